@@ -219,6 +219,27 @@ mod tests {
     }
 
     #[test]
+    fn the_line_shows_what_is_done_and_the_step() {
+        let observer = ProgressObserver::new();
+        let shown = || {
+            let progress = observer.progress.lock().unwrap();
+            let bar = &progress.as_ref().expect("it has begun").bar;
+            (bar.position(), bar.length(), bar.message())
+        };
+        observer.begin(Some(10), 2, "runs");
+        assert_eq!(shown(), (2, Some(10), String::new()));
+        observer.at(7);
+        observer.doing("cell 3");
+        assert_eq!(shown(), (7, Some(10), "cell 3 ".to_owned()));
+        observer.begin(Some(12), 8, "runs");
+        assert_eq!(shown(), (8, Some(12), "cell 3 ".to_owned()), "more of the same work stays on its line");
+        observer.begin(None, 0, "requests");
+        observer.at(4);
+        observer.doing(&"w".repeat(WHAT + 9));
+        assert_eq!(shown(), (4, None, "w".repeat(WHAT) + " "));
+    }
+
+    #[test]
     fn no_line_is_wider_than_the_terminal() {
         for width in 20..200 {
             for unit in ["runs", "requests", "cases"] {

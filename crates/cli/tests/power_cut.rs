@@ -306,3 +306,23 @@ fn of_a_scene_it_says_what_a_mount_would_find() {
     fs::write(folder.path().join("w.fio"), JOB).unwrap();
     assert_eq!(cut(folder.path(), "w.fio", &["--cuts", "5", "--json"]).json()["files"], Value::Null);
 }
+
+/// A drive whose sectors stay readable has no rows for those that do not.
+#[test]
+fn sectors_that_a_cut_leaves_unreadable_are_counted_by_files_and_by_metadata() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("db.toml"), DATABASE.replace("commits = 300", "commits = 30")).unwrap();
+    for (way, rows) in [("finished", 0), ("unreadable", 1)] {
+        let set = format!("drive.power.cut_sector={way}");
+        let on = ["power-cut", "db.toml", "--on", "barracuda-7200.7", "--cuts", "20", "--set", &set];
+        let json: Value = serde_json::from_str(&seekwise(folder.path(), &[&on[..], &["--json"]].concat()).out).unwrap();
+        let text = seekwise(folder.path(), &[&on[..], &["--columns", "most"]].concat()).out;
+        for (row, key) in [("files", "unreadable"), ("metadata", "metadata_unreadable")] {
+            let row = format!("{row} with an unreadable sector");
+            let of: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&row)).map(str::trim).collect();
+            assert_eq!(of.len(), rows, "{way}: {text}");
+            let most = json["files"][key]["count_max"].to_string();
+            assert!(of.iter().all(|figure| *figure == most), "{row}: {most}\n{text}");
+        }
+    }
+}

@@ -145,6 +145,23 @@ fn a_slip_is_answered_with_its_line_and_nothing_is_touched() {
 }
 
 #[test]
+fn columns_are_those_that_are_asked_for_and_an_unknown_one_is_told_before_any_run() {
+    let folder = folder();
+    let path = folder.path();
+    let unknown = study(path, &["review.toml", "--out", "r", "--columns", "verdit"]);
+    let said = unknown.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = "--columns: unknown column `verdit`; expected some of comparison, over, verdict, least, most, class, \
+                  part, reproduced, finding; did you mean `verdict`?";
+    assert!(unknown.code == 2 && said.contains(wanted), "{said}");
+    assert!(!path.join("r").exists(), "nothing ran");
+    let said = study(path, &["review.toml", "--out", "r", "--columns", "verdict,reproduced"]).done();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let is_head = |line: &&str| line.starts_with("part ") || line.starts_with("claim ");
+    let heads: Vec<Vec<String>> = said.lines().filter(is_head).map(words).collect();
+    assert_eq!(heads, [["part", "verdict"], ["claim", "reproduced"]], "{said}");
+}
+
+#[test]
 fn built_in_reviews_are_listed_first_with_their_parts() {
     let here = tempfile::tempdir().unwrap();
     let all = seekwise(here.path(), &["studies", "--json"]).json();

@@ -325,6 +325,34 @@ fn two_jobs_are_compared_and_what_differs_is_named() {
     assert_eq!(json["differs"], serde_json::json!(["job.size.blocks"]));
 }
 
+/// More than four settings are named without their values, and so is one whose values take more than 40 characters.
+#[test]
+fn of_a_few_settings_that_differ_both_values_are_named() {
+    let folder = folder();
+    for (block, runtime, more, named) in [
+        ("4k", "1", "thinktime=10\nstartdelay=1\n", "job.rate.pause, job.rate.start (0 s → 1 s)"),
+        (
+            "64k",
+            "1",
+            "loops=2\nramp_time=1\nstartdelay=1\n",
+            "job.duration.passes (1 → 2), job.duration.ramp (0 s → 1 s), job.rate.start (0 s → 1 s), \
+             job.size.blocks (4096 bytes → 65536 bytes)",
+        ),
+        (
+            "64k",
+            "2",
+            "loops=2\nramp_time=1\nstartdelay=1\n",
+            "job.duration.passes, job.duration.ramp, job.duration.runtime, job.rate.start, job.size.blocks",
+        ),
+    ] {
+        let job = JOB.replace("bs=4k", &format!("bs={block}")).replace("runtime=1", &format!("runtime={runtime}"));
+        fs::write(folder.path().join("c.fio"), format!("{job}{more}")).unwrap();
+        let run = seekwise(folder.path(), &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "2"]);
+        let out = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.ends_with(&format!("The sides differ in: {named}")), "{more}: {out} {}", run.err);
+    }
+}
+
 #[test]
 fn two_result_folders_are_compared_as_they_are() {
     let folder = folder();

@@ -719,6 +719,37 @@ mod tests {
         assert!(with("['queu']").unwrap_err()[0].to_string().ends_with("; did you mean `queue`?"));
     }
 
+    /// A fault of another layer goes to the line of its key, of the key's last word, or of the name that it is about.
+    #[test]
+    fn a_fault_of_a_cell_goes_to_its_line_in_the_study() {
+        let text = SMALL.replace("[1, 8]", "['wd', \"old\"]");
+        let at = |fault: Diagnostic| locate_fault("s.toml", &text, fault).to_string();
+        let about = |file: &str| Diagnostic::at(file, 0, "it is odd");
+        assert_eq!(at(about("--set").with_key("job.depth")), "s.toml:6: `job.depth`: it is odd");
+        assert_eq!(at(about("--set").with_key("drive.runtime")), "s.toml:3: `drive.runtime`: it is odd");
+        assert_eq!(at(about("--set").with_key("drive.cache")), "s.toml: `drive.cache`: it is odd");
+        assert_eq!(at(about("wd")), "s.toml:7: `wd`: it is odd");
+        assert_eq!(at(about("old")), "s.toml:7: `old`: it is odd");
+        assert_eq!(at(about("other.toml")), "other.toml: it is odd", "the study does not name it");
+        let placed = Diagnostic::at("wd", 3, "it is odd");
+        assert_eq!(at(placed), "wd:3: it is odd", "its own file's line stays");
+    }
+
+    #[test]
+    fn a_question_for_the_best_level_is_held_against_the_factors() {
+        let best = |of: &str, factor: &str| format!("[[best]]\nwork = 'any'\nof = '{of}'\nfactor = '{factor}'\n");
+        let right = best("iops", "depth");
+        let said = |more: &str| -> Vec<String> {
+            let faults = parse("s.toml", &format!("{SMALL}{right}{more}")).err().unwrap_or_default();
+            faults.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(said(""), [""; 0]);
+        // Seven lines of factors and four of the first question; of the second, `work` is line 13 and `of` line 14.
+        let near = "no factor `dept`; did you mean `depth`?";
+        assert_eq!(said(&best("iops[dept=8]", "depth")), [format!("s.toml:14: `any`: {near}")]);
+        assert_eq!(said(&best("iops", "dept").replace("any", "all")), [format!("s.toml:13: `all`: {near}")]);
+    }
+
     #[test]
     fn bundles_flatten_to_dotted_keys() {
         let table: toml::Table = toml::from_str("drive.firmware.depth = 1\ndriver = 'windows-xp'").unwrap();

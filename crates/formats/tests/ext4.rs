@@ -1,5 +1,6 @@
 //! The layout of an ext4 file system, held against what e2fsprogs say of the same image. Skipped with its reason where they are not there.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
@@ -84,6 +85,62 @@ fn each_block_is_there_for_what_e2fsprogs_say() {
     let said = words(&layout, &image, journal, &[header(1), tags].concat());
     assert_eq!(said, "journal: beginning of transaction 57 with the super block; group descriptors");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A file system with 64-bit addresses, made by hand: all but its super block and its descriptors lies beyond block
+/// 2^32, which is at 16 TiB.
+#[test]
+fn blocks_beyond_16_tib_have_their_names() {
+    const FAR: u64 = 1 << 32;
+    const INODES: u64 = FAR + 8;
+    let mut blocks: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let mut put = |block: u64, at: usize, words: &[u32]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let whole = blocks.entry(block).or_insert_with(|| vec![0; 4096]);
+        whole[at..at + bytes.len()].copy_from_slice(&bytes);
+    };
+    // Blocks, their size, blocks and inodes of a group, magic number, bytes of an inode, wide addresses, and bytes of a
+    // descriptor.
+    let fields = [(4, 32_768), (24, 2), (32, 32_768), (40, 16), (56, 0xEF53), (88, 256), (96, 0x80), (254, 64)];
+    for (at, value) in fields {
+        put(0, 1024 + at, &[value]);
+    }
+    // Bitmap of blocks, bitmap of inodes and inodes of the only group: low halves, then high ones.
+    put(1, 0, &[9, 10, 8]);
+    put(1, 32, &[1, 1, 1]);
+    // The heads of a tree's leaf and of its only inner node; a leaf's entry has the high half beside the length.
+    let (leaf, inner) = ([0xF30A | 1 << 16, 4, 0], [0xF30A | 1 << 16, 4 | 1 << 16, 0]);
+    let mut inode = |number: usize, mode: u32, node: &[u32; 3], entry: &[u32; 3]| {
+        let at = (number - 1) * 256;
+        put(INODES, at, &[mode]);
+        put(INODES, at + 32, &[0x8_0000]);
+        put(INODES, at + 40, node);
+        put(INODES, at + 52, entry);
+    };
+    inode(2, 0x4000, &leaf, &[0, 1 | 1 << 16, 20]);
+    inode(8, 0x8000, &leaf, &[0, 64 | 1 << 16, 100]);
+    inode(12, 0x8000, &inner, &[0, 30, 1]);
+    put(FAR + 30, 0, &leaf);
+    put(FAR + 30, 12, &[0, 8 | 1 << 16, 40]);
+    // The directory's only entry: inode, lengths of the entry and of the name, and the name.
+    put(FAR + 20, 0, &[12, 4096 | 3 << 16 | 1 << 24, u32::from_le_bytes(*b"far\0")]);
+    let read = |offset: u64, length: usize| {
+        let at = (offset % 4096) as usize;
+        Some(blocks.get(&(offset / 4096)).map_or(vec![0; length], |bytes| bytes[at..at + length].to_vec()))
+    };
+    let layout = Ext4BlockMap::read(&read).unwrap();
+    let say = |block: u64, written: &[u8]| layout.describe_offset(block * 4096, written, &read);
+    assert_eq!(say(FAR + 43, &[]), "/far from byte 12288");
+    assert_eq!(say(43, &[]), "nobody's, as far as is known");
+    assert_eq!(say(FAR + 30, &[]), "extents of /far");
+    assert_eq!(say(FAR + 20, &[]), "names in /");
+    assert_eq!(say(INODES, &[]), "inodes 1 to 16 (/, journal, /far)");
+    assert_eq!(say(FAR + 9, &[]), "bitmap of blocks, group 0");
+    assert_eq!(say(FAR + 10, &[]), "bitmap of inodes, group 0");
+    // A descriptor of two blocks: number, flags, high half and checksum of each.
+    let tags = [0xC03B_3998u32, 1, 57, 43, 2, 1, 0, 43, 2 | 8, 0, 0].map(u32::to_be_bytes).concat();
+    let said = "journal: beginning of transaction 57 with /far from byte 12288; nobody's, as far as is known";
+    assert_eq!(say(FAR + 100, &tags), said);
 }
 
 #[test]

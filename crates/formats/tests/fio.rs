@@ -418,6 +418,16 @@ fn durability_pace_and_verification() {
 }
 
 #[test]
+fn strided_zones_are_whole_sectors() {
+    let fits = pattern("zonesize=4k\nzonerange=8k\nzoneskip=512").strided;
+    assert_eq!(fits, Some(StridedZones { range: 8192, size: 4096, skip: 512 }));
+    for lines in ["zonesize=4097", "zonesize=4k\nzonerange=1", "zonesize=4k\nzoneskip=1"] {
+        let said = refused(&format!("filename=/dev/sdb\n{lines}"), 2, "zonesize");
+        assert!(said.message.contains("whole sectors of 512 bytes"), "{lines}: {said}");
+    }
+}
+
+#[test]
 fn zones_that_fio_keeps_itself() {
     for (line, at, key) in [
         ("zonemode=zbd", 0, "zonesize"),

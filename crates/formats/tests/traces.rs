@@ -113,6 +113,25 @@ fn spc() {
     assert_eq!(surveyed(&unsorted, &TraceReadOptions::default()).unwrap().met.reordered, 2);
 }
 
+/// A property that fewer than eight requests share, or that one of many does not have, says nothing of units.
+#[test]
+fn another_unit_is_suggested_if_eight_requests_and_all_of_them_look_like_it() {
+    let disksim = |requests: u64| (0..requests).map(|i| format!("{i}.0 0 {} 4096 1\n", i << 20)).collect::<String>();
+    let spc = |requests: u64| (0..requests).map(|i| format!("0,{},8,R,{i}.5\n", i * 8)).collect::<String>();
+    for text in [disksim(8), spc(8)] {
+        assert!(said(&text).starts_with("t: `trace.length`: every "), "{text}");
+    }
+    for text in [
+        disksim(7),
+        format!("{}9.0 0 {} 4096 1\n", disksim(9), (9 << 20) + 1),
+        format!("{}9.0 0 {} 4095 1\n", disksim(9), 9 << 20),
+        spc(7),
+        format!("{}0,72,1024,R,9.5\n", spc(9)),
+    ] {
+        surveyed(&text, &TraceReadOptions::default()).unwrap_or_else(|said| panic!("{text}: {said}"));
+    }
+}
+
 const DISKSIM: &str = "0.000 5 170843704 56 1\n1.037 5 170843768 120 0\n9.315 5 170843760 8 81\n";
 
 #[test]

@@ -94,3 +94,50 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
     }
     taken
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::trace::{PackedInput, TracePart};
+
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan::{Cell, prepare_cell};
+    use crate::run::measure_run;
+
+    /// Three devices in 30 ms: one of two requests, and two of one each.
+    const TRACE: &str = "5,W,1048576,8192,1000000\n3,R,0,4096,1010000\n3,R,4096,4096,1020000\n9,W,0,512,1030000\n";
+
+    fn open(name: &str) -> std::io::Result<Vec<TracePart>> {
+        let input: PackedInput = Box::new(TRACE.as_bytes());
+        Ok(vec![(name.to_owned(), input)])
+    }
+
+    /// The certificate of the trace, played with these keys besides.
+    fn certified(keys: &[(&str, &str)]) -> Certificate {
+        let all = [("drive", "barracuda-7200.7-ncq"), ("job", "t.csv")];
+        let settings = all.iter().chain(keys).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())).with_opener(open);
+        let prepared = prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
+        let measured = measure_run(&prepared.target, &prepared.job, 1, |_| {}).unwrap();
+        trace_certificate(&prepared, &measured).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_counts_the_requests_and_the_devices_that_have_some() {
+        let all = certified(&[]);
+        assert_eq!((all.format.as_str(), all.mode.as_str(), all.map.as_str()), ("alibaba", "open", "refuse"));
+        assert_eq!((all.requests, all.issued, all.flushes, all.trims, all.elsewhere), (4, 4, 0, 0, 0));
+        assert_eq!((all.reads_percent, all.bytes), (50.0, 8192 + 4096 + 4096 + 512));
+        assert_eq!((all.size_median, all.size_largest, all.span_s), (4096, 8192, 0.03));
+        // Devices begin at whole MiB: the first ends 8 KiB into its second one, the others in their first.
+        assert_eq!((all.devices, all.extent), (3, 4 << 20));
+        let behind = |said: &String| said.starts_with("its 3 devices lie one behind another");
+        assert!(all.taken.iter().any(behind), "{:?}", all.taken);
+        // The first device was seen before the one that is wanted, and has no request of it.
+        let one = certified(&[("trace.device", "3")]);
+        assert_eq!((one.devices, one.requests, one.issued, one.elsewhere), (1, 2, 2, 2));
+        assert_eq!((one.reads_percent, one.bytes), (100.0, 8192));
+        let single = certified(&[("trace.device", "9"), ("trace.loop", "closed")]);
+        assert_eq!((single.devices, single.requests, single.elsewhere, single.speed), (1, 1, 3, None));
+    }
+}

@@ -117,10 +117,11 @@ fn animated_cells(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, m
     }
 }
 
-/// The length of a run.
+/// The length of a run, in seconds: as the study says; if it says nothing, or runs were sampled until decided (which may shorten them),
+/// that of the longest.
 fn runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
-    let said = study.runtime.filter(|_| made.sampling.is_none());
-    said.map_or_else(|| longest_run_s(records), |runtime| runtime.seconds())
+    let stated = study.runtime.filter(|_| made.sampling.is_none());
+    stated.map_or_else(|| longest_run_s(records), |runtime| runtime.seconds())
 }
 
 /// The longest run, if the job itself said when to end.
@@ -182,17 +183,17 @@ fn finite_ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval>
 fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
-    let said = judgement_text(compare, judgement, finding.refused.as_ref());
-    let verdict = judgement_outcome(judgement, finding.refused.as_ref());
-    let word = match verdict {
+    let text = judgement_text(compare, judgement, finding.refused.as_ref());
+    let outcome = judgement_outcome(judgement, finding.refused.as_ref());
+    let word = match outcome {
         Outcome::NotEnoughData => UNDECIDED,
-        verdict => DifferenceWords::for_metric(compare.metric()).outcome_word(verdict),
+        outcome => DifferenceWords::for_metric(compare.metric()).outcome_word(outcome),
     };
-    let mut said = report::ReportVerdict {
+    let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
         headline: match finding.cell.as_str() {
-            "" => format!("{}: {said}", compare.name),
-            cell => format!("{}: {said} in {cell}", compare.name),
+            "" => format!("{}: {text}", compare.name),
+            cell => format!("{}: {text} in {cell}", compare.name),
         },
         leads: false,
         factor: finding.credit.clone(),
@@ -205,7 +206,7 @@ fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::Rep
         ratio: finite_ratio(judgement),
         range: None,
         cells: 1,
-        verdict,
+        verdict: outcome,
         word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
@@ -216,15 +217,15 @@ fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::Rep
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         ..report::ReportVerdict::default()
     };
-    temper_cpu_gain(&mut said, compare, &finding.beside);
-    said
+    temper_cpu_gain(&mut verdict, compare, &finding.beside);
+    verdict
 }
 
 /// Tempers a lower use of the processor by a side that does less work: it is no plain gain.
-fn temper_cpu_gain(said: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
-    let less = beside.iter().any(|it| it.worse && it.metric.figure == Statistic::Iops);
-    if less && compare.metric().figure == Statistic::Cpu && said.verdict == Outcome::Faster {
-        said.qualify("for less work");
+fn temper_cpu_gain(verdict: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
+    let less = beside.iter().any(|figure| figure.worse && figure.metric.figure == Statistic::Iops);
+    if less && compare.metric().figure == Statistic::Cpu && verdict.verdict == Outcome::Faster {
+        verdict.qualify("for less work");
     }
 }
 
@@ -235,63 +236,63 @@ fn overall_verdict(
 ) -> report::ReportVerdict {
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
-    let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
-    let strongest = of.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
+    let own: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
+    let strongest = own.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
     let words = DifferenceWords::for_metric(compare.metric());
-    let (verdict, word) = match overall.refused {
+    let (outcome, word) = match overall.refused {
         Some(_) => (Outcome::Refused, Outcome::Refused.name().to_owned()),
         None => (overall.tally.outcome(), overall.tally.outcome_words(words)),
     };
-    let beside: Vec<SecondaryFigure> = match &of[..] {
-        [one] => one.beside.clone(),
+    let beside: Vec<SecondaryFigure> = match &own[..] {
+        [finding] => finding.beside.clone(),
         _ => overall.beside.clone(),
     };
-    let mut said = report::ReportVerdict {
+    let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
         headline: comparison_headline(compare, overall),
         leads: compare.headline,
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
-        cell: match &of[..] {
-            [one] => one.cell.clone(),
+        cell: match &own[..] {
+            [finding] => finding.cell.clone(),
             _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(material, compare)),
         },
-        cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
+        cell_ids: strongest.map_or(Vec::new(), |finding| vec![finding.from.to_string(), finding.to.to_string()]),
         metric: compare.metric().title(),
         better: compare.metric().better_direction().to_owned(),
         ratio: finite_ratio(judgement),
         range: overall.range.filter(|_| overall.cells > 1),
-        verdict,
+        verdict: outcome,
         word,
         cells: overall.cells,
         varied: compare.factor.clone(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
-        differs: of.first().map_or(Vec::new(), |finding| differing_settings(material, finding)),
-        note: overall.refused.clone().or_else(|| extreme_cells(compare.metric(), &of)),
-        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(report_cause),
+        differs: own.first().map_or(Vec::new(), |finding| differing_settings(material, finding)),
+        note: overall.refused.clone().or_else(|| extreme_cells(compare.metric(), &own)),
+        cause: own.first().filter(|_| own.len() == 1).and_then(|finding| finding.cause.as_ref()).map(report_cause),
         beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
         ..report::ReportVerdict::default()
     };
-    add_cell_cases(&mut said, material, overall, &of);
-    temper_cpu_gain(&mut said, compare, &beside);
+    add_cell_cases(&mut verdict, material, overall, &own);
+    temper_cpu_gain(&mut verdict, compare, &beside);
     if let Some(price) = &overall.price
         && let Some(text) = price.text(&compare.factor, &compare.from)
     {
-        said.set_price(text, price.is_loss());
+        verdict.set_price(text, price.is_loss());
     }
-    said
+    verdict
 }
 
-/// Adds what each cell of a comparison says, and whether they may have a colour together.
+/// Adds what each cell of a comparison says, and whether their common difference is too slight for a colour.
 fn add_cell_cases(
-    said: &mut report::ReportVerdict,
+    verdict: &mut report::ReportVerdict,
     material: &ReportMaterial<'_>,
     overall: &OverallComparison,
-    of: &[&Finding],
+    findings: &[&Finding],
 ) {
     let compare = &material.study.compare[overall.compare];
     let factors = || material.study.factor.iter().map(|factor| &factor.name);
@@ -302,15 +303,16 @@ fn add_cell_cases(
             let levels = others.map(|(factor, level)| (factor.clone(), level.clone())).collect();
             CellCase { levels, outcome, ratio }
         };
-        report::JudgedCases { words, cases: of.iter().zip(each).map(case).collect() }
+        report::JudgedCases { words, cases: findings.iter().zip(each).map(case).collect() }
     };
     let ratio = |judgement: Option<Judgement>| judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
+    let outcome = |finding: &&Finding| judgement_outcome(finding.judgement.as_ref(), None);
     let each: Vec<(Outcome, f64)> =
-        of.iter().map(|it| (judgement_outcome(it.judgement.as_ref(), None), ratio(it.judgement))).collect();
-    said.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
-    said.cases = Some(judged(DifferenceWords::for_metric(compare.metric()), &each));
+        findings.iter().map(|finding| (outcome(finding), ratio(finding.judgement))).collect();
+    verdict.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
+    verdict.cases = Some(judged(DifferenceWords::for_metric(compare.metric()), &each));
     let per_request = &overall.per_request;
-    said.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
+    verdict.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
 }
 
 /// Describes the cells of a comparison.
@@ -327,11 +329,11 @@ fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> St
 /// The headline: where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
 pub fn comparison_headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
-    let said = judgement_text(compare, overall.judgement.as_ref(), overall.refused.as_ref());
+    let text = judgement_text(compare, overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
         Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
-        _ if overall.cells == 1 => format!("{}: {said}", compare.name),
-        _ => format!("{}: {said} over all {} cells", compare.name, overall.cells),
+        _ if overall.cells == 1 => format!("{}: {text}", compare.name),
+        _ => format!("{}: {text} over all {} cells", compare.name, overall.cells),
     }
 }
 
@@ -569,6 +571,9 @@ fn report_provenance(made: &StudyProvenance) -> Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::CellTally;
+    use crate::inputs::Inputs;
+    use crate::plan;
     use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
 
     /// Of each cell the second side takes so many times what the first has.
@@ -602,5 +607,102 @@ mod tests {
         assert_eq!(said("iops").unwrap(), "Worst at depth 8; best at depth 64.");
         assert_eq!(said("mean").unwrap(), "Worst at depth 64; best at depth 8.");
         assert_eq!(extreme_cells(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
+    }
+
+    #[test]
+    fn a_case_is_told_by_the_levels_of_the_other_factors() {
+        let text = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
+                    drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+                    [[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n\
+                    [[compare]]\nname = 'q'\nfactor = 'queue'\nfrom = 1\nto = 32\n";
+        let study = seekwise_formats::study::parse("s.toml", text).unwrap();
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
+        let material = ReportMaterial { study: &study, made: &made, records: &[], command: "" };
+        // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
+        let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);
+        (judged[1].from, judged[1].to) = (2, 3);
+        let overall = OverallComparison {
+            compare: 0,
+            judgement: None,
+            cells: 2,
+            range: None,
+            tally: CellTally::default(),
+            place: None,
+            beside: Vec::new(),
+            per_request: vec![(Outcome::Faster, 0.7), (Outcome::NoDifference, 1.0)],
+            price: None,
+            credit: String::new(),
+            at_once: Vec::new(),
+            refused: None,
+        };
+        let mut said = report::ReportVerdict::default();
+        add_cell_cases(&mut said, &material, &overall, &judged.iter().collect::<Vec<_>>());
+        let levels = |judged: &report::JudgedCases| -> Vec<Vec<(String, String)>> {
+            judged.cases.iter().map(|case| case.levels.clone()).collect()
+        };
+        let depth = |level: &str| vec![("depth".to_owned(), level.to_owned())];
+        let (cases, requests) = (said.cases.unwrap(), said.per_request.unwrap());
+        assert_eq!([levels(&cases), levels(&requests)], [vec![depth("1"), depth("8")], vec![depth("1"), depth("8")]]);
+        let told: Vec<(Outcome, f64)> = requests.cases.iter().map(|case| (case.outcome, case.ratio)).collect();
+        assert_eq!(told, overall.per_request);
+    }
+
+    /// A run with these figures of its arrivals and its processor, as JSON.
+    fn run(arrivals: &str, cpu: &str) -> RunRecord {
+        let kind = r#"{"ios":1,"iops":1.0,"bytes_per_s":512.0,"response_ms":null}"#;
+        let text = format!(
+            r#"{{"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,"all":{kind},"read":{kind},
+            "write":{kind},"anatomy_ms":{{}},"warnings":[],"arrivals":{arrivals},"cpu":{cpu}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn arrivals_and_the_processor_s_share_are_means_over_the_runs_and_the_longest_backlog_of_all() {
+        let due = |asked: &str, reached: [f64; 2], backlog: [f64; 2]| {
+            let ([iops, bytes], [mean, max]) = (reached, backlog);
+            let arrivals = format!(
+                r#"{{{asked},"reached_iops":{iops:?},"reached_bytes_per_s":{bytes:?},
+                "backlog_ms":{{"mean":{mean:?},"max":{max:?}}},"all":true,"kept":false}}"#
+            );
+            run(&arrivals, "null")
+        };
+        let rated = |asked: f64| format!(r#""asked_iops":{asked:?},"asked_bytes_per_s":null"#);
+        let runs = [
+            due(&rated(100.0), [90.0, 4e6], [1.0, 8.0]),
+            due(&rated(300.0), [110.0, 8e6], [3.0, 6.0]),
+            due(&rated(500.0), [160.0, 18e6], [5.0, 7.0]),
+        ];
+        let expected = report::ReportArrivals {
+            asked_iops: Some(300.0),
+            asked_mb_per_s: None,
+            reached_iops: 120.0,
+            reached_mb_per_s: 10.0,
+            backlog_mean_ms: 3.0,
+            backlog_max_ms: 8.0,
+        };
+        assert_eq!(report_arrivals(&runs.iter().collect::<Vec<_>>()), Some(expected));
+        let bytes = |asked: f64| format!(r#""asked_iops":null,"asked_bytes_per_s":{asked:?}"#);
+        let [one, other] = [2e6, 4e6].map(|asked| due(&bytes(asked), [1.0, 1e6], [0.0, 0.0]));
+        let found = report_arrivals(&[&one, &other]).unwrap();
+        assert_eq!((found.asked_iops, found.asked_mb_per_s), (None, Some(3.0)));
+        let closed = run("null", "null");
+        assert_eq!([report_arrivals(&[&one, &closed]), report_arrivals(&[])], [None, None], "a run had none");
+
+        let busy = |percent: f64| {
+            let [ios, iops, mb] = [2.0, 4.0, 8.0].map(|factor| factor * percent);
+            let figures = format!(
+                r#"{{"percent":{percent:?},"ios_per_cpu_second":{ios:?},"iops_per_percent":{iops:?},
+                "mb_per_s_per_percent":{mb:?}}}"#
+            );
+            run("null", &figures)
+        };
+        let expected =
+            CpuRecord { percent: 30.0, ios_per_cpu_second: 60.0, iops_per_percent: 120.0, mb_per_s_per_percent: 240.0 };
+        assert_eq!(mean_cpu(&[&busy(20.0), &closed, &busy(40.0)]), Some(expected), "of the runs that have it");
+        assert_eq!(mean_cpu(&[&closed]), None);
     }
 }

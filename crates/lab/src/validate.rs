@@ -264,6 +264,36 @@ mod tests {
     }
 
     #[test]
+    fn reads_and_writes_are_doubted_each_by_their_own_medians() {
+        // In microseconds, with medians of 0.3 and of 12 ms; the platter turns in 8.333 ms.
+        let (quick, slow) = ([400, 200, 300], [13_000, 11_000, 12_000]);
+        let doubts = |reads: [[u64; 3]; 2], writes: [[u64; 3]; 2]| {
+            let both =
+                |at: usize| -> Vec<Span> { reads[at].into_iter().chain(writes[at]).map(Span::from_micros).collect() };
+            let read = vec![true, true, true, false, false, false];
+            ResponseSamples { read, measured: both(0), simulated: both(1) }.doubts(Span::from_nanos(8_333_333))
+        };
+        let said = |found: Vec<String>| -> Vec<String> {
+            found.iter().map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect()
+        };
+        let expected = |what: &str| {
+            format!(
+                "half of the measured {what} took 0.300 ms or less, below half a revolution (4.167 ms at 7200 rpm), and \
+                 the modelled drive's median is 12.000 ms"
+            )
+        };
+        assert_eq!(
+            said(doubts([quick, slow], [quick, quick])),
+            [expected("reads")],
+            "a cache answers in the model too"
+        );
+        assert_eq!(said(doubts([slow, slow], [quick, slow])), [expected("writes")]);
+        assert_eq!(said(doubts([quick, slow], [quick, slow])), ["reads", "writes"].map(expected));
+        assert!(doubts([slow, slow], [slow, quick]).is_empty());
+        assert!(ResponseSamples::default().doubts(Span::from_nanos(8_333_333)).is_empty());
+    }
+
+    #[test]
     fn a_request_past_the_end_is_named_by_its_line() {
         let trace = trace::parse("t.csv", &TRACE.replace("90000", "600000000")).unwrap();
         let error =

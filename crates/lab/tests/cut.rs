@@ -9,6 +9,7 @@ use crate::really::{
 use seekwise_lab::cut::{CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
+use seekwise_lab::run::CutRecord;
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::block::{Flags, LandingKind, Op, SECTOR};
 use seekwise_model::durability::loss::{ClassLoss, CutLoss};
@@ -340,4 +341,43 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     assert_eq!((at_once.cuts, at_once.acknowledged_lost.cuts_with_loss), (5, 5));
     assert_eq!((later.cuts, later.acknowledged_lost.cuts_with_loss), (5, 0));
     assert_eq!(later.writes, 1000);
+}
+
+/// The counts of a report are those of its cuts: their sum over the number of cuts, be it twenty or one.
+#[test]
+fn a_mean_of_cuts_is_their_sum_over_their_number() {
+    let array = merging(&mut Seed(3).stream("array"), RaidLevel::Raid5, 0);
+    let alone = Stack::bare(array.profile.clone());
+    let text = "[j]\nioengine=libaio\ndirect=1\niodepth=8\nsize=256k\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
+    for stack in [&array, &alone] {
+        let job =
+            jobs::load_job("j.fio", stack.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
+        let report = |when: &CutTime| judge_cuts(stack, &job, 1, when, &|_, _| ()).unwrap();
+        let several = report(&CutTime::Random(20));
+        let busiest = several.each.iter().max_by_key(|cut| (cut.in_flight, cut.holes.rows)).unwrap();
+        let one = report(&CutTime::At(vec![busiest.at]));
+        assert_eq!((several.cuts, one.cuts), (20, 1));
+        assert!(one.each[0].in_flight > 0, "{:?}", one.each);
+        for report in [&several, &one] {
+            let mean =
+                |of: fn(&CutLoss) -> u64| report.each.iter().map(of).sum::<u64>() as f64 / f64::from(report.cuts);
+            let with = |of: fn(&CutLoss) -> u64| report.each.iter().filter(|cut| of(cut) > 0).count() as u64;
+            assert_eq!(report.in_flight.writes_mean, mean(|cut| cut.in_flight));
+            assert_eq!(report.in_flight.survived_mean, mean(|cut| cut.survived));
+            assert_eq!(report.acknowledged_lost.writes_mean, mean(|cut| cut.lost[0].writes));
+            assert_eq!(report.acknowledged_lost.bytes_mean, mean(|cut| cut.lost[0].bytes));
+            let kept = CutRecord::from_report(report);
+            assert_eq!((kept.cuts, kept.torn_cuts), (report.cuts, with(|cut| cut.torn)));
+            // Without parity there are no holes, and a record says so.
+            match report.stripes {
+                Some(stripes) => {
+                    assert_eq!(stripes.inconsistent_mean, mean(|cut| cut.holes.rows));
+                    assert_eq!(stripes.bytes_mean, mean(|cut| cut.holes.sectors) * SECTOR as f64);
+                    assert_eq!([stripes.cuts, kept.hole_cuts], [with(|cut| cut.holes.rows); 2]);
+                }
+                None => assert_eq!(kept.hole_cuts, 0),
+            }
+            assert_eq!(report.stripes.is_some(), std::ptr::eq(stack, &array));
+        }
+    }
 }

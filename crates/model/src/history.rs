@@ -193,3 +193,26 @@ pub struct CutRemains {
     /// Runs that can be neither read nor reconstructed.
     pub unreadable: Vec<(u64, u64)>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_write_has_the_data_of_its_own_sectors() {
+        let mut history = History::default();
+        let sectors = |range: core::ops::Range<u8>| range.flat_map(|sector| [sector; 512]).collect::<Vec<u8>>();
+        let write = Request { op: Op::Write, lba: 100, sectors: 4, stamp: 7, ..Request::NONE };
+        history.record_request(Instant::ZERO, &write, Some(&WriteData::from(sectors(0..4))));
+        let zeroes = WriteData::Zeroes { bytes: 2048, allocated: true };
+        history.record_request(Instant::ZERO, &Request { stamp: 8, ..write }, Some(&zeroes));
+        for (from, to) in [(0_u8, 1), (0, 4), (1, 2), (2, 4), (3, 4)] {
+            let (lba, count) = (100 + u64::from(from), u64::from(to - from));
+            assert_eq!(&history.data_bytes(7, 100, lba, count)[..], &sectors(from..to)[..], "{from}..{to}");
+            let part = DataPart::Zeroes { bytes: 512 * count, allocated: true };
+            assert_eq!(history.data_part(8, 100, lba, count), part, "{from}..{to}");
+            assert_eq!(&history.data_bytes(8, 100, lba, count)[..], &vec![0; 512 * count as usize][..]);
+        }
+        assert_eq!(history.accepted_writes().map(|(_, write)| write.stamp).collect::<Vec<_>>(), [7, 8]);
+    }
+}

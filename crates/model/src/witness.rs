@@ -185,3 +185,54 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         reached
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{LandingKind, Op};
+    use crate::testing::SmallDrive;
+    use crate::time::Span;
+    use alloc::string::{String, ToString};
+
+    #[derive(Default)]
+    struct Notes {
+        changes: Vec<(Instant, String, String)>,
+        /// Sectors told as lost.
+        lost: u32,
+    }
+
+    impl Witness for Notes {
+        fn note_submission(&mut self, _: Instant, _: &Request) {}
+        fn note_completion(&mut self, _: &Request, _: &Completion) {}
+        fn note_landing(&mut self, landing: &Landing) {
+            self.lost += if landing.kind == LandingKind::Discarded { landing.sectors } else { 0 };
+        }
+        fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+            self.changes.push((now, key.to_string(), value.to_string()));
+        }
+        fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
+            false
+        }
+    }
+
+    /// A write is in a buffer that waits for a second before it writes out.
+    #[test]
+    fn controls_reach_the_device_and_what_they_did_is_told() {
+        let mut small = SmallDrive::default().with_buffer(4, 64).with_write_back(4);
+        small.cache.destage_idle = Span::from_secs(1);
+        let mut device = WatchedDevice::new(small.drive(), Notes::default());
+        let write = Request { op: Op::Write, lba: 32, sectors: 8, stamp: 1, ..Request::NONE };
+        device.submit(Instant::ZERO, write).expect("room");
+        let at = Instant::ZERO + Span::from_millis(1);
+        let set = |key, value| Control::Set { key, value };
+        assert_eq!(device.control(at, &set("cache.write_back", "perhaps")), Err(ControlError::BadValue));
+        assert_eq!(device.control(at, &set("cache.colour", "on")), Err(ControlError::UnknownKey));
+        assert_eq!(device.control(at, &Control::Abort(9)), Err(ControlError::UnknownTag));
+        assert_eq!((device.witness.changes.len(), device.witness.lost), (0, 0), "refused");
+        assert_eq!(device.control(at, &set("cache.write_back", "off")), Ok(()));
+        assert!(!device.limits(0).volatile_cache);
+        assert_eq!(device.witness.changes, [(at, "cache.write_back".to_string(), "off".to_string())]);
+        assert_eq!(device.control(at, &Control::PowerCut), Ok(()));
+        assert_eq!((device.witness.changes.len(), device.witness.lost), (1, 8));
+    }
+}

@@ -38,6 +38,7 @@ struct Scene {
     now: Instant,
     image: SectorImage,
     landed: Vec<(u64, u64)>,
+    told: Vec<Landing>,
     stamp: u64,
 }
 
@@ -45,7 +46,8 @@ impl Scene {
     fn new(spec: AcceleratorSpec, small: &SmallDrive) -> Scene {
         let mut device = Accelerator::build_above(spec, Box::new(small.drive()));
         device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
-        Scene { device, now: Instant::ZERO, image: SectorImage::new(), landed: Vec::new(), stamp: 0 }
+        let (now, image) = (Instant::ZERO, SectorImage::new());
+        Scene { device, now, image, landed: Vec::new(), told: Vec::new(), stamp: 0 }
     }
 
     fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
@@ -68,6 +70,7 @@ impl Scene {
     fn listen(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
             self.image.apply_landing(&landing);
+            self.told.push(landing);
             if landing.kind == LandingKind::Landed {
                 self.landed.push((landing.lba, landing.stamp));
             }
@@ -104,6 +107,15 @@ impl Scene {
         self.now += span;
         self.device.handle_timeout(self.now);
         self.listen();
+    }
+
+    /// Sectors of the write with this stamp that landed, and that never will, by what was told so far.
+    fn fate(&self, stamp: u64) -> (u32, u32) {
+        let sum = |kind: LandingKind| {
+            let told = self.told.iter().filter(|landing| (landing.stamp, landing.kind) == (stamp, kind));
+            told.map(|landing| landing.sectors).sum::<u32>()
+        };
+        (sum(LandingKind::Landed), sum(LandingKind::Discarded))
     }
 
     fn holds(&self, lba: u64) -> Option<u64> {
@@ -355,4 +367,108 @@ fn writes_that_wait_for_room_end_above_a_failing_device() {
     assert_eq!(scene.answer().status, Status::MediumError);
     scene.control(&Control::PowerOff);
     assert_eq!(scene.device.poll_timeout(), None);
+}
+
+/// Each write takes a millisecond and ends as the next of `outcomes` says, with so many of its sectors on the medium;
+/// then all succeed. Everything else is done at once.
+struct Clumsy {
+    outcomes: VecDeque<(Status, u32)>,
+    flying: VecDeque<(Instant, Request)>,
+    ready: VecDeque<Completion>,
+    landings: VecDeque<Landing>,
+}
+
+impl Clumsy {
+    fn finish(&mut self, at: Instant, tag: u32, status: Status) {
+        let (parts, effort) = (Parts::default(), Effort::default());
+        self.ready.push_back(Completion { tag, status, submitted: at, finished: at, parts, effort });
+    }
+}
+
+impl Device for Clumsy {
+    fn limits(&self, _: u8) -> Limits {
+        drive().with_queue(4, Policy::Fcfs).drive().limits(0)
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
+        if request.op != Op::Write {
+            self.finish(now, request.tag, Status::Done);
+            return Ok(now);
+        }
+        self.flying.push_back((now + Span::from_millis(1), request));
+        Ok(self.flying[0].0)
+    }
+    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+        Ok(())
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.flying.front().map(|flying| flying.0)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, request)) = self.flying.front().filter(|flying| flying.0 <= now) {
+            self.flying.pop_front();
+            let (status, sectors) = self.outcomes.pop_front().unwrap_or((Status::Done, request.sectors));
+            if sectors > 0 {
+                let run = (request.lba, sectors);
+                self.landings.push_back(Landing::new(run, request.stamp, (at, at), LandingKind::Landed));
+            }
+            self.finish(at, request.tag, status);
+        }
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+    fn drive_log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.landings.pop_front()
+    }
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.flying.iter().for_each(|(_, request)| tell(request.stamp));
+        self.landings.iter().for_each(|landing| tell(landing.stamp));
+    }
+}
+
+fn clumsy(outcomes: &[(Status, u32)]) -> Scene {
+    let mut scene = Scene::new(LAZY, &drive());
+    let (flying, ready, landings) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+    let below = Clumsy { outcomes: outcomes.iter().copied().collect(), flying, ready, landings };
+    scene.device = Accelerator::build_above(LAZY, Box::new(below));
+    scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    scene
+}
+
+/// Attempts count by what they left: a cut has nothing to add, whatever went wrong before.
+#[test]
+fn what_was_tried_again_is_not_lost_with_its_first_attempt() {
+    let (error, aborted) = ((Status::MediumError, 0), (Status::Aborted, 0));
+    let cases = [
+        (&[][..], (8, 0)),
+        (&[error], (8, 0)),
+        (&[aborted, error, aborted], (8, 0)),
+        (&[(Status::Aborted, 3)], (3 + 8, 0)),
+        (&[error; TRIES as usize], (0, 8)),
+    ];
+    for (outcomes, fate) in cases {
+        let mut scene = clumsy(outcomes);
+        scene.write(800);
+        scene.submit(Op::Flush, Flags::NONE, 0, 0);
+        scene.answer();
+        assert_eq!(scene.fate(1), fate, "{outcomes:?}");
+        scene.control(&Control::PowerCut);
+        assert_eq!(scene.fate(1), fate, "{outcomes:?}: after a cut");
+    }
+}
+
+/// A page is written again on its way, and the run comes back: three sectors of the first write are on the medium by
+/// then, the other five will never get there.
+#[test]
+fn what_landed_of_a_run_that_came_back_is_told_before_what_did_not() {
+    let mut scene = clumsy(&[(Status::Aborted, 3)]);
+    scene.write(800);
+    scene.submit(Op::Flush, Flags::NONE, 0, 0);
+    let again = scene.submit(Op::Write, Flags::NONE, 800, 8);
+    assert_eq!(u64::from(scene.answer().tag), again, "in memory at once");
+    assert_eq!(scene.answer().status, Status::Done, "the flush");
+    assert_eq!((scene.fate(1), scene.fate(again)), ((3, 5), (8, 0)));
 }

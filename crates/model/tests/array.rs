@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use seekwise_model::block::{
-    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
 };
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::layer::LayeredDevice;
@@ -606,4 +607,27 @@ fn an_error_of_one_member_is_made_good_where_the_level_can_and_told_once_where_i
         let members = if what.op == Op::Write { TAKES.times(ms) } else { TAKES };
         assert_eq!(answer.parts.get(Part::Transfer), members, "{level:?} {unreadable:?}");
     }
+}
+
+/// A drive that takes two commands: the first fails, the second goes down with it and waits behind two others again.
+#[test]
+fn what_went_down_with_another_can_be_aborted_while_it_waits_again() {
+    let mut drive = SmallDrive::default().with_queue(2, Policy::Fcfs);
+    drive.link.queuing = Queuing::Ncq;
+    drive.weak = vec![WeakBlocks { lba: 100, sectors: 1, retries: 9 }];
+    drive.firmware.recovery_limit = Some(Span::from_millis(20));
+    let mut device = array(&spec(RaidLevel::Raid0, 1), &drive);
+    for (tag, lba) in (0..).zip([100, 3_000, 4_000, 5_000]) {
+        device.submit(Instant::ZERO, request(tag, Op::Read, lba, 8)).expect("room");
+    }
+    let failed = device.proceed(Instant::FAR).expect("an answer");
+    assert_eq!((failed.tag, failed.status), (0, Status::MediumError));
+    device.control(failed.finished, &Control::Abort(1)).expect("in flight");
+    let gone = device.poll_completion().expect("at once");
+    assert_eq!((gone.tag, gone.status, gone.finished), (1, Status::Aborted, failed.finished));
+    for tag in [2, 3] {
+        let done = device.proceed(Instant::FAR).expect("an answer");
+        assert_eq!((done.tag, done.status), (tag, Status::Done));
+    }
+    assert_eq!(device.proceed(Instant::FAR), None);
 }

@@ -4,7 +4,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::{AdaptiveDivision, ReadAhead, ReadAheadHold, WrittenHits};
+use seekwise_model::drive::profile::{AdaptiveDivision, OverheadAfter, ReadAhead, ReadAheadHold, WrittenHits};
 use seekwise_model::queue::Policy;
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{SmallDrive, conformance};
@@ -620,5 +620,25 @@ fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
             let make = || -> Box<dyn Device> { Box::new(small.drive()) };
             conformance(&make, small.cut_sector, seed).expect("the contract");
         }
+    }
+}
+
+/// Two reads come at once to an empty buffer and are decoded 20 ms each, one after another. The first reads what passes
+/// from 25 ms on, and is followed to the end of the track at 33.3 ms.
+#[test]
+fn a_read_finds_what_came_while_it_was_decoded() {
+    for (lba, proceeds) in [(0, false), (0, true), (24, false), (24, true)] {
+        let mut small = SmallDrive::default().with_buffer(4, 64).with_queue(2, Policy::Fcfs);
+        small.overhead.read_miss = OverheadAfter::both(Span::from_millis(20));
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, 0, Op::Read, 0, 8);
+        submit(&mut drive, Instant::ZERO, 1, Op::Read, lba, 8);
+        let [first, second] = [0, 1].map(|_| match proceeds {
+            true => drive.proceed(Instant::FAR).expect("an answer"),
+            false => next(&mut drive),
+        });
+        assert_eq!((first.tag, second.tag), (0, 1));
+        near(first.finished.nanos(), 3 * REVOLUTION + 8 * SECTOR);
+        near(second.finished.nanos(), 40_000_000);
     }
 }

@@ -2,6 +2,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
 use seekwise_model::drive::Drive;
+use seekwise_model::drive::profile::WrittenHits;
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::host::driver::{Driver, DriverSpec};
 use seekwise_model::queue::{Discipline, Policy};
@@ -615,4 +616,29 @@ fn a_segment_that_is_dirty_for_too_long_is_written_out_though_the_drive_is_busy(
     }
     let landing = drive.poll_landing().expect("written out");
     assert!(landing.to > at(500_000) && landing.to < at(560_000), "{landing:?}");
+}
+
+/// Each comes right behind another command, waits for one thing alone, and is aborted after a millisecond.
+#[test]
+fn an_aborted_command_says_what_it_has_waited_for() {
+    let mut small = SmallDrive::default().with_buffer(2, 16).with_write_back(1).with_queue(4, Policy::Fcfs);
+    small.cache.destage_idle = Span::from_secs(1);
+    let flush = Request { tag: 1, ..FLUSH };
+    for (first, second, hits, part) in [
+        // Block 32 passes after half a revolution, 4.2 ms.
+        (read(0, 32), read(1, 1_000), WrittenHits::Cached, Part::Queue),
+        (write(0, 32), flush, WrittenHits::Cached, Part::Flush),
+        // A segment is dirty, and no more may be.
+        (write(0, 32), write(1, 1_000), WrittenHits::Cached, Part::Cache),
+        (write(0, 32), marked(write(1, 32), Flags::FUA), WrittenHits::Cached, Part::Cache),
+        (write(0, 32), read(1, 32), WrittenHits::None, Part::Cache),
+    ] {
+        small.cache.written_hits = hits;
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[first, second]);
+        drive.control(at(1_000), &Control::Abort(1)).expect("in flight");
+        let aborted = of(&answers(&mut drive), 1);
+        assert_eq!((aborted.status, aborted.finished), (Status::Aborted, at(1_000)), "{second:?}");
+        assert_eq!(aborted.parts.get(part), Span::from_millis(1), "{second:?}: {:?}", aborted.parts);
+    }
 }

@@ -513,6 +513,26 @@ fn a_page_that_is_changed_in_part_is_read_first() {
     }
 }
 
+/// The page before it and the page behind it are on their way; its own is in memory.
+#[test]
+fn a_page_that_is_changed_in_part_is_the_only_one_waited_for() {
+    for family in ALL {
+        let (mut rig, files) = Rig::cached(family, &[MIB]);
+        rig.system.preload_pages(files[0], 40 * KIB, 4 * KIB);
+        rig.call(1, read(files[0], 36 * KIB, 4 * KIB));
+        rig.call(2, read(files[0], 44 * KIB, 4 * KIB));
+        rig.call(0, write(files[0], 41 * KIB, KIB, OpenMode::Cached));
+        rig.call(3, write(files[0], 45 * KIB, KIB, OpenMode::Cached));
+        let threads = |rig: &Rig| rig.returned.iter().map(|returned| returned.thread).collect::<Vec<_>>();
+        assert_eq!((threads(&rig), rig.now), (vec![0], Instant::ZERO), "{family:?}");
+        while rig.returned.len() < 4 {
+            assert!(rig.step(Instant::FAR), "{family:?}: the others return");
+        }
+        assert_eq!(threads(&rig), [0, 1, 2, 3], "{family:?}");
+        assert_eq!(rig.returned[3].at, rig.returned[2].at, "{family:?}: with the page that it changes");
+    }
+}
+
 #[test]
 fn writers_are_held_up_while_too_much_is_dirty() {
     for (family, limit) in [(SystemFamily::Windows98, 32), (SystemFamily::WindowsNt, 16), (SystemFamily::Linux, 12)] {

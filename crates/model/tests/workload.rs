@@ -2,6 +2,8 @@
 
 #[path = "workload/device.rs"]
 mod device;
+#[path = "workload/generator.rs"]
+mod generator;
 #[path = "workload/iometer.rs"]
 mod iometer;
 

@@ -117,4 +117,30 @@ mod tests {
         let now = of_this_thread();
         assert_eq!(now.since(&now, Span::from_secs(1)).processor_time(), Span::ZERO);
     }
+
+    /// The kernel tells a thread's counts in `/proc` too: a look between two looks there finds no more and no less. A
+    /// new thread has read nothing from a disk, so a single fault too many stands out.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_counts_of_a_new_thread_are_those_that_the_kernel_tells_elsewhere() {
+        /// Faults without a disk, faults with one, and switches.
+        fn told() -> [u64; 3] {
+            let [stat, status] =
+                ["stat", "status"].map(|name| fs::read_to_string(format!("/proc/thread-self/{name}")).unwrap());
+            // Behind the name, which may hold anything: the third field and those after it.
+            let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+            let switches = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+            let switches = switches.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum();
+            [fields[10 - 3].parse().unwrap(), fields[12 - 3].parse().unwrap(), switches]
+        }
+        let looks = std::thread::spawn(|| {
+            let before = told();
+            let between = of_this_thread();
+            [before, [between.minor, between.major, between.switches], told()]
+        });
+        let [before, between, after] = looks.join().unwrap();
+        for (at, count) in ["minor faults", "major faults", "switches"].into_iter().enumerate() {
+            assert!((before[at]..=after[at]).contains(&between[at]), "{count}: {before:?} {between:?} {after:?}");
+        }
+    }
 }

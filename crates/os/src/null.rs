@@ -206,6 +206,30 @@ mod tests {
     }
 
     #[test]
+    fn a_write_lands_whole_and_at_once_where_landings_are_asked_for() {
+        let mut device = NullDevice::new();
+        let (mut stamp, end) = (0, BYTES / SECTOR);
+        let mut landing = |device: &mut NullDevice, op: Op, lba: u64| {
+            stamp += 1;
+            let sectors = if op == Op::Flush { 0 } else { 8 };
+            let request = Request { tag: stamp as u32, op, lba, sectors, stamp, ..Request::NONE };
+            device.submit(Instant::from_nanos(10 * stamp), request).unwrap();
+            device.poll_landing()
+        };
+        assert_eq!(landing(&mut device, Op::Write, 0), None, "nobody asked");
+        device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        for (op, lba) in [(Op::Read, 0), (Op::Flush, 0), (Op::Trim, 0), (Op::Write, end - 7)] {
+            assert_eq!(landing(&mut device, op, lba), None, "{op:?} at {lba}");
+        }
+        for (stamp, lba) in [(6, 0), (7, 16), (8, end - 8)] {
+            let at = Instant::from_nanos(10 * stamp);
+            let expected = Landing::new((lba, 8), stamp, (at, at), LandingKind::Landed);
+            assert_eq!(landing(&mut device, Op::Write, lba), Some(expected));
+        }
+        assert_eq!(device.poll_landing(), None, "each is told once");
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_as_everywhere() {
         let rows =
             [ReplayRow { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];

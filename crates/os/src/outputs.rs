@@ -563,6 +563,36 @@ mod tests {
         assert_eq!(hold().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 0);
     }
 
+    /// Whatever `--force` says: a path is looked at again when the work is done.
+    #[cfg(unix)]
+    #[test]
+    fn what_came_meanwhile_and_is_no_file_of_ours_to_replace_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let cases = [("link", "a link to theirs"), ("socket", "a socket"), ("input", "this command reads it")];
+        let begun = cases.map(|(name, _)| {
+            let mut output = OutputFile::create(&at(name), true).unwrap();
+            output.write_all(b"new").unwrap();
+            output
+        });
+        fs::write(at("theirs"), "theirs").unwrap();
+        std::os::unix::fs::symlink("theirs", at("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        fs::write(at("input"), "mine").unwrap();
+        guard_files(|| {
+            mark_input(&fs::metadata(at("input")).unwrap());
+            for (output, (name, why)) in begun.into_iter().zip(cases) {
+                let refused = said(output.finish());
+                assert!(refused.contains(why), "{name}: {refused}");
+            }
+        });
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert!(!fs::symlink_metadata(at("socket")).unwrap().is_file());
+        let read = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!((&*read("theirs"), &*read("input")), ("theirs", "mine"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "no part is left");
+    }
+
     #[test]
     fn an_input_is_no_output_by_any_name() {
         let folder = tempfile::tempdir().unwrap();

@@ -358,6 +358,45 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_is_a_record_and_half_of_a_text_is_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let ranges = |contents: &[&[u8]]| -> Vec<Vec<(u64, u64)>> {
+            let changed = contents.iter().enumerate().map(|(number, content)| {
+                fs::write(folder.path().join(number.to_string()), content).unwrap();
+                ChangedBytes { file: Some(number.to_string().into()), ranges: vec![(0, content.len() as u64)] }
+            });
+            let changed: Vec<ChangedBytes> = changed.collect();
+            find_records(&changed, folder.path()).into_iter().map(|it| it.ranges).collect()
+        };
+        assert_eq!(ranges(&[&[0, 0, 0]]), [Vec::<(u64, u64)>::new()], "nothing was written");
+        assert_eq!(ranges(&[b"x"]), [[(0, 1)]]);
+        assert_eq!(ranges(&[b"\0x\0"]), [[(0, 3)]]);
+        assert_eq!(ranges(&[&[0, 0x81]]), [[(0, 2)]], "no text, but the only thing there is");
+        // Where there is any text, nothing else counts.
+        assert_eq!(ranges(&[b"x\x81\0\0", b"x\x81\x81"]), [vec![(0, 4)], vec![]]);
+    }
+
+    /// Four bytes in three files, by either way of drawing: none is left out, wherever a file or a range ends.
+    #[test]
+    fn each_changed_byte_may_be_altered() {
+        let of = |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), ranges };
+        let changed = [of("a", vec![(7, 8)]), of("b", vec![(0, 1), (4096, 4097)]), of("c", vec![(9, 10)])];
+        let drawn = draw_alterations(&changed, 400, &mut Seed(1).stream("test"));
+        // First those that choose a file, then those that choose among all bytes.
+        for way in [0, 1] {
+            let mut places: Vec<(String, u64, u64)> = Vec::new();
+            for change in drawn.iter().skip(way).step_by(2) {
+                let MediumChange::Altered { file: Some(file), from, to } = change else { panic!("{change:?}") };
+                places.push((file.display().to_string(), *from, *to));
+            }
+            places.sort();
+            places.dedup();
+            let expected = [("a", 7, 8), ("b", 0, 1), ("b", 4096, 4097), ("c", 9, 10)];
+            assert_eq!(places, expected.map(|(file, from, to)| (file.to_owned(), from, to)), "{way}");
+        }
+    }
+
+    #[test]
     fn a_large_file_hides_no_small_one() {
         let of = |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), ranges };
         let changed =

@@ -177,3 +177,81 @@ fn join_outcomes(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunO
     figures.usage = Some(usage);
     RunOutcome { source: Issuer::Apart(sources), figures }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::null::NullPlace;
+    use crate::real_time::TimedDevice;
+    use seekwise_formats::fio::{self, FioContext};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Devices that were opened, requests that were issued, and the fewest open devices at any of them.
+    #[derive(Debug)]
+    struct Counts {
+        opened: AtomicUsize,
+        issued: AtomicUsize,
+        fewest: AtomicUsize,
+    }
+
+    /// A place that answers at once, and that the second worker opens after all others, and slowly.
+    #[derive(Debug)]
+    struct SlowPlace(Arc<Counts>);
+
+    impl RealTime for SlowPlace {
+        fn name(&self) -> &'static str {
+            "slow"
+        }
+        fn full_name(&self) -> String {
+            "slow".to_owned()
+        }
+        fn limits(&self) -> Limits {
+            NullPlace.limits()
+        }
+        fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
+            NullPlace.open(seed)
+        }
+        fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
+            let device = self.open(seed);
+            if worker == 1 {
+                while self.0.opened.load(Ordering::SeqCst) < 2 {
+                    thread::yield_now();
+                }
+                // Some milliseconds in which others that do not wait would issue.
+                for turn in 0..500_000 {
+                    if self.0.issued.load(Ordering::SeqCst) > 0 {
+                        break;
+                    }
+                    if turn % 10_000 == 0 {
+                        thread::yield_now();
+                    }
+                    std::hint::spin_loop();
+                }
+            }
+            self.0.opened.fetch_add(1, Ordering::SeqCst);
+            device
+        }
+    }
+
+    #[test]
+    fn no_worker_of_a_stage_issues_before_all_have_opened_their_devices() {
+        let text = "[j]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=64k\nnumjobs=3\n";
+        let (job, _) = fio::parse("j.fio", text, &FioContext::bare()).unwrap().job(1 << 24).unwrap();
+        let none = || AtomicUsize::new(0);
+        let counts = Arc::new(Counts { opened: none(), issued: none(), fewest: AtomicUsize::new(usize::MAX) });
+        let place = SlowPlace(Arc::clone(&counts));
+        let counted = Arc::clone(&counts);
+        let tell = Tell::new(move |_, _| {
+            counted.fewest.fetch_min(counted.opened.load(Ordering::SeqCst), Ordering::SeqCst);
+            counted.issued.fetch_add(1, Ordering::SeqCst);
+        });
+        let doing =
+            ThreadedJob { place: &place, job: &job, seed: Seed(1), tell: Some(&tell), cutoff: RunCutoff::NEVER };
+        let outcome = run_job(&doing, &mut |_| ()).unwrap();
+        assert_eq!((outcome.figures.issued, outcome.figures.failures), (48, 0), "three times 64 KiB in pages");
+        let [opened, issued, fewest] =
+            [&counts.opened, &counts.issued, &counts.fewest].map(|count| count.load(Ordering::SeqCst));
+        assert_eq!((opened, issued, fewest), (3, 48, 3));
+    }
+}

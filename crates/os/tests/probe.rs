@@ -3,12 +3,15 @@
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::Read;
-use std::os::unix::fs::FileExt;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::OFlags;
+use seekwise_os::audit::file::DirectFile;
 use seekwise_os::real::probe::may_write;
+use seekwise_run::audit::AuditSubject;
 
 /// The least that mkfs.xfs takes, and some.
 const BYTES: u64 = 320 << 20;
@@ -221,4 +224,24 @@ fn what_cannot_be_read_is_refused_unless_it_is_named() {
         "{why}"
     );
     assert_eq!(disk.judged_alone(Some(&disk.device)), Ok(()));
+}
+
+/// As a mount would take it: exclusively.
+#[test]
+fn a_disk_under_audit_is_nobody_else_s_until_the_audit_ends() {
+    let Some(disk) = Loop::new("audit") else { return };
+    let alone = || {
+        let opened = File::options().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(&disk.device);
+        opened.map(drop).map_err(|error| error.kind())
+    };
+    assert_eq!(alone(), Ok(()));
+    // Whoever else asks `losetup` something on this machine opens each loop device for a moment.
+    let mut claims = (0..100).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        DirectFile::claim_device(Path::new(&disk.device), Some(&disk.device))
+    });
+    let audited = claims.find_map(Result::ok).expect("nobody has it");
+    assert_eq!((audited.block_count(), alone()), (BYTES / 4096, Err(ErrorKind::ResourceBusy)));
+    drop(audited);
+    assert_eq!(alone(), Ok(()));
 }

@@ -13,8 +13,9 @@ use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_os::bytes::{Bytes, PlatterMedium};
-use seekwise_os::live::{Caller, CutPlan, DiskMessage, DiskRequest, LiveDisk, ReplyTo};
+use seekwise_os::live::{Caller, CutPlan, DiskMessage, DiskRequest, LiveDisk, MemoryRoom, ReplyTo};
 use seekwise_os::nbd::wire::{self, HEAD, NbdCommand, RequestHead, error};
+use seekwise_os::null::NullDevice;
 
 use crate::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
 
@@ -386,6 +387,22 @@ fn zeroes_are_seen_and_cut_as_what_was_written() {
     server.order("on");
     assert_eq!((client.read(0, 4096), client.read(4096, 8192), client.read(12_288, 4096)), (Ok(7), Ok(0), Ok(7)));
     server.end();
+}
+
+/// The memory of a page alone: 4096 bytes and 320 beside them on their way, and 4096 and 64 where they lie.
+#[test]
+fn a_disk_without_memory_refuses_what_is_new_and_takes_what_lies_there_again() {
+    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 64, ..MemoryRoom::default() };
+    let disk = move || LiveDisk::new(Box::new(NullDevice::new()), Bytes::default(), 1.0, None).with_memory_limits(room);
+    let server = Server::begin("full", 1 << 30, disk);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0);
+    assert_eq!(client.write(0, 4096, 2, 4096), error::NO_SPACE);
+    assert_eq!(client.write(0, 0, 3, 4096), 0, "its place is taken already");
+    assert_eq!((client.read(0, 4096), client.read(4096, 4096)), (Ok(3), Ok(0)));
+    let receipt = server.end();
+    assert_eq!((receipt.requests, receipt.writes, receipt.reads), (5, 3, 2), "who is refused has asked");
+    assert_eq!((receipt.failures, receipt.refused_for_memory), (1, 1));
 }
 
 #[test]

@@ -134,3 +134,53 @@ pub fn run_witnessed<S: Source>(
     };
     Ok((outcome, last))
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::drives;
+    use seekwise_formats::fio::{self, FioContext};
+    use seekwise_model::block::{Completion, Flags, Landing, Op, Request};
+
+    use super::*;
+    use crate::work::Work;
+
+    /// Requests as they were submitted, each with whether it is forced; and when they were done.
+    #[derive(Default)]
+    struct Seen {
+        submitted: Vec<(Op, bool)>,
+        done: Vec<(Op, Instant)>,
+    }
+
+    impl Witness for Seen {
+        fn note_submission(&mut self, _: Instant, request: &Request) {
+            self.submitted.push((request.op, request.flags.has(Flags::FUA)));
+        }
+        fn note_completion(&mut self, request: &Request, completion: &Completion) {
+            self.done.push((request.op, completion.finished));
+        }
+        fn note_landing(&mut self, _: &Landing) {}
+        fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
+            false
+        }
+    }
+
+    /// This drive caches writes and has no FUA: each write of `sync=1` is followed by a flush, and done with it.
+    #[test]
+    fn a_witness_sees_a_synchronous_write_as_its_program_does() {
+        let profile = drives::load("barracuda-7200.7").unwrap().profile().unwrap();
+        let text = "[a]\nfilename=/dev/sdb\nioengine=libaio\ndirect=1\nrw=write\nbs=4k\nsize=12k\nsync=1\n";
+        let file = fio::parse("a.fio", text, &FioContext::bare()).unwrap();
+        let (job, _) = file.job(profile.geometry.sectors()).unwrap();
+        let (work, stack) = (Work::from(job), Stack::bare(profile));
+        let mut seen = Seen::default();
+        let source = work.make_source(Seed(1));
+        let ran = run_witnessed(&stack, source, RunCutoff::NEVER, Seed(1), RunEnding::Linger, &mut seen);
+        assert_eq!(ran.unwrap().0.figures.issued, 6);
+        assert_eq!(seen.submitted, [(Op::Write, true), (Op::Flush, false)].repeat(3));
+        assert_eq!(seen.done.len(), 6);
+        for pair in seen.done.chunks(2) {
+            let [(Op::Write, written), (Op::Flush, flushed)] = *pair else { panic!("{:?}", seen.done) };
+            assert_eq!(written, flushed);
+        }
+    }
+}

@@ -306,3 +306,43 @@ impl Source for Issuer {
         if let Issuer::Workload(workload) = self { workload.awaits_completion(now) } else { false }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::fio::{self, FioContext};
+    use seekwise_formats::scene::SceneFile;
+
+    use super::*;
+
+    /// A drive of 160 GB, in sectors.
+    const DRIVE: u64 = 312_581_808;
+
+    fn job(text: &str) -> Work {
+        fio::parse("a.fio", text, &FioContext::bare()).unwrap().job(DRIVE).unwrap().0.into()
+    }
+
+    fn scene(text: &str) -> Work {
+        Work::Scene(Box::new(SceneFile::parse("s.toml", text).unwrap().build(DRIVE, None).unwrap().spec))
+    }
+
+    fn session(name: &str) -> Work {
+        Work::Session(Arc::new(RecordedSession { name: name.to_owned(), ..RecordedSession::default() }))
+    }
+
+    /// Clones are groups of their own, unless `group_reporting` puts them together, with the next section that has it.
+    #[test]
+    fn a_group_has_the_name_of_its_first_worker_or_program() {
+        let clones = "[global]\nfilename=/dev/sdb\n[a]\nnumjobs=2\n[b]\nnew_group\n[c]\nstonewall\ngroup_reporting\n\
+                      numjobs=3\n[d]\ngroup_reporting\n[e]\n";
+        let copy = "[system]\nfamily = 'windows-nt'\n[volume.d]\nfs = 'ntfs'\nsize_gib = 20\n[volume.c]\nfs = 'fat32'\n\
+                    size_gib = 8\n[program.copy]\nname = 'total-commander'\non = 'd'\nto = 'c'\n";
+        for (work, groups, names) in [
+            (job(clones), &[0u16, 1, 2, 3, 3, 3, 3, 4][..], &["a", "a", "b", "c", "e"][..]),
+            (scene(copy), &[0, 1], &["copy", "system"]),
+            (session("morning"), &[0], &["morning"]),
+        ] {
+            assert_eq!(work.groups(), groups);
+            assert_eq!(work.group_names(), names);
+        }
+    }
+}

@@ -528,6 +528,29 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_held_against_a_setting_before_it_is_tried() {
+        let text = "title = 't'\nquestion = 'q'\njob = 'random-read'\nruntime = '1 s'\n[stack]\ndrive = 'exos-x18'\n";
+        let planned = planned::plan("s.toml", text.to_owned()).unwrap();
+        let lever = find_levers(&planned.prepared).remove(0);
+        let found = FoundLever::new(&lever, "8".to_owned(), None);
+        assert_eq!((found.claims, found.cases, found.breaks.len() + found.cases_broken.len()), (0, 0, 0));
+        let said = found.sentence(false);
+        assert!(said.ends_with(&format!("is 8 instead of {}", lever.value)), "{said}");
+    }
+
+    #[test]
+    fn screening_runs_are_told_by_their_number_and_length() {
+        let told = |head: &str| {
+            let study = parse("s.toml", &format!("title = 't'\nquestion = 'q'\n{head}\n")).unwrap();
+            screening_words(&study)
+        };
+        assert_eq!(told("runs = 1"), "one run of each cell");
+        assert_eq!(told("runs = 1\nruntime = '2 s'"), "one run of 2 s of each cell");
+        assert_eq!(told("runs = 2"), "2 runs of each cell");
+        assert_eq!(told("runs = 5\nruntime = '500 ms'"), "5 runs of 0.5 s of each cell");
+    }
+
+    #[test]
     fn an_interval_asks_for_more_than_one_run() {
         let takes = |text: &str| takes_interval(&seekwise_formats::expression::parse(text).unwrap().body);
         assert!(takes("high(slope(iops over log2(segments))) < 0 for each depth"));

@@ -82,3 +82,17 @@ impl RequestLog {
         Ok(())
     }
 }
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_could_not_be_logged_is_told_once() {
+        let mut log = RequestLog { log: None, failure: Some(Error::new("no space left")) };
+        assert_eq!(log.check(), Err(Error::new("no space left")));
+        assert_eq!(log.check(), Ok(()));
+        let mut none = RequestLog::create(("j", "d"), 1, None, false, false).unwrap();
+        assert_eq!(none.check(), Ok(()));
+    }
+}

@@ -155,6 +155,16 @@ mod tests {
     }
 
     #[test]
+    fn cuts_that_take_more_memory_than_they_may_are_refused() {
+        let setup = Setup::new("random-write", "barracuda-7200.7").with_runtime("1 s");
+        let after = CutTime::After { pause: Span::ZERO, cuts: 2 };
+        for when in [CutTime::Random(3), at(500_000_000), CutTime::Off(2), after] {
+            let refused = power_cut(&setup, when, &Bounds::new(Some(1)), &()).map(drop).unwrap_err().to_string();
+            assert!(refused.starts_with("this may take up to ") && refused.ends_with("(--max-memory)"), "{refused}");
+        }
+    }
+
+    #[test]
     fn the_answer_names_what_was_cut_and_how() {
         for (when, word) in [(CutTime::Random(2), "random"), (at(500_000_000), "given"), (CutTime::Off(1), "shutdown")]
         {

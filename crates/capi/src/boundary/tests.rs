@@ -34,6 +34,24 @@ fn a_reason_is_given_as_far_as_it_fits() {
     assert_eq!((cut, place), (Ok(()), [b'a' as c_char, b'b' as c_char, 0, 1]), "a letter is whole or not there");
 }
 
+/// A text takes its bytes and one for its end; beyond the size that is given nothing is touched.
+#[test]
+fn a_text_is_cut_to_any_size_from_its_end_alone_on() {
+    let written = |size: usize| {
+        let mut place = [1 as c_char; 7];
+        let status = unsafe { write_text("abé", place.as_mut_ptr(), size) };
+        (status, place)
+    };
+    assert_eq!(written(0), (Err(SeekwiseStatus::BadArgument), [1; 7]), "there is no room for the end");
+    for (size, held) in [(1, ""), (2, "a"), (3, "ab"), (4, "ab"), (5, "abé"), (6, "abé")] {
+        let mut wanted = [1 as c_char; 7];
+        for (to, from) in wanted.iter_mut().zip(held.bytes().chain([0])) {
+            *to = from as c_char;
+        }
+        assert_eq!(written(size), (Ok(()), wanted), "{size} bytes");
+    }
+}
+
 #[test]
 fn null_is_refused_everywhere() {
     let bad = SeekwiseStatus::BadArgument;

@@ -98,6 +98,16 @@ fn faults_name_place_and_nearest_word() {
     assert!(fault(&deep).contains("nested more than 40 deep"));
 }
 
+/// Brackets, signs, calls and cells that stand side by side are no deeper than one of them.
+#[test]
+fn a_long_expression_is_not_a_deep_one() {
+    for (term, between) in [("(1)", " + "), ("-1", " * "), ("abs(iops)", " - "), ("iops[depth=8]", " / ")] {
+        reads(&[term; 44].join(between));
+    }
+    let all: Vec<String> = (0..60).map(|n| format!("iops > {n}")).collect();
+    reads(&all.join(" and "));
+}
+
 /// The faults of a study of two factors with one claim that checks this.
 fn claimed(check: &str) -> Vec<String> {
     let text = format!(

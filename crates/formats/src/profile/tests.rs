@@ -111,6 +111,30 @@ fn asks_for_a_source() {
 }
 
 #[test]
+fn a_fitted_number_has_an_interval_and_nothing_else_has_one() {
+    const RPM: &str = "{ value = 7200, inferred = \"a\" }";
+    let text = SMALL.replace(RPM, "{ value = 7200, fitted = \"a\", interval = [7100, 7300.5] }");
+    let text = text.replace("\"serpentine\", inferred", "\"serpentine\", fitted");
+    let drive = parse("d.toml", &text).unwrap();
+    let of = |key: &str| drive.figure(key).map(|figure| (figure.kind, figure.interval)).unwrap();
+    assert_eq!(of("mechanics.rpm"), (FigureOrigin::Fitted, Some((7100.0, 7300.5))));
+    assert_eq!(of("geometry.order"), (FigureOrigin::Fitted, None), "a word has none");
+    assert_eq!(of("cache.segments"), (FigureOrigin::Inferred, None));
+    for (figure, said) in [
+        ("{ value = 7200, fitted = \"a\" }", "a fitted number without an interval"),
+        ("{ value = 7200, fitted = \"a\", interval = [7300, 7100] }", "invalid `interval`"),
+        ("{ value = 7200, fitted = \"a\", interval = [7200] }", "invalid `interval`"),
+        (
+            "{ value = 7200, measured = \"a\", interval = [7100, 7300] }",
+            "an interval on a figure that is not a fitted number",
+        ),
+    ] {
+        let expected = "{ value = …, fitted = \"…\", interval = [low, high] }";
+        check(RPM, figure, &format!("d.toml:19: `mechanics.rpm`: {said}; expected {expected}"));
+    }
+}
+
+#[test]
 fn tells_type_and_range() {
     check(
         "segments = { value = 32",

@@ -435,3 +435,34 @@ fn a_spindle_has_the_longest_period() {
     assert_eq!(found(&[(8.0, 0.6), (7.6, 0.9)]), Some(8.0));
     assert_eq!(found(&[(8.0, 0.4)]), None);
 }
+
+/// Each time between two ends is the share of those that are no longer: of a single one all, of none nothing.
+#[test]
+fn the_evidence_ends_at_the_whole_however_few_overwrites_there_are() {
+    let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
+    let overwrite = |ms: u64| {
+        let write = AuditInterval { from: at(ms - 2), to: at(ms - 1) };
+        Overwrite { pause: Span::ZERO, write, flush: AuditInterval { from: at(ms - 1), to: at(ms) } }
+    };
+    let curve = |ends: &[u64]| {
+        let overwrites = ends.iter().map(|&ms| overwrite(ms)).collect();
+        evidence_curve(&AuditTimings { overwrites, ..AuditTimings::default() })
+    };
+    assert!(curve(&[]).is_empty() && curve(&[10]).is_empty());
+    assert_eq!(curve(&[10, 18]), [(100.0, 8.0)]);
+    assert_eq!(curve(&[10, 26, 34]), [(50.0, 8.0), (100.0, 16.0)], "16 ms, then 8");
+    assert_eq!(curve(&[10, 26, 34, 58, 90]), [(25.0, 8.0), (50.0, 16.0), (75.0, 24.0), (100.0, 32.0)]);
+}
+
+/// Three times of 2.6 ms and one of 4.5: with every spindle's period, 3.8 to 11.7 ms, their directions sum up to less
+/// than nothing. None fits, and the period is one of these all the same; without any time there is none.
+#[test]
+fn ends_that_fit_no_period_have_a_spindle_s_all_the_same() {
+    let ends = [0, 2_600, 5_200, 7_800, 12_300].map(|us| Instant::ZERO + Span::from_micros(us));
+    let found = super::lattice::best_period(&ends);
+    assert_eq!((found.held, found.number, found.is_spindle()), (0.0, 4, false));
+    assert!((3.8..11.8).contains(&found.period_ms), "{found:?}");
+    assert!((found.rpm * found.period_ms - 60_000.0).abs() < 1e-6, "{found:?}");
+    let none = super::lattice::best_period(&ends[..1]);
+    assert_eq!((none.period_ms, none.rpm, none.held, none.number), (0.0, 0.0, 0.0, 0));
+}

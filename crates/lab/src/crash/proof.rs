@@ -335,7 +335,34 @@ fn split_last_number(line: &str) -> Option<(&str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::next_line;
+    use super::{CrashFinding, CrashVerdict, NoticedChange, last_noticed, next_line};
+
+    /// The last change decides whether one was noticed: an error names three that were not, and counts the others.
+    #[test]
+    fn an_error_names_three_changes_and_counts_the_others() {
+        let tried = |verdicts: &[CrashVerdict]| {
+            let finding = |verdict: &CrashVerdict| CrashFinding { verdict: *verdict, words: String::new() };
+            let changes = ["a", "b", "c", "d", "e"].into_iter().map(str::to_owned);
+            last_noticed(changes.zip(verdicts.iter().map(finding)).collect())
+        };
+        let passes = [CrashVerdict::Consistent; 5];
+        for (number, said) in [
+            (1, "a"),
+            (2, "a, or b"),
+            (3, "a, or b, or c"),
+            (4, "a, or b, or c, and 1 more"),
+            (5, "a, or b, or c, and 2 more"),
+        ] {
+            assert_eq!(tried(&passes[..number]), Err(said.to_owned()));
+        }
+        assert_eq!(tried(&[]), Ok(None));
+        assert_eq!(tried(&[CrashVerdict::LostAllowed]), Err("a".to_owned()), "an allowed loss is not noticed");
+        for verdict in [CrashVerdict::LostPromised, CrashVerdict::Corrupt] {
+            let finding = CrashFinding { verdict, words: String::new() };
+            let noticed = NoticedChange { change: "b".to_owned(), finding };
+            assert_eq!(tried(&[CrashVerdict::Consistent, verdict]), Ok(Some(noticed)));
+        }
+    }
 
     #[test]
     fn a_list_of_numbers_goes_on() {

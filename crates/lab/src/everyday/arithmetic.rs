@@ -576,6 +576,17 @@ mod tests {
         CaseFigures::new(&profile, case).expected_rate()
     }
 
+    #[test]
+    fn sample_places_are_spread_from_the_first_block_to_the_last() {
+        let of = |first: u64, end: u64, count: u64| sample_places(first, end, count).collect::<Vec<_>>();
+        // As many as there are blocks are all of them; fewer lie in parts of equal width, at 0 and 0.618 of it.
+        assert_eq!(of(10, 14, 4), [10, 11, 12, 13]);
+        assert_eq!([of(0, 8, 1), of(0, 8, 2)], [vec![0], vec![0, 6]]);
+        // Three of two blocks lie at 0, 1.618 and 2.236 thirds of them.
+        assert_eq!(of(5, 7, 3), [5, 6, 6]);
+        assert_eq!(of(7, 8, 3), [7; 3]);
+    }
+
     #[track_caller]
     fn near(found: f64, by_hand: f64, share: f64) {
         assert!((found / by_hand - 1.0).abs() <= share, "{found}, by hand {by_hand}");

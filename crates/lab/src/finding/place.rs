@@ -729,6 +729,21 @@ mod tests {
             ),
             "{text}"
         );
+        // Cells without an outcome are told beside the others: all add up to the twelve.
+        for (open, same) in [(1, 4), (2, 3)] {
+            let text = said(|pattern, depth| match (pattern, depth) {
+                ("random", 1) | ("stream", 4) | ("mixed", 8) | ("random", 64) => (Faster, 1.5),
+                ("random", 4) | ("stream", 8) | ("mixed", 1) => (Slower, 0.5),
+                ("mixed", 64) => (NotEnoughData, 1.0),
+                ("stream", 64) if open > 1 => (NotEnoughData, 1.0),
+                _ => (NoDifference, 1.0),
+            });
+            let head = format!(
+                "faster in 4 (+50 %), slower in 3 (-50 %), no difference in {same}, not enough data in {open} of 12 cells, \
+                 in no simple pattern"
+            );
+            assert!(text.starts_with(&head), "{text}");
+        }
     }
 
     #[test]

@@ -277,4 +277,26 @@ mod tests {
         // At 1 of 100 the root is 0.1, a fifth of the way to the quarter: 0.1 + 0.2 · 0.2 = 0.14.
         assert_eq!(found, [(0, 0.0), (1, 1.14), (25, 3.3), (100, 4.8)]);
     }
+
+    /// A bend may move by 15 % of the curve there, and by half a millisecond: where the curve begins, at the first point
+    /// from a quarter of the longest distance on, and where it ends.
+    #[test]
+    fn a_bend_moves_by_a_share_of_the_curve_at_its_own_place() {
+        let most = |points: &[(u32, f64)]| -> Vec<f64> {
+            let bends = bend_parameters(points, FigureMark::Inferred);
+            let names: Vec<&str> = bends.iter().map(|bend| bend.name.as_str()).collect();
+            assert_eq!(names, BENDS.map(|place| format!("mechanics.seek.points ({place})")));
+            let at: Vec<(Option<usize>, f64)> = bends.iter().map(|bend| (bend.bend, bend.origin)).collect();
+            assert_eq!(at, [0, 1, 2].map(|at| (Some(at), 0.0)));
+            let ranges = bends.iter().map(|bend| *bend.range().unwrap());
+            ranges.inspect(|range| assert_eq!(range.low, -range.high)).map(|range| range.high).collect()
+        };
+        let near = |found: Vec<f64>, by_hand: [f64; 3]| {
+            let close = found.iter().zip(by_hand).all(|(found, by_hand)| (found - by_hand).abs() < 1e-12);
+            assert!(close && found.len() == 3, "{found:?}, by hand {by_hand:?}");
+        };
+        near(most(&[(1, 2.0), (24, 3.0), (25, 4.0), (100, 10.0)]), [0.8, 1.1, 2.0]);
+        near(most(&[(1, 2.0), (24, 3.0), (26, 6.0), (100, 10.0)]), [0.8, 1.4, 2.0]);
+        near(most(&[(1, 2.0), (400, 20.0)]), [0.8, 3.5, 3.5]);
+    }
 }

@@ -374,6 +374,57 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_sum_of_all_clients_is_no_job() {
+        let with = |name: &str, host: &str| {
+            let read = r#"{"iops": 166.6, "runtime": 60000, "total_ios": 10000}"#;
+            let more = format!(r#"{{"jobname": "{name}", "hostname": "{host}", "read": {read}}}"#);
+            let text = FIO_JSON
+                .replace(r#""jobs": ["#, r#""global options": {"stonewall": ""}, "jobs": ["#)
+                .replace(r#""write": {"total_ios": 0}}]}"#, &format!(r#""write": {{"total_ios": 0}}}}, {more}]}}"#));
+            assert!(text.contains("stonewall") && text.contains("166.6"));
+            made("t.json", &text).map(|(data, _)| {
+                let FitData::Points(points) = &data[0] else { panic!("points") };
+                points.iter().map(|point| format!("{:?}", point.figures)).collect::<Vec<_>>()
+            })
+        };
+        let (alone, _) = made("t.json", FIO_JSON).unwrap();
+        let FitData::Points(alone) = &alone[0] else { panic!("points") };
+        let alone = format!("{:?}", alone[0].figures);
+        for (name, host) in [("All clients", "All clients"), ("All clients", "b"), ("s", "All clients")] {
+            assert_eq!(with(name, host), Ok(vec![alone.clone()]), "{name}, {host}");
+        }
+        // Another client's job is one of its own, and does not say what it did.
+        let error = with("s", "b").unwrap_err();
+        assert!(error.starts_with("t.json: `job options`: the result of `s` does not say"), "{error}");
+    }
+
+    #[test]
+    fn cases_that_are_not_fitted_to_are_counted() {
+        let said = |more: &str| {
+            let (data, warnings) = made("t.toml", &(CASES.to_owned() + more)).unwrap();
+            let FitData::Points(points) = &data[0] else { panic!("points") };
+            assert_eq!(points.len(), 2, "{more}");
+            warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(said("").is_empty());
+        let case = |more: &str| format!("[[case]]\njob = 'rw=randread'\nmeasured = 1.5\n{more}\n");
+        let other = case("drive = 'exos-x18'\nfigure = 'iops'");
+        let ratios = [
+            case("over = ['drive.firmware.depth=1']\nfigure = 'iops'"),
+            case("over_job = 'rw=read'\nfigure = 'iops'"),
+            case("figure = 'flush_p50'"),
+        ];
+        let line = |others: u32, ratios: u32| {
+            format!("t.toml: {others} cases of other drives and {ratios} ratios or flushes are not fitted to")
+        };
+        assert_eq!(said(&other), [line(1, 0)]);
+        for ratio in &ratios {
+            assert_eq!(said(ratio), [line(0, 1)], "{ratio}");
+        }
+        assert_eq!(said(&(ratios.concat() + &other)), [line(1, 3)]);
+    }
+
     /// A result of fio with what a fit reads of it.
     const FIO_JSON: &str = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "r",
 "job options": {"rw": "randread", "bs": "4k", "iodepth": "4", "filename": "/dev/sdx", "ioengine": "libaio", "direct": "1",

@@ -149,3 +149,101 @@ pub fn handle_settings(handles: &[RealHandle]) -> Vec<Setting> {
         }),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys of a cell with these settings, or the error.
+    fn keys(set: &[(&str, &str)]) -> Result<RealKeys, String> {
+        let settings = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let cell = Cell { levels: Vec::new(), settings };
+        RealKeys::from_cell("s.toml", &cell).map_err(|faults| faults[0].to_string())
+    }
+
+    #[test]
+    fn every_key_is_taken_with_each_of_its_values() {
+        let none = RealKeys::default();
+        let place = |wanted: RealOptions| RealKeys { wanted, ..RealKeys::default() };
+        let direct = |it| Some(RealKeys { direct: Some(it), ..none.clone() });
+        let engine = |it| Some(RealKeys { engine: Some(it), ..none.clone() });
+        let cache = |it| Some(RealKeys { drop: Some(it), ..none.clone() });
+        let layout = |it| Some(place(RealOptions { layout: Some(it), ..RealOptions::default() }));
+        let hashed = |hashed| Some(place(RealOptions { hashed, ..RealOptions::default() }));
+        let setting = |key: &str, value: &str| {
+            let settings = vec![(key.to_owned(), value.to_owned())];
+            Some(place(RealOptions { settings, ..RealOptions::default() }))
+        };
+        let destroy = Some(place(RealOptions { destroy: Some("WD-1".to_owned()), ..RealOptions::default() }));
+        for (key, value, expected) in [
+            ("job.depth", "8", Some(none.clone())),
+            ("real.direct", "true", direct(true)),
+            ("real.direct", "on", direct(true)),
+            ("real.direct", "0", direct(false)),
+            ("real.direct", "yes", None),
+            ("real.engine", "io_uring", engine(RealEngine::Ring)),
+            ("real.engine", "psync", engine(RealEngine::Calls)),
+            ("real.engine", "libaio", None),
+            ("real.cache", "drop", cache(true)),
+            ("real.cache", "keep", cache(false)),
+            ("real.cache", "warm", None),
+            ("real.layout", "1g", layout(1 << 30)),
+            ("real.layout", "0", None),
+            ("real.layout", "large", None),
+            ("real.serial", "hash", hashed(true)),
+            ("real.serial", "plain", hashed(false)),
+            ("real.serial", "none", None),
+            ("real.scheduler", "mq-deadline", setting("scheduler", "mq-deadline")),
+            ("real.write_cache", "unflushed", setting("write_cache", "unflushed")),
+            ("real.queue_depth", "4", setting("queue_depth", "4")),
+            ("real.destroy", "WD-1", destroy),
+            ("real.destroy", "", Some(none.clone())),
+        ] {
+            let takes = REAL.iter().find(|known| known.0 == key).map_or("", |known| known.1);
+            let refused = || format!("s.toml: `{key}`: `{value}` is invalid; expected {takes}");
+            assert_eq!(keys(&[(key, value)]), expected.ok_or_else(refused), "{key}={value}");
+        }
+        // The last one counts; settings of the disk are kept in order.
+        let direct = [("real.direct", "true"), ("real.scheduler", "none"), ("real.direct", "off")];
+        let several = keys(&[&direct[..], &[("real.queue_depth", "1")]].concat()).unwrap();
+        let settings = ["scheduler=none", "queue_depth=1"].map(|it| it.split_once('=').unwrap());
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let wanted = RealOptions { settings, ..RealOptions::default() };
+        assert_eq!(several, RealKeys { wanted, direct: Some(false), ..RealKeys::default() });
+        let unknown = keys(&[("real.cach", "drop")]).unwrap_err();
+        assert!(unknown.starts_with("s.toml: `real.cach`: unknown key; expected real.direct, "), "{unknown}");
+        assert!(unknown.ends_with("did you mean `real.cache`?"), "{unknown}");
+    }
+
+    #[test]
+    fn settings_of_workers_are_said_once_if_all_are_alike() {
+        let said = |handles: &[RealHandle]| -> Vec<String> {
+            let settings = handle_settings(handles);
+            settings.into_iter().map(|setting| format!("{}={}", setting.key, setting.value)).collect()
+        };
+        let ring = RealHandle::default();
+        let other = RealHandle {
+            engine: RealEngine::Calls,
+            direct: false,
+            invalidate: false,
+            data_only: false,
+            whole: false,
+            hint: AccessHint::Random,
+        };
+        let once =
+            ["real.engine=io_uring", "real.direct=true", "real.cache=drop", "real.flush=fdatasync", "real.hint=none"];
+        for handles in [&[ring][..], &[ring; 2], &[ring; 3]] {
+            assert_eq!(said(handles), once, "{} workers", handles.len());
+        }
+        let both = [
+            "real.engine=io_uring; psync",
+            "real.direct=true; false",
+            "real.cache=drop; keep",
+            "real.flush=fdatasync; fsync",
+            "real.hint=none; random",
+        ];
+        assert_eq!(said(&[ring, other]), both);
+        let third = RealHandle { hint: AccessHint::Sequential, ..ring };
+        assert_eq!(said(&[ring, ring, third])[3..], ["real.flush=fdatasync", "real.hint=none; none; sequential"]);
+    }
+}

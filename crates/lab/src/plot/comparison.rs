@@ -176,8 +176,8 @@ pub(crate) fn shorten_text(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_side_has_its_bar_its_interval_and_its_words() {
+    /// Two panels of two sides each.
+    fn comparison() -> ComparisonPlot {
         let side = |name: &str, estimate: f64, verdict: &str| PlotSide {
             name: name.to_owned(),
             figure: Interval { estimate, low: estimate - 1.0, high: estimate + 1.0 },
@@ -188,12 +188,16 @@ mod tests {
             axis: axis.to_owned(),
             sides: vec![side("depth=1", 80.0, "the base"), side("depth=32", 140.0, "1.750 × [1.7, 1.8], faster")],
         };
-        let comparison = ComparisonPlot {
+        ComparisonPlot {
             title: "Is it faster?".to_owned(),
             panels: vec![panel("requests per second, requests/s"), panel("99th percentile, ms")],
             method: "10 runs a side".to_owned(),
-        };
-        let text = draw_svg(&comparison);
+        }
+    }
+
+    #[test]
+    fn every_side_has_its_bar_its_interval_and_its_words() {
+        let text = draw_svg(&comparison());
         for part in
             ["Is it faster?", "depth=1", "depth=32", "140.0 ± 1.0", "faster", "percentile, ms", "10 runs a side"]
         {
@@ -201,7 +205,34 @@ mod tests {
         }
         let of = |colour: &str| text.matches(&format!("fill=\"{colour}\"")).count();
         assert_eq!((of("#8C96A0"), of("#1F5DA0")), (2, 2), "a bar each");
-        assert_eq!(draw_svg(&comparison), text);
+        assert_eq!(draw_svg(&comparison()), text);
         assert_eq!(break_lines("a long title of words", 10), ["a long", "title of", "words"]);
+    }
+
+    #[test]
+    fn an_interval_lies_along_the_middle_of_its_bar() {
+        let text = draw_svg(&comparison());
+        let attribute = |tag: &str, key: &str| -> String {
+            let (_, rest) = tag.split_once(&format!(" {key}=\"")).expect(key);
+            rest.split('"').next().unwrap_or_default().to_owned()
+        };
+        let number = |tag: &str, key: &str| attribute(tag, key).parse::<f64>().unwrap();
+        let has = |tag: &str, name: &str, colours: &[&str]| {
+            tag.starts_with(name) && colours.iter().any(|colour| tag.contains(colour))
+        };
+        let of_bars = text.lines().filter(|tag| has(tag, "<rect ", &["#8C96A0", "#1F5DA0"]));
+        let bars: Vec<f64> = of_bars.map(|tag| number(tag, "y") + number(tag, "height") / 2.0).collect();
+        // The caps at both ends stand upright.
+        let along = |tag: &str| -> Option<f64> {
+            let points = attribute(tag, "points");
+            let ends: Vec<(&str, &str)> = points.split_whitespace().filter_map(|point| point.split_once(',')).collect();
+            (ends.len() == 2 && ends[0].1 == ends[1].1).then(|| ends[0].1.parse().unwrap())
+        };
+        let of_lines = text.lines().filter(|tag| has(tag, "<polyline ", &["#1E1E1E"]));
+        let lines: Vec<f64> = of_lines.filter_map(along).collect();
+        assert_eq!((bars.len(), lines.len()), (4, 4), "{text}");
+        for (bar, line) in bars.iter().zip(&lines) {
+            assert!((bar - line).abs() <= 2.0, "the middles of the bars {bars:?}, the intervals {lines:?}");
+        }
     }
 }

@@ -49,7 +49,8 @@ pub struct Latencies {
 pub struct RealRecorder {
     group_of: Vec<u16>,
     latencies: Vec<[Latencies; RequestKind::COUNT]>,
-    /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency.
+    /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency. Histograms count spans: here a
+    /// nanosecond stands for a byte a second.
     rates: [Histogram; 2],
     pace: RequestPace,
 }
@@ -76,6 +77,7 @@ impl RealRecorder {
         let done = &record.completion;
         let kind = RequestKind::from_op(record.request.op);
         let of = &mut self.latencies[usize::from(self.group_of[usize::from(record.worker)])][kind as usize];
+        // In real time *processor* lasts until the kernel has the request, *queue* from then on; fio does not count the wait before.
         let (submission, completion) = (done.parts.get(Part::Processor), done.parts.get(Part::Queue));
         of.submission.record(submission);
         of.completion.record(completion);
@@ -111,7 +113,8 @@ impl RequestPace {
         self.done[place] += 1;
     }
 
-    /// The rates of this many blocks of equally many requests, in requests a slot; `None` if there are too few.
+    /// The rates of this many blocks of equally many requests, in requests a slot; `None` if there are too few requests, or fewer than
+    /// four slots a block: the end of a block within a slot is a guess.
     fn block_rates(&self, blocks: usize) -> Option<Vec<f64>> {
         let first = self.done.iter().position(|done| *done > 0)?;
         let all: u64 = self.done.iter().sum();
@@ -348,6 +351,17 @@ mod tests {
         let warming = pace((0..4_000).map(|at| if at < 1_200 { 2 } else { 10 }));
         assert!(warming.rate_steadiness().unwrap().is_steady());
         assert!(warming.rate_drift().unwrap() > 1.1);
+    }
+
+    #[test]
+    fn blocks_end_within_a_slot_where_their_last_request_does() {
+        let rates = |done: &[u64]| RequestPace { slot: SLOT, done: done.to_vec() }.block_rates(2).unwrap();
+        // Two hundred in two blocks: 80 in two slots, and half of the next forty; the other half, and 80 in five.
+        assert_eq!(rates(&[40, 40, 40, 20, 20, 10, 10, 20]), [40.0, 100.0 / 5.5]);
+        assert_eq!(rates(&[0, 0, 40, 40, 40, 20, 20, 10, 10, 20]), [40.0, 100.0 / 5.5], "from the first on");
+        assert_eq!(rates(&[25; 8]), [25.0; 2], "each ends with a slot");
+        // Both end within one slot, after a half of it and after all.
+        assert_eq!(rates(&[200, 0, 0, 0, 0, 0, 0, 0]), [200.0; 2]);
     }
 
     #[test]

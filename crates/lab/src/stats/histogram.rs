@@ -262,6 +262,26 @@ mod tests {
     }
 
     #[test]
+    fn the_ends_are_exact_of_one_value_and_of_many() {
+        // Beyond 256 ns a bucket holds several values.
+        for (values, least, greatest) in [
+            (&[7][..], 7, 7),
+            (&[0], 0, 0),
+            (&[1_000_003], 1_000_003, 1_000_003),
+            (&[9, 1_000_003], 9, 1_000_003),
+            (&[1_000_003, 1_000_001, 1_000_002], 1_000_001, 1_000_003),
+        ] {
+            let histogram = of(values);
+            let ends = [histogram.min(), histogram.max()].map(|end| end.map(Span::nanos));
+            assert_eq!(ends, [Some(least), Some(greatest)], "{values:?}");
+            let mut merged = Histogram::default();
+            merged.merge(&histogram);
+            assert_eq!([merged.min(), merged.max()].map(|end| end.map(Span::nanos)), ends, "{values:?}");
+        }
+        assert_eq!(of(&[1_000_003]).mean(), Some(1_000_003.0));
+    }
+
+    #[test]
     fn percentiles_are_nearest_ranks() {
         let histogram = of(&(1..=200).collect::<Vec<u64>>());
         let listed = Percentile::LISTED.map(|p| histogram.percentile(p).map(Span::nanos));

@@ -424,6 +424,40 @@ mod tests {
         assert_eq!(all.tally.mean_service(), Some((5_100_000 + 3_100_000 + 1_300_000) as f64 / 3.0));
     }
 
+    /// Requests with an instant of their own count from that on, too; a flush has none, and nor has a worker without a
+    /// rate.
+    #[test]
+    fn what_was_due_by_itself_is_counted_from_then_on() {
+        let due = |at: u64, record: Record| Record { intended: Instant::ZERO + Span::from_micros(at), ..record };
+        let mut failed = due(100, record(0, Op::Read, 5_000, 10, 10));
+        failed.completion.status = Status::MediumError;
+        let mut recorder = RunRecorder::new(&[0, 0]).with_due(&[true, false]);
+        for record in [
+            due(400, record(0, Op::Read, 1_000, 5_000, 100)),
+            due(1_800, record(0, Op::Write, 2_000, 1_000, 0)),
+            due(1_900, record(0, Op::Trim, 2_000, 0, 50)),
+            due(100, record(0, Op::Flush, 3_000, 10, 0)),
+            due(100, record(1, Op::Read, 3_000, 500, 0)),
+            failed,
+        ] {
+            recorder.count_record(&record);
+        }
+        let run = recorder.finish_after(Span::from_millis(10));
+        let all = run.reads_and_writes().tally;
+        // Eight sectors each; waits of 600 and 200 us; 10, 5000 and 100 us, and 10 and 1000, after them.
+        assert_eq!((all.ios(), all.bytes(), all.bytes_due()), (3, 3 * 4096, 2 * 4096));
+        assert_eq!((all.mean_backlog(), all.longest_backlog()), (Some(400_000.0), Span::from_micros(600)));
+        let ends = [all.since_due().min(), all.since_due().max()];
+        assert_eq!((all.since_due().count(), ends), (2, [1_210, 5_710].map(|us| Some(Span::from_micros(us)))));
+        let of = |kind: RequestKind| {
+            let tally = run.kind_summary(kind).tally;
+            (tally.since_due().count(), tally.bytes_due(), tally.mean_backlog())
+        };
+        assert_eq!(of(RequestKind::Read), (1, 4096, Some(600_000.0)));
+        assert_eq!(of(RequestKind::Trim), (1, 4096, Some(100_000.0)));
+        assert_eq!(of(RequestKind::Flush), (0, 0, None));
+    }
+
     #[test]
     fn a_pause_between_groups_counts_for_nobody() {
         let mut recorder = RunRecorder::new(&[0, 1, 2]);

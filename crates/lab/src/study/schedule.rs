@@ -184,3 +184,45 @@ impl Drop for StopsOnPanic<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan;
+
+    /// Cells with the same settings wait for one another; cells that differ in what a run may leave unasked do so once
+    /// one stood for the other; runs of another seed never do.
+    #[test]
+    fn a_run_waits_for_one_under_way_that_will_stand_for_it() {
+        let level = |name: &str, nearest: u32| {
+            format!(
+                "[[factor.bundle]]\nname = '{name}'\n\
+                 set = {{ 'job.depth' = 4, 'drive.firmware.queue.nearest' = {nearest} }}\n"
+            )
+        };
+        let text = format!(
+            "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
+             drive = 'barracuda-7200.7'\n[[factor]]\nname = 'it'\n{}{}{}",
+            level("a", 2),
+            level("b", 6),
+            level("c", 2)
+        );
+        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        assert!(prepared[0].hash == prepared[2].hash && prepared[0].hash != prepared[1].hash);
+        let order = [(0, 0), (1, 0), (2, 0), (0, 1), (2, 1)];
+        let schedule = Schedule::new(&study, &prepared, &[1, 2], &order, 0);
+        let mut state = ScheduleState::default();
+        let waits = |state: &ScheduleState| [0, 1, 2, 3, 4].map(|index| schedule.waits_for_alike(state, index));
+        assert_eq!(waits(&state), [false; 5], "nothing is under way");
+        state.running.insert(0);
+        assert_eq!(waits(&state)[1..], [false, true, false, false]);
+        state.note_alike(1, 0);
+        assert_eq!(waits(&state)[1..], [true, true, false, false]);
+        state.running = BTreeSet::from([3]);
+        assert_eq!(waits(&state), [false, false, false, true, true], "of the other seed");
+    }
+}

@@ -368,6 +368,38 @@ mod tests {
         assert!(errors.all.demerit_ms > 0.5 && found[0].demerit_without_ms < 0.1, "{errors:?} {found:?}");
     }
 
+    /// A hundred requests 4 ms too fast weigh more than ten 20 ms too slow, and less than ten 50 ms too slow.
+    #[test]
+    fn what_is_off_by_most_in_sum_comes_first() {
+        let found = |slow_ms: u64| {
+            let (mut rows, mut samples) = (Vec::new(), ResponseSamples::default());
+            let mut add = |row: ReplayRow, measured: u64, simulated: u64| {
+                samples.read.push(row.op == Op::Read);
+                samples.measured.push(Span::from_millis(measured));
+                samples.simulated.push(Span::from_millis(simulated));
+                rows.push(row);
+            };
+            for index in 0..100u64 {
+                let lba = index * 7919 % 100_000 * 10;
+                add(row(Op::Read, lba, 8), 5, 5);
+                add(row(Op::Write, lba + 20, 8), 1, 1);
+                add(row(Op::Read, lba + 22, 6), 5, 1);
+                if index % 10 == 0 {
+                    // From where the last read ended, and what was written.
+                    add(row(Op::Read, lba + 28, 4), 2, 2 + slow_ms);
+                }
+            }
+            let found = find_off_requests(&rows, &samples);
+            found.iter().map(|off| off.sentence(rows.len())).collect::<Vec<_>>()
+        };
+        let written = "100 of 310 requests: reads of blocks written by one of the 5 requests before, 4.000 ms too fast";
+        let continued = |by: u64| {
+            format!("10 of 310 requests: reads that begin where the last request, a read, ended, {by}.000 ms too slow")
+        };
+        assert_eq!(found(20), [written.to_owned(), continued(20)]);
+        assert_eq!(found(50), [continued(50), written.to_owned()]);
+    }
+
     #[test]
     fn phases_alone_are_not_off() {
         let (rows, samples) = trace(0);

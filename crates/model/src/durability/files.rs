@@ -446,3 +446,108 @@ impl OperationState {
         self.data.fresh > 0 && self.data.fresh < self.data.total_sectors()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Flags, Op};
+    use crate::files::system::SystemSpec;
+    use crate::files::volume::{Alignment, FileId, FileName, PageChange, PageFact, PlanStep, ROOT};
+    use alloc::vec;
+
+    const HOME: File = File { volume: 0, id: ROOT };
+    const FOLDER: File = File { volume: 0, id: FileId(1) };
+    const OLD: File = File { volume: 0, id: FileId(2) };
+    const NEW: File = File { volume: 0, id: FileId(3) };
+
+    /// Pages of eight sectors with the entries of the two directories.
+    const HOME_PAGE: u64 = 100;
+    const FOLDER_PAGE: u64 = 200;
+
+    /// A judge of one volume, and the content of its drive.
+    struct Case {
+        judge: FileJudge,
+        image: SectorRuns<u64>,
+    }
+
+    impl Case {
+        /// A file was made and is on the drive; a cut, which found it there, is over.
+        fn new() -> Case {
+            let mut judge = FileJudge::new(&SceneSpec {
+                name: String::new(),
+                system: SystemSpec { family: SystemFamily::Linux, largest: 1024, cache: None },
+                alignment: Alignment::Mebibytes,
+                beside: Vec::new(),
+                volumes: Vec::new(),
+                volume_names: vec![String::from("c")],
+                programs: Vec::new(),
+                runtime: None,
+            });
+            judge.ledgers.push(FileLedger::default());
+            let mut case = Case { judge, image: SectorRuns::default() };
+            case.call(Call::Create { directory: HOME, name: FileName::SHORT }, Some(OLD));
+            case.change(1, HOME_PAGE, OLD, PageFact::Listed(ROOT));
+            case.write(1, HOME_PAGE, 1, true);
+            case.cut();
+            case
+        }
+
+        fn call(&mut self, call: Call, made: Option<File>) {
+            self.judge.handle_note(FileNote::Called(0, call));
+            self.judge.handle_note(FileNote::Returned(0, made, true));
+        }
+
+        fn change(&mut self, number: u64, page: u64, file: File, fact: PageFact) {
+            let change = PageChange { number, page, sectors: 8, file: file.id, fact };
+            self.judge.handle_note(FileNote::Changed(0, vec![change]));
+        }
+
+        /// Writes a page as of the change `holds`; it arrives on the medium or does not.
+        fn write(&mut self, stamp: u64, page: u64, holds: u64, lands: bool) {
+            let role = SectorRole::Directory(ROOT);
+            let step = PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, holds, phase: 0 };
+            let issued = IssuedWrite { tag: stamp as u32, volume: 0, step, lba: page, sectors: 8 };
+            self.judge.handle_note(FileNote::Issued(issued));
+            self.judge.handle_submission(stamp as u32, stamp);
+            if lands {
+                self.image.set_content((page, page + 8), stamp);
+            }
+        }
+
+        fn cut(&mut self) {
+            self.judge.judge_cut(Instant::from_nanos(1), &self.image, &CutOverlay::default());
+        }
+
+        fn in_neither_place(self) -> u64 {
+            self.judge.finish().expect("few changes").count_of(FileLossKind::FileNeither).count
+        }
+    }
+
+    /// Moved to a folder, or deleted there after another was made in the folder in its place.
+    #[test]
+    fn a_file_is_in_neither_place_when_its_old_entry_is_gone_and_the_new_one_is_not_there() {
+        for replaces in [false, true] {
+            for (leaves, arrives, neither) in [(false, false, 0), (false, true, 0), (true, false, 1), (true, true, 0)] {
+                let mut case = Case::new();
+                let name = FileName::SHORT;
+                let made = match replaces {
+                    true => {
+                        case.call(Call::Create { directory: FOLDER, name }, Some(NEW));
+                        case.call(Call::Delete(OLD), None);
+                        NEW
+                    }
+                    false => {
+                        case.call(Call::Rename { file: OLD, directory: FOLDER, name }, None);
+                        OLD
+                    }
+                };
+                case.change(2, HOME_PAGE, OLD, PageFact::Unlisted(ROOT));
+                case.change(2, FOLDER_PAGE, made, PageFact::Listed(FOLDER.id));
+                case.write(2, HOME_PAGE, 2, leaves);
+                case.write(3, FOLDER_PAGE, 2, arrives);
+                case.cut();
+                assert_eq!(case.in_neither_place(), neither, "replaces {replaces}, leaves {leaves}, arrives {arrives}");
+            }
+        }
+    }
+}

@@ -463,6 +463,8 @@ impl Normal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::job::RandomRepeat;
+    use alloc::collections::BTreeSet;
     extern crate std;
 
     fn zeta_f64(ranks: u64, theta: f64) -> f64 {
@@ -538,5 +540,33 @@ mod tests {
         // The steepest allowed still draws.
         let mut zipf = Zipf::new(1 << 30, 2_999_999, None, 3);
         assert!((0..1000).map(|_| zipf.next()).all(|place| place < 1 << 30));
+    }
+
+    /// By the map the drawn block comes, or else the next free one, as with fio; beyond it requests of one block have
+    /// another order.
+    #[test]
+    fn blocks_come_once_by_the_map_as_far_as_there_is_one() {
+        let (seeds, uniform) = (Seeds::new(1, RandomRepeat::Never, 1, 0), Distribution::Uniform);
+        let stream = |blocks: u64, once: bool, single: bool| {
+            let (distribution, generator) = (&uniform, Generator::Tausworthe);
+            AddressStream::new(&AddressSpace { distribution, generator, once, single, blocks, ranks: blocks }, &seeds)
+        };
+        for (blocks, single) in [(1, true), (63, false), (64, true), (100, true), (100, false)] {
+            let (mut stream, mut chance) = (stream(blocks, true, single), AddressRng::new(&seeds, false, &uniform));
+            let mut free: BTreeSet<u64> = (0..blocks).collect();
+            for _ in 0..blocks {
+                let drawn = chance.clone().draw_uniform(blocks);
+                let block = *free.range(drawn..).next().or(free.first()).expect("one is left");
+                assert_eq!(stream.draw_block(&mut chance, blocks, 4096), Some(block), "{drawn} of {blocks}");
+                stream.mark_block(block);
+                free.remove(&block);
+            }
+            assert_eq!(stream.draw_block(&mut chance, blocks, 4096), None, "{blocks}: all are done");
+        }
+        let has_map = |blocks, single| matches!(stream(blocks, true, single).cover, BlockCoverage::Map(_));
+        assert!(has_map(MAP_BLOCKS, true) && has_map(MAP_BLOCKS, false));
+        assert!(matches!(stream(MAP_BLOCKS + 1, true, true).cover, BlockCoverage::Permutation(_)));
+        assert!(stream(MAP_BLOCKS + 1, true, false).is_unconstrained(), "they may come twice");
+        assert!(stream(100, false, true).is_unconstrained());
     }
 }

@@ -1,7 +1,7 @@
 //! fio's random numbers: Tausworthe 88 and 258 (L'Ecuyer 1996, 1999), its shift register, and its seeding.
 //!
 //! The numbers and their order are those of fio 3.33, so that a stream drawn here equals the stream drawn there. fio
-//! turns a number into a place with 64-bit floating point; [`scale`] rounds in the same way. The arithmetic follows
+//! turns a number into a place with 64-bit floating point; [`scale_short`] rounds in the same way. The arithmetic follows
 //! fio's `lib/rand`, `lib/lfsr` and `init`. Not reproduced are fio's numbers for buffers and verification.
 
 use super::job::RandomRepeat;
@@ -355,6 +355,7 @@ impl Seeds {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
 
     #[test]
     fn lfsr_gives_each_number_once() {
@@ -415,6 +416,37 @@ mod tests {
             // Chi-squared, 15 degrees of freedom: one seed in a thousand exceeds 37.7; these are fixed.
             let chi: u64 = counts.iter().map(|&c| u64::from(c.abs_diff(10_000)).pow(2)).sum::<u64>() / 10_000;
             assert!(chi < 38, "{counts:?}");
+        }
+    }
+
+    /// The next state of a register in a word of so many bits, bit by bit from the highest: the first `k` bits are its
+    /// state, each later bit is the sum of the bits `k` and `k - q` places before it, and a step moves on by `s` bits.
+    fn step_bitwise(state: u64, word: usize, (k, q, s): (usize, usize, usize)) -> u64 {
+        let mut bits: Vec<bool> = (0..k).map(|place| (state >> (word - 1 - place)) & 1 == 1).collect();
+        while bits.len() < word + s {
+            let place = bits.len() - k;
+            bits.push(bits[place] ^ bits[place + q]);
+        }
+        bits[s..].iter().fold(0, |number, &bit| (number << 1) | u64::from(bit))
+    }
+
+    /// With `k`, `q` and `s` of each register as L'Ecuyer published them (1996, table of Tausworthe 88; 1999, of 258).
+    #[test]
+    fn each_register_goes_on_by_its_recurrence() {
+        let short = [(31, 13, 12), (29, 2, 4), (28, 3, 17)];
+        let long = [(63, 1, 10), (55, 24, 5), (52, 3, 29), (47, 5, 23), (41, 3, 8)];
+        let (mut random, mut twin) = (Tausworthe88::new(7), Tausworthe258::new(7));
+        for _ in 0..200 {
+            let (before, number) = (random.0, random.next());
+            for ((before, after), register) in before.into_iter().zip(random.0).zip(short) {
+                assert_eq!(u64::from(after), step_bitwise(before.into(), 32, register));
+            }
+            assert_eq!(number, random.0.into_iter().fold(0, |sum, register| sum ^ register));
+            let (before, number) = (twin.0, twin.next());
+            for ((before, after), register) in before.into_iter().zip(twin.0).zip(long) {
+                assert_eq!(after, step_bitwise(before, 64, register));
+            }
+            assert_eq!(number, twin.0.into_iter().fold(0, |sum, register| sum ^ register));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A recorded trace as a source, read while it is played: rows come from an iterator, one after another, and none is
 //! kept longer than its request is in flight. No file is read here: the reader of traces makes the rows.
 //!
-//! There are three modes. *Open*: each row at its recorded instant, whatever the device does. *Closed*: a fixed number
+//! There are four modes. *Open*: each row at its recorded instant, whatever the device does. *Closed*: a fixed number
 //! outstanding, the next when one is done; the instants do not matter. *Dependent*: a row waits for all rows that had
 //! ended before it began in the recording, and then for as long as passed between the last of these ends and its
-//! beginning.
+//! beginning. *Replay*: as fio replays its logs ([`ReplayLoop`]).
 //!
 //! In a dependent replay a row waits for every request in flight whose recorded end is not later than the row's
 //! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it. So
@@ -141,11 +141,11 @@ pub struct TraceSource<I> {
     fua: bool,
     /// Tags of completed writes that a flush of their own must force.
     forced: Vec<u32>,
-    /// The device had no room for the last request.
+    /// The device had no room for the last request. The engine offers it again before it calls `next`, so this stays set meanwhile.
     full: bool,
     /// Until when it had none.
     full_until: Instant,
-    /// The last request waited after one that was refused.
+    /// The last request waited after one that was refused: it was counted as held at its issue.
     behind: bool,
     /// How far from its instant the last request was issued.
     off: Span,
@@ -206,7 +206,8 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
     }
 
     /// How far from its instant the last request was issued. In an open loop: how late, from when it was due or, if
-    /// later, from when the device had room. Otherwise from its recorded instant, before or after.
+    /// later, from when the device had room. In a replay: how late, from when it was due. Otherwise from its recorded
+    /// instant, before or after.
     pub fn issue_offset(&self) -> Span {
         self.off
     }
@@ -316,7 +317,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
     }
 
     fn handle_refusal(&mut self, _: Instant) {
-        // A refused request is offered again and again, but counted once.
+        // A request is counted once, however often it is refused.
         self.played.held += u64::from(!self.full && !self.behind);
         self.full = true;
     }
@@ -505,5 +506,19 @@ mod tests {
         let (records, played) = play(&rows(), ReplayMode { until, ..how(LoopMode::Open) });
         assert_eq!((records.len(), played.recorded), (3, Span::from_millis(100)));
         assert!(play(&rows(), ReplayMode { until, ..how(LoopMode::Closed(1)) }).0.len() > 3);
+    }
+
+    #[test]
+    fn a_dependent_replay_remembers_no_more_ends_than_were_in_flight_at_a_time() {
+        // Rows beside one another, 50 ms before the next that wait for all of them.
+        for beside in [1, 3] {
+            let at = |i: u64| i / beside * 50_000;
+            let rows: Vec<TraceRow> = (0..40 * beside).map(|i| row(at(i), at(i) + 9_000, i * 517 % 5_000)).collect();
+            let trace = TraceSource::new(rows.iter().copied(), how(LoopMode::Dependent), false);
+            let mut engine = Engine::new(trace, SmallDrive::default().drive());
+            let mut done = 0;
+            engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
+            assert_eq!((done, engine.source().ends.over.len() as u64), (40 * beside, beside));
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The writes that a fio worker has yet to read back (`verify`, `verify_backlog`).
 //!
 //! fio keeps pieces in the order of writing if each block is written once (a random map), else by address; then a piece
-//! replaces those that it overlaps. The first piece is read back first, once its write is done. Not here: when a pass
-//! ends, and what the bytes were.
+//! replaces those that it overlaps. The first piece is read back first, once its write is done. A request that the engine
+//! refuses for now is put off, and offered again after completions (`worker::drawing`). Not here: when a pass ends, and
+//! what the bytes were.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -33,7 +34,8 @@ pub(crate) struct VerifyQueue {
     backlog: Option<VerifyBacklog>,
     /// How many of this batch are still to be read back.
     batch: u64,
-    /// The last completion seen, of a request, was a read; before the first one, fio takes it to be.
+    /// The last completion seen, of a request, was a read; before the first one, fio takes it to be. fio begins no batch then, for
+    /// instance right after a batch (`check_get_verify` of `io_u.c`).
     read_last: bool,
     /// The last number given to a write; 0 is none.
     number: u32,
@@ -70,7 +72,7 @@ impl VerifyQueue {
         self.number
     }
 
-    /// Notes that a write is put off: fio drops the pieces that it overlaps, and does not keep the write itself yet.
+    /// Notes that the engine put off a write: fio drops the pieces that it overlaps, and does not keep the write itself yet.
     pub(crate) fn put_off(&mut self, lba: u64, sectors: u32) {
         if let VerifyOrder::Placed(tree) = &mut self.order {
             remove_overlapped(tree, lba, sectors);
@@ -121,12 +123,12 @@ impl VerifyQueue {
         true
     }
 
-    /// Takes out the first piece to read back; `None` if there is none, or if its write is in flight. `all`: no write
-    /// is in flight.
-    pub(crate) fn next(&mut self, all: bool) -> Option<(u64, u32)> {
+    /// Takes out the first piece to read back; `None` if there is none, or if its write is in flight. With
+    /// `none_in_flight` every write counts as done.
+    pub(crate) fn next(&mut self, none_in_flight: bool) -> Option<(u64, u32)> {
         let piece = match &mut self.order {
-            VerifyOrder::Written(list) if list.front()?.done || all => list.pop_front()?,
-            VerifyOrder::Placed(tree) if tree.first_key_value()?.1.done || all => tree.pop_first()?.1,
+            VerifyOrder::Written(list) if list.front()?.done || none_in_flight => list.pop_front()?,
+            VerifyOrder::Placed(tree) if tree.first_key_value()?.1.done || none_in_flight => tree.pop_first()?.1,
             _ => return None,
         };
         Some((piece.lba, piece.sectors))
@@ -185,5 +187,27 @@ mod tests {
         assert_eq!(written.take_due(), None, "the first is");
         written.see_completion(false, first);
         assert_eq!((written.take_due(), written.take_due(), written.take_due()), (Some((80, 8)), Some((0, 8)), None));
+    }
+
+    #[test]
+    fn a_request_offered_again_counts_as_a_read_back_where_one_is_due() {
+        // So many writes are done, of which two are read back whenever an even number waits: how many, after an offer
+        // and without. After an offer one of the two is left, then an odd number.
+        for (writes, offered, otherwise) in [(0, 0, 0), (1, 0, 0), (2, 1, 2), (3, 0, 0), (4, 1, 4)] {
+            for (offers, expected) in [(true, offered), (false, otherwise)] {
+                for (backlog, expected) in [(Some(VerifyBacklog { every: 2, batch: 2 }), expected), (None, 0)] {
+                    let mut written = VerifyQueue::new(true, backlog);
+                    for place in 0..writes {
+                        let number = written.add_write(place * 8, 8);
+                        written.see_completion(false, number);
+                    }
+                    if offers {
+                        written.count_offer_again();
+                    }
+                    let read = core::iter::from_fn(|| written.take_due()).count();
+                    assert_eq!(read, expected, "{writes} writes, offered again: {offers}, {backlog:?}");
+                }
+            }
+        }
     }
 }

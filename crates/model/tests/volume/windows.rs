@@ -6,9 +6,11 @@
 //! at 4,195,840, a page for 32,768; the log at 8,390,664: two restart pages, two tails, and the ring.
 
 use seekwise_model::block::Flags;
-use seekwise_model::files::volume::{FileId, FileName, IoPlan, ROOT, Volume};
+use seekwise_model::files::volume::{
+    FileId, FileLedger, FileName, IoPlan, PlanStep, ROOT, SectorRole, SectorState, Volume, VolumeSpec,
+};
 
-use super::{FAT32, NTFS, at, mounted, rest, settled_64k, steps};
+use super::{FAT32, NTFS, at, mounted, rest, settled_64k, spec, steps};
 
 const BOOT: &str = "0 Write 2048+1 FUA Boot";
 
@@ -108,6 +110,50 @@ fn fat32_moves_an_entry_and_tells_a_directory_its_new_parent() {
     assert_eq!(rename(&mut volume, 600, moved, to), written(600, &both[1..2], 1), "where it is: no new parent");
 }
 
+/// 256 KiB in clusters 1 to 64, of which the first, the second or the last sixteen go to clusters 1,134 to 1,149: their
+/// entries are the last sixteen of sector 8 of a table. The entries that link to them, and those where they were, are
+/// in sector 0 or in the directory.
+#[test]
+fn fat32_writes_what_a_moved_chunk_changes_and_nothing_beside_it() {
+    let begins = ["0 Write 2048+1 FUA Boot", "1 Write 2088+1 FUA Fat(0)", "1 Write 18456+1 FUA Fat(1)", "2 flush"];
+    let first = [
+        "5 Write 2088+1 FUA Fat(0)",
+        "5 Write 18456+1 FUA Fat(1)",
+        "6 flush",
+        "7 Write 34816+8 FUA Directory(FileId(0))",
+        "8 flush",
+        "9 flush",
+    ];
+    let second = [
+        "5 Write 2088+1 FUA Fat(0)",
+        "5 Write 18456+1 FUA Fat(1)",
+        "6 flush",
+        "7 Write 2080+1 FUA Fat(0)",
+        "7 Write 18448+1 FUA Fat(1)",
+        "8 flush",
+        "9 flush",
+    ];
+    // Nothing follows the last.
+    let last = ["5 Write 2080+1 FUA Fat(0)", "5 Write 18448+1 FUA Fat(1)", "6 flush", "7 flush"];
+    for (chunk, lba, links) in
+        [(0, 34_824, first.as_slice()), (1, 34_952, second.as_slice()), (3, 35_208, last.as_slice())]
+    {
+        let mut volume = mounted(FAT32);
+        let file = volume.place_initial_file(ROOT, FileName::SHORT, 256 << 10).expect("room");
+        volume.begin_run();
+        volume.mount(&mut IoPlan::new());
+        let from = chunk * 65_536;
+        let moved = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, from, 1134, plan), Ok(65_536)));
+        let mut expected: Vec<String> = begins.map(String::from).to_vec();
+        expected.push(format!("3 Read {lba}+128 Data {{ file: FileId(1), from: {from} }}"));
+        expected.push(format!("4 Write 43888+128 FUA Data {{ file: FileId(1), from: {from} }}"));
+        expected.extend(links.iter().map(|link| String::from(*link)));
+        assert_eq!(moved, expected, "chunk {chunk}");
+        // The freed clusters.
+        assert_eq!(rest(&mut volume), written(0, &[], 1), "chunk {chunk}");
+    }
+}
+
 // NTFS. A log record takes 88 bytes and its data; a page of the log has room for 4,032. The root's first buffer was logged
 // before the run (4,496 bytes), and the file of 64 KiB with its checkpoint took 2,928: 7,424 bytes, in the second page.
 
@@ -196,4 +242,34 @@ fn a_directory_of_ntfs_is_in_its_record_for_six_names_and_in_buffers_two_thirds_
         }
         assert_eq!(volume.file_runs(folder).iter().map(|run| run.len).sum::<u64>(), buffers, "{count} names");
     }
+}
+
+/// Its entry is in the root's buffer, its record in page 6; the log has both.
+#[test]
+fn a_new_file_of_ntfs_is_found_by_its_entry_and_its_record_or_by_the_log() {
+    let mut volume = Volume::format(&VolumeSpec { history: true, ..spec(NTFS) }).expect("fits");
+    volume.mount(&mut IoPlan::new());
+    let file = create(&mut volume, 0, ROOT, FileName::SHORT, 0, &mut IoPlan::new());
+    let (mut ledger, mut plan) = (FileLedger::default(), IoPlan::new());
+    ledger.add_changes(&volume.take_changes());
+    volume.handle_timeout(at(3), &mut plan);
+    for (stamp, step) in (1..).zip(plan.steps()) {
+        ledger.add_write(stamp, step, step.lba, step.sectors);
+    }
+    // Where a mount finds the file when these writes are on the medium.
+    let listed = |lands: &dyn Fn(&PlanStep) -> bool| {
+        let on = |lba: u64| {
+            let holds = |step: &PlanStep| (step.lba..step.lba + step.sectors).contains(&lba) && lands(step);
+            let stamp = (1..).zip(plan.steps()).find(|(_, step)| holds(step)).map(|found| found.0);
+            stamp.map_or(SectorState::Before, SectorState::Stamp)
+        };
+        ledger.mount(on).find_file(file).listed
+    };
+    let is_entry = |step: &PlanStep| step.role == SectorRole::Directory(ROOT);
+    let is_record = |step: &PlanStep| step.lba == 4_196_400;
+    assert_eq!(listed(&|step| is_entry(step) || is_record(step)), [ROOT]);
+    assert_eq!(listed(&is_entry), [], "a name without a record");
+    assert_eq!(listed(&is_record), [], "a record without a name");
+    assert_eq!(listed(&|step| step.role.is_log()), [ROOT]);
+    assert_eq!(listed(&|_| false), []);
 }

@@ -65,7 +65,7 @@ impl PlatterBytes {
         Ok(self)
     }
 
-    /// Reads the base image of platters in memory, from `lba` on, into zeroes.
+    /// Reads the base image of platters in memory, from `lba` on, into `data`, which must be all zeroes.
     fn read_base(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         let Some((base, length)) = &self.base else { return Ok(()) };
         let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
@@ -76,7 +76,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// Reads sectors into zeroes.
+    /// Reads sectors into `data`, which must be all zeroes.
     pub fn read_sectors(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return read_at(file, data, lba * SECTOR);
@@ -159,7 +159,7 @@ impl PlatterBytes {
         piece.min(base).min(end)
     }
 
-    /// Returns the first sector of `lba..end` at which a run of zeroes begins, or `end`.
+    /// Returns the first sector of `lba..end` that is known to be zero, or `end`.
     pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
         if let PlatterMedium::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
@@ -336,6 +336,29 @@ mod tests {
             assert_eq!(seen(&surface, 0, 100), [0; 100], "{kind}");
         }
         std::fs::remove_file(&path).unwrap();
+    }
+
+    /// The second piece of eight sectors, and the fourth, of which one sector was written.
+    #[test]
+    fn a_range_meets_the_pieces_of_which_it_has_a_sector() {
+        let mut surface = PlatterBytes::default();
+        surface.write_sectors(8, &bytes_of(8, 1)).unwrap();
+        surface.write_sectors(30, &bytes_of(1, 1)).unwrap();
+        for (lba, end, pieces) in [
+            (0, 8, 0),
+            (0, 9, 1),
+            (8, 16, 1),
+            (15, 16, 1),
+            (15, 24, 1),
+            (16, 24, 0),
+            (16, 25, 1),
+            (15, 25, 2),
+            (31, 40, 1),
+            (32, 40, 0),
+            (0, 64, 2),
+        ] {
+            assert_eq!(surface.pieces_within(lba, end), pieces, "{lba}..{end}");
+        }
     }
 
     /// As one request of 4 GiB comes, and as a whole disk is zeroed.

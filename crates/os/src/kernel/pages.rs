@@ -295,6 +295,24 @@ mod tests {
         assert_eq!(pages.left_out, 0);
     }
 
+    /// Holes, which cost nothing but the looking. Files are looked at by name.
+    #[test]
+    fn a_quarter_of_a_gib_is_read_and_not_a_byte_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, bytes: u64| File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+        let read = || {
+            let pages = FilePages::read(folder.path(), EARLIEST, &AtomicBool::new(false));
+            let files: Vec<PathBuf> = pages.files.keys().cloned().collect();
+            (files, pages.names.len(), pages.left_out)
+        };
+        make("a", 256 << 20);
+        make("b", 1);
+        make("c", 0);
+        assert_eq!(read(), (vec!["a".into(), "c".into()], 3, 1), "nothing is left for the second");
+        make("a", (256 << 20) + 1);
+        assert_eq!(read(), (vec!["b".into(), "c".into()], 3, 1), "too long by itself, it takes nothing from others");
+    }
+
     /// Two trees of the same inodes: what a disk has, and what the system shows, which renamed, linked, deleted and made folders since.
     #[test]
     fn a_folder_that_was_not_flushed_is_told_from_bytes_that_were_not() {

@@ -87,4 +87,20 @@ mod tests {
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
         assert_eq!((room.max_callers(), MemoryRoom { clients: CLIENTS, ..room }.max_callers()), (512, 40));
     }
+
+    /// 40 MiB for all of them, and 80 KiB for each: of so many clients that is more than a quarter, whatever the
+    /// program itself takes meanwhile.
+    #[test]
+    fn each_client_has_its_share_and_the_content_what_is_left() {
+        for clients in [10_000, 30_000] {
+            let theirs = (40 << 20) + clients as u64 * (80 << 10);
+            let program = resident_bytes().unwrap_or(PROGRAM) + BESIDE;
+            let room = MemoryRoom::divide_limit(program + 2 * theirs, clients).unwrap();
+            assert_eq!((room.limit, room.clients), (program + 2 * theirs, theirs));
+            assert!(room.contents >= 64 << 20 && room.clients + room.contents < room.limit, "{room:?}");
+            // Enough for clients and the least content, but for no program.
+            let refused = MemoryRoom::divide_limit(theirs + (64 << 20), clients).unwrap_err();
+            assert!(refused.contains(&format!("served to {clients} clients; expected ")), "{refused}");
+        }
+    }
 }

@@ -520,3 +520,63 @@ fn read_array<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {
     wire.read_exact(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// A client of an export of 1 MiB with these flags and block sizes, and the server's end.
+    fn client(flags: u16, sizes: [u32; 3]) -> (NbdClient, UnixStream) {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let told = |kind: u16, data: &[u8]| {
+            wire::option_reply(option::GO, answer::INFO, &[&kind.to_be_bytes()[..], data].concat())
+        };
+        let hello = [
+            &wire::GREETING.to_be_bytes()[..],
+            &wire::OPTIONS.to_be_bytes(),
+            &wire::FIXED_NEWSTYLE.to_be_bytes(),
+            &told(info::EXPORT, &[&(1u64 << 20).to_be_bytes()[..], &flags.to_be_bytes()].concat()),
+            &told(info::BLOCK_SIZE, &sizes.map(u32::to_be_bytes).concat()),
+            &wire::option_reply(option::GO, answer::ACK, &[]),
+        ]
+        .concat();
+        far.write_all(&hello).unwrap();
+        (NbdClient::connect(Box::new(near), "").unwrap(), far)
+    }
+
+    #[test]
+    fn what_can_be_flushed_is_volatile_and_what_can_be_forced_has_fua() {
+        const OTHERS: u16 = !(can::FLUSH | can::FUA);
+        for (flags, volatile_cache, fua) in [
+            (0, false, false),
+            (can::FLUSH, true, false),
+            (can::FUA, false, true),
+            (can::FLUSH | can::FUA, true, true),
+            (OTHERS, false, false),
+            (OTHERS | can::FLUSH, true, false),
+            (OTHERS | can::FUA, false, true),
+        ] {
+            let (client, _server) = client(flags, [512, 4096, 65_536]);
+            let limits = client.limits();
+            assert_eq!((limits.volatile_cache, limits.fua), (volatile_cache, fua), "{flags:#06x}");
+        }
+    }
+
+    #[test]
+    fn a_device_takes_the_sizes_that_its_export_tells() {
+        // The export's, at least, preferred and at most; logical and physical bytes, and sectors at most.
+        for (sizes, logical, physical, most) in [
+            ([512, 4096, 65_536], 512, 4096, 128),
+            ([1, 1, 512], 512, 512, 1),
+            ([4096, 4096, 4096], 4096, 4096, 8),
+            ([1, 65_536, 32 << 20], 512, 4096, 65_536),
+            ([512, 512, u32::MAX], 512, 512, 65_536),
+        ] {
+            let (client, _server) = client(can::FLAGS, sizes);
+            let limits = client.limits();
+            let told = (limits.sectors, limits.logical, limits.physical, limits.max_transfer);
+            assert_eq!(told, (2048, logical, physical, most), "{sizes:?}");
+        }
+    }
+}

@@ -549,3 +549,142 @@ impl Device for CallDevice {
         DriveLog::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::Queuing;
+
+    /// A file of 64 sectors, in slots of a page; its workers are numbered from 3.
+    fn shape(handles: Vec<RealHandle>) -> FileShape {
+        let limits = Limits {
+            sectors: 64,
+            logical: 512,
+            physical: 4096,
+            max_transfer: u32::MAX,
+            depth: 8,
+            fua: true,
+            volatile_cache: true,
+            queuing: Queuing::Scsi,
+            computes: false,
+        };
+        let files = vec![0; handles.len()];
+        FileShape { name: "it".to_owned(), limits, handles, files, first: 3, size: 4096, apart: true, seed: Seed(7) }
+    }
+
+    /// A device of each kind for a file; no ring where the kernel forbids them.
+    fn devices(file: &File) -> Vec<Box<dyn TimedDevice>> {
+        let (all, copies) = (|| shape(vec![RealHandle::default()]), || vec![file.try_clone().unwrap()]);
+        let mut devices: Vec<Box<dyn TimedDevice>> = vec![Box::new(CallDevice::new(all(), copies(), 8))];
+        match RingDevice::new(all(), copies(), 8) {
+            Ok(ring) => devices.push(Box::new(ring)),
+            Err(error) => println!("skipped: no io_uring here ({error})"),
+        }
+        devices
+    }
+
+    /// How a request ends.
+    fn status(device: &mut dyn TimedDevice, clock: &Clock, request: Request) -> Status {
+        device.submit(clock.now(), request).unwrap();
+        loop {
+            device.wait_for_event(clock, None).unwrap();
+            device.handle_timeout(clock.now());
+            if let Some(completion) = device.poll_completion() {
+                assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
+                return completion.status;
+            }
+        }
+    }
+
+    fn request(op: Op, lba: u64, sectors: u32) -> Request {
+        Request { op, lba, sectors, stamp: 0x0102, ..Request::NONE }
+    }
+
+    /// A worker whose flushes are of data alone, and one whose writes are forced with all metadata.
+    #[test]
+    fn a_request_becomes_the_operation_that_its_worker_and_its_flags_ask_for() {
+        let of = |data_only, whole| RealHandle { data_only, whole, ..RealHandle::default() };
+        let shape = shape(vec![of(true, false), of(false, true)]);
+        let (plain, urgent) = (RingOperation::Write(RingDurability::Not), Flags::FUA.with(Flags::PRIORITY));
+        let forced = [RingDurability::Data, RingDurability::Whole].map(RingOperation::Write);
+        for (op, flags, operations) in [
+            (Op::Read, Flags::NONE, [RingOperation::Read; 2]),
+            (Op::Read, Flags::FUA, [RingOperation::Read; 2]),
+            (Op::Write, Flags::NONE, [plain; 2]),
+            (Op::Write, Flags::PRIORITY, [plain; 2]),
+            (Op::Write, Flags::FUA, forced),
+            (Op::Write, urgent, forced),
+            (Op::Flush, Flags::NONE, [RingOperation::Sync { data: true }, RingOperation::Sync { data: false }]),
+            (Op::Trim, Flags::NONE, [RingOperation::Hole; 2]),
+            (Op::WriteZeroes, Flags::NONE, [RingOperation::Zeroes; 2]),
+        ] {
+            for (origin, operation) in [3, 4].into_iter().zip(operations) {
+                let request = Request { op, flags, origin, sectors: 8, ..Request::NONE };
+                assert_eq!(shape.ring_operation(&request), Some(operation), "{op:?} {flags:?} of {origin}");
+            }
+        }
+        assert_eq!(shape.ring_operation(&request(Op::Compute, 0, 1)), None);
+    }
+
+    #[test]
+    fn a_request_of_several_slots_is_carried_out_whole() {
+        let (file, clock) = (tempfile::tempfile().unwrap(), Clock::start());
+        for mut device in devices(&file) {
+            for flags in [Flags::NONE, Flags::FUA] {
+                file.write_all_at(&[0xaa; 32_768], 0).unwrap();
+                let write = Request { flags, ..request(Op::Write, 8, 24) };
+                assert_eq!(status(&mut *device, &clock, write), Status::Done);
+                let mut bytes = vec![0; 32_768];
+                file.read_exact_at(&mut bytes, 0).unwrap();
+                let (before, rest) = bytes.split_at(8 * 512);
+                let (written, behind) = rest.split_at(24 * 512);
+                assert!(before.iter().chain(behind).all(|byte| *byte == 0xaa));
+                for page in written.chunks(4096) {
+                    assert_eq!((&page[..8], &page[8..16]), (&b"SEEKWISE"[..], &[2, 1, 0, 0, 0, 0, 0, 0][..]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_and_what_fails_is_told_with_its_place() {
+        let (file, clock) = (tempfile::tempfile().unwrap(), Clock::start());
+        for mut device in devices(&file) {
+            file.set_len(32_768).unwrap();
+            for (asked, expected) in [
+                (request(Op::Read, 8, 24), Status::Done),
+                (request(Op::Read, 56, 8), Status::Done),
+                (request(Op::Read, 57, 8), Status::OutOfRange),
+                (request(Op::Write, 64, 1), Status::OutOfRange),
+                (request(Op::Flush, 0, 0), Status::Done),
+                (request(Op::Compute, 0, 1), Status::Unsupported),
+            ] {
+                assert_eq!(status(&mut *device, &clock, asked), expected, "{asked:?}");
+            }
+            assert!(device.take_troubles().is_empty());
+            // Cut off behind its 48th sector: a page of the request is there, and two are not.
+            file.set_len(48 * 512).unwrap();
+            assert_eq!(status(&mut *device, &clock, request(Op::Read, 40, 24)), Status::MediumError);
+            let told = ["it: read of 8192 bytes at 24576: the file ended there: it was cut off meanwhile"];
+            assert_eq!(device.take_troubles(), told);
+        }
+    }
+
+    /// A request that is refused is done at once; the next instant is later than the present, whenever that is.
+    #[test]
+    fn what_is_done_is_due_a_nanosecond_from_now() {
+        let file = tempfile::tempfile().unwrap();
+        for mut device in devices(&file) {
+            let at = Instant::from_nanos;
+            assert_eq!(device.poll_timeout(), None);
+            device.submit(at(10), request(Op::Read, 64, 1)).unwrap();
+            assert_eq!(device.poll_timeout(), Some(at(11)));
+            device.handle_timeout(at(20));
+            assert_eq!(device.poll_timeout(), Some(at(21)));
+            let done = device.poll_completion().map(|done| (done.status, done.submitted, done.finished));
+            assert_eq!(done, Some((Status::OutOfRange, at(10), at(10))));
+            assert_eq!((device.poll_completion(), device.poll_timeout()), (None, None));
+            assert_eq!(device.wait_for_event(&Clock::start(), None), Err(EngineError::Silent(at(20))));
+        }
+    }
+}

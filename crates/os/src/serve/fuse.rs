@@ -391,3 +391,138 @@ impl Filesystem for FuseDisk {
         reply.ok();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use fuser::{Session, SessionACL};
+
+    use super::*;
+    use crate::live::{Messages, create_inbox};
+
+    /// The kernel's requests by number; these, and where what lies in a reply: `include/uapi/linux/fuse.h`.
+    const LOOKUP: u32 = 1;
+    const GETATTR: u32 = 3;
+    const OPEN: u32 = 14;
+    const GETXATTR: u32 = 22;
+    const INIT: u32 = 26;
+    const DESTROY: u32 = 38;
+
+    /// The kernel's side of a folder that is mounted nowhere.
+    struct Kernel {
+        wire: UnixDatagram,
+        session: BackgroundSession,
+    }
+
+    /// A folder of somebody's with a disk of 1 MiB, and the disk's side.
+    fn mounted() -> (Kernel, Messages) {
+        let (wire, theirs) = UnixDatagram::pair().unwrap();
+        // A reply that does not come is a failure, and no wait for good.
+        wire.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let (inbox, disk) = create_inbox().unwrap();
+        let asks = FuseRequester { inbox, bytes: 1 << 20, sector: 512 };
+        let folder = FuseDisk { asks, background: 12, owner: (1000, 100) };
+        let version = [&7u32.to_ne_bytes()[..], &40u32.to_ne_bytes(), &[0; 56]].concat();
+        wire.send(&request(INIT, INodeNo(0), &version)).unwrap();
+        let session = Session::from_fd(folder, theirs.into(), SessionACL::All, Config::default()).unwrap();
+        let kernel = Kernel { wire, session: session.spawn().unwrap() };
+        kernel.hear().unwrap();
+        (kernel, disk)
+    }
+
+    /// Length, number, what the reply repeats, the inode, user, group and process; then the request's own part.
+    fn request(number: u32, inode: INodeNo, own: &[u8]) -> Vec<u8> {
+        let length = 40 + own.len() as u32;
+        let head = [length.to_ne_bytes(), number.to_ne_bytes()].concat();
+        let named = [1u64.to_ne_bytes(), inode.0.to_ne_bytes()].concat();
+        [&head[..], &named, &[0; 16], own].concat()
+    }
+
+    fn number_at(bytes: &[u8], at: usize) -> u32 {
+        u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
+    }
+
+    fn long_at(bytes: &[u8], at: usize) -> u64 {
+        u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+    }
+
+    impl Kernel {
+        fn ask(&self, number: u32, inode: INodeNo, own: &[u8]) -> Result<Vec<u8>, i32> {
+            self.wire.send(&request(number, inode, own)).unwrap();
+            self.hear()
+        }
+
+        /// The next reply behind its head, or its error.
+        fn hear(&self) -> Result<Vec<u8>, i32> {
+            let mut reply = [0; 512];
+            let bytes = self.wire.recv(&mut reply).unwrap();
+            assert_eq!(number_at(&reply, 0) as usize, bytes);
+            match number_at(&reply, 4) as i32 {
+                0 => Ok(reply[16..bytes].to_vec()),
+                error => Err(-error),
+            }
+        }
+
+        fn unmount(self) {
+            assert_eq!(self.ask(DESTROY, INodeNo(0), &[]), Ok(Vec::new()));
+            self.session.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_folder_holds_one_file_that_is_as_long_as_the_disk() {
+        let (kernel, _disk) = mounted();
+        // Inode, bytes, blocks of 512 bytes; mode and links.
+        for (numbers, mode, links) in [([1, 0, 0], 0o040_700, 2), ([2, 1 << 20, 2048], 0o100_600, 1)] {
+            let reply = kernel.ask(GETATTR, INodeNo(numbers[0]), &[0; 16]).unwrap();
+            let of = &reply[16..];
+            assert_eq!([0, 8, 16].map(|at| long_at(of, at)), numbers);
+            assert_eq!([60, 64, 68, 72].map(|at| number_at(of, at)), [mode, links, 1000, 100]);
+        }
+        let found = kernel.ask(LOOKUP, INodeNo::ROOT, b"disk.img\0").unwrap();
+        assert_eq!([0, 40, 48].map(|at| long_at(&found, at)), [2, 2, 1 << 20]);
+        for (folder, name) in [(INodeNo::ROOT, "disk"), (INodeNo::ROOT, "disk.img2"), (INODE, "disk.img")] {
+            // ENOENT.
+            assert_eq!(kernel.ask(LOOKUP, folder, format!("{name}\0").as_bytes()), Err(2), "{name}");
+        }
+        kernel.unmount();
+    }
+
+    /// Else the kernel would answer from pages of its own, and hand over writes one after another.
+    #[test]
+    fn an_opened_file_has_no_pages_in_the_kernel_and_is_written_side_by_side() {
+        let (kernel, _disk) = mounted();
+        let opened = kernel.ask(OPEN, INODE, &[0; 8]).unwrap();
+        // FOPEN_DIRECT_IO and FOPEN_PARALLEL_DIRECT_WRITES.
+        assert_eq!(number_at(&opened, 8), 1 | 1 << 6);
+        kernel.unmount();
+    }
+
+    #[test]
+    fn one_attribute_is_the_way_to_the_disk_and_there_is_no_other() {
+        let (kernel, disk) = mounted();
+        let named = |name: &str| [&[0u8; 8][..], name.as_bytes(), &[0]].concat();
+        for (inode, name) in [(INODE, "security.capability"), (INodeNo::ROOT, WAY), (INodeNo::ROOT, "user.other")] {
+            // ENODATA.
+            assert_eq!(kernel.ask(GETXATTR, inode, &named(name)), Err(61), "{name}");
+            assert!(disk.try_receive().is_none(), "{name} is nothing to the disk");
+        }
+        // EIO.
+        for (outcome, heard) in [(Ok(Vec::new()), Ok(vec![0; 8])), (Err(error::IO), Err(5))] {
+            kernel.wire.send(&request(GETXATTR, INODE, &named(WAY))).unwrap();
+            let caller = loop {
+                match disk.try_receive() {
+                    Some(DiskMessage::Nothing(caller)) => break caller,
+                    Some(other) => panic!("{other:?}"),
+                    None => std::thread::yield_now(),
+                }
+            };
+            caller.answer(outcome);
+            assert_eq!(kernel.hear(), heard);
+        }
+        drop(disk);
+        assert_eq!(kernel.ask(GETXATTR, INODE, &named(WAY)), Err(5), "the disk has ended");
+        kernel.unmount();
+    }
+}

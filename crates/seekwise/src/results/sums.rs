@@ -112,3 +112,46 @@ pub fn check_record(line: &str, must: bool) -> Result<(), String> {
         false => Err(format!("`sum`: this line was changed after it was written: its sum is {made}; expected {kept}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SHA-256 of `abc` is the first example of FIPS 180-2; that of `{"a":1}` is sha256sum's. Folders of every version
+    /// have sums of 16 digits.
+    #[test]
+    fn a_sum_is_the_first_sixteen_digits() {
+        assert_eq!(text_sums("a", "abc").collect::<String>(), "a:1 ba7816bf8f01cfea\n");
+        let sealed = "{\"a\":1,\"sum\":\"015abd7f5cc57a2d\"}\n";
+        assert_eq!(seal_record("{\"a\":1}"), sealed);
+        assert_eq!(check_record(sealed, true), Ok(()));
+        assert!(check_record("{\"a\":1}", true).is_err() && check_record("{\"a\":1}", false).is_ok());
+    }
+
+    /// Sums of two lines of `a` and one of `b`, and what lies there instead.
+    #[test]
+    fn the_line_that_differs_is_named() {
+        const AS_WRITTEN: [(&str, &str); 2] = [("a", "one\ntwo\n"), ("b", "three\n")];
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert!(matches!(check_sums(folder, &AS_WRITTEN), Ok(false)), "a folder of before has no sums");
+        write_sums(folder, &AS_WRITTEN).unwrap();
+        assert!(matches!(check_sums(folder, &AS_WRITTEN), Ok(true)));
+        for (a, b, file, line, said) in [
+            ("one\ntwi\n", "three\n", "a", 2, "but sums.txt:2 has "),
+            ("one\n", "three\n", "a", 2, "a line is missing whose sum is sums.txt:2"),
+            ("one\ntwo\nmore\n", "three\n", SUMS, 3, "expected the sum of a:3: a line was added or removed"),
+            ("one\ntwo\n", "three\nfour\n", "b", 2, "sums.txt ends before this line's sum"),
+            ("one\ntwo\n", "", "b", 1, "a line is missing whose sum is sums.txt:3"),
+        ] {
+            let found = check_sums(folder, &[("a", a), ("b", b)]);
+            let Err(FolderError::Changed(path, at, why)) = &found else { panic!("{a}{b}: {found:?}") };
+            assert_eq!((path, *at), (&folder.join(file), line), "{why}");
+            assert!(why.contains(said), "{why}");
+        }
+        let found = check_sums(folder, &AS_WRITTEN[..1]);
+        let Err(FolderError::Changed(path, at, why)) = &found else { panic!("{found:?}") };
+        assert_eq!((path, *at), (&folder.join(SUMS), 3), "{why}");
+        assert!(why.ends_with("is the sum of no line"), "{why}");
+    }
+}

@@ -22,6 +22,18 @@ fn what_is_sampled_until_decided_is_no_sweep() {
     assert!(refused.to_string().contains("seekwise study"), "{refused}");
 }
 
+/// A million runs of each of 64 cells, each with a record of 32 KiB, are 2,097 GB: no machine of these tests has four
+/// times as much.
+#[test]
+fn a_plan_that_is_beyond_the_machine_is_refused_before_it_is_sent() {
+    let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+    let levels = (1..=64).map(|depth| depth.to_string()).collect();
+    let depths = SweepFactor { key: "job.depth".to_owned(), levels };
+    let refused = SweepPlan::of_setup(&setup, &[depths], 1_000_000).map(drop).unwrap_err().to_string();
+    let [much, whose] = ["this may take up to 2097.", "a quarter of the machine's"];
+    assert!(refused.starts_with(much) && refused.contains(whose), "{refused}");
+}
+
 #[test]
 fn parts_in_any_order_make_the_bytes_of_a_study() {
     let folder = tempfile::tempdir().unwrap();

@@ -122,7 +122,50 @@ fn escape_markdown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use seekwise_formats::metric::MetricScope;
+    use seekwise_lab::finding::HiddenWork;
+    use seekwise_lab::run::RunRecord;
+    use seekwise_model::parts::Part;
+
     use super::*;
+
+    /// A cause of these parts.
+    fn cause(parts: Vec<PartChange>) -> Cause {
+        let kind = r#"{"ios":1,"iops":1.0,"bytes_per_s":4096.0,"response_ms":null}"#;
+        let text = format!(
+            r#"{{"target":"d","place":"disk","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,"all":{kind},
+            "read":{kind},"write":{kind},"cpu":null,"anatomy_ms":{{"seek":1.0}},"warnings":[]}}"#
+        );
+        let run: RunRecord = serde_json::from_str(&text).unwrap();
+        let cause = Cause::between_runs(&MetricScope::All, &[&run], &[&run], HiddenWork::default()).unwrap();
+        Cause { parts, ..cause }
+    }
+
+    #[test]
+    fn parts_that_hardly_change_are_added_up_as_the_rest() {
+        let part = |part: Part, waits: bool, from: i64, to: i64| PartChange { part, waits, from, to };
+        // Half a microsecond has a row of its own; 250, 249 and 0 ns become 650, 600 and 249: in all 499 become 1,499.
+        let parts = vec![
+            part(Part::Queue, true, 0, 2_000_300),
+            part(Part::Overhead, false, 250, 650),
+            part(Part::Seek, false, 0, 500),
+            part(Part::Settle, false, 249, 600),
+            part(Part::Rotation, false, 4_000_000, 2_500_000),
+            part(Part::Link, false, 0, 249),
+        ];
+        let table = cause_table(&cause(parts), &["a".to_owned(), "b".to_owned()]);
+        let rows: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
+        let wanted = [
+            "| part | a | b | change |",
+            "|---|--:|--:|--:|",
+            "| rotation | 4.000 | 2.500 | -1.500 |",
+            "| seek | 0.000 | 0.001 | +0.001 |",
+            "| queue | 0.000 | 2.000 | +2.000 |",
+            "| the rest | 0.000 | 0.001 | +0.001 |",
+            "| **mean response** | 4.000 | 4.502 | +0.502 |",
+        ];
+        assert_eq!(rows, wanted);
+    }
 
     #[test]
     fn names_of_strangers_stay_text() {

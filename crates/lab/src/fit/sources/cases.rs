@@ -611,3 +611,47 @@ pub fn check_outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
     };
     jobs.filter_map(warning).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client's export is a device past the page cache, whatever the job says; all else stays, and other engines are
+    /// left alone.
+    #[test]
+    fn a_job_of_the_nbd_client_becomes_one_of_a_device_past_the_page_cache() {
+        let options = |of: &[(&str, &str)]| -> BTreeMap<String, String> {
+            of.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+        };
+        let device = [("ioengine", "libaio"), ("direct", "1"), ("filename", "/dev/sdx")];
+        let remote = [("ioengine", "nbd"), ("uri", "nbd://there")];
+        let work = [("rw", "randread"), ("iodepth", "4")];
+        let nothing: &[(&str, &str)] = &[];
+        for own in [nothing, &[("direct", "0")], &[("filename", "x")], &[("direct", "1"), ("filename", "/dev/sda")]] {
+            let mut found = options(&[&remote[..], &work, own].concat());
+            assert!(convert_nbd_job(&mut found));
+            assert_eq!(found, options(&[&device[..], &work].concat()), "{own:?}");
+        }
+        for own in [nothing, &[("ioengine", "libaio")], &[("ioengine", "nbd2"), ("uri", "there")]] {
+            let mut found = options(own);
+            assert!(!convert_nbd_job(&mut found));
+            assert_eq!(found, options(own));
+        }
+    }
+
+    /// A hundredth, a twentieth or a half of so many requests are twenty, on whichever side of the percentile they lie.
+    #[test]
+    fn a_percentile_counts_if_twenty_requests_lie_on_either_side() {
+        let counts = |percent: f64, ios: u64| {
+            let mut side = DirectionResult { ios, iops: 80.0, ..DirectionResult::default() };
+            (side.clat.n, side.clat.percentiles) = (ios, vec![(percent, 12_000_000)]);
+            let figures = direction_figures(&side, "read.", 1.0);
+            assert_eq!(figures[0].name, "read.iops");
+            let found = figures.iter().find(|figure| figure.name == format!("read.p{percent}"));
+            found.inspect(|figure| assert_eq!(figure.measured, 12.0)).is_some()
+        };
+        for (percent, ios) in [(1.0, 2_000), (5.0, 400), (50.0, 40), (95.0, 400), (99.0, 2_000)] {
+            assert_eq!([counts(percent, ios), counts(percent, ios - 1)], [true, false], "p{percent} of {ios}");
+        }
+    }
+}

@@ -165,6 +165,12 @@ fn a_histogram_is_that_of_its_requests() {
     assert_eq!(with(&[(2_000_000, 1), (4_000_000, 1), (6_156_000, 1), (8_000_000, 1)]), Ok(()));
     let above = said(&[(2_000_000, 1), (4_000_000, 1), (6_160_000, 1), (8_000_000, 1)]);
     assert!(above.starts_with("`all.response_ms.mean` is 5; expected 5.0006"), "{above}");
+    // Times that occur several times count as often: 20 ms in all.
+    assert_eq!(with(&[(2_000_000, 1), (5_000_000, 2), (8_000_000, 1)]), Ok(()));
+    assert_eq!(with(&[(1_000_000, 1), (5_500_000, 2), (8_000_000, 1)]), Ok(()));
+    assert_eq!(with(&[(4_000_000, 3), (8_000_000, 1)]), Ok(()));
+    let more = said(&[(2_000_000, 1), (8_000_000, 3)]);
+    assert!(more.starts_with("`all.response_ms.mean` is 5; expected 6.4"), "{more}");
     // No edge lies below its times.
     let below = said(&[(2_000_000, 1), (4_000_000, 1), (5_999_000, 1), (8_000_000, 1)]);
     assert!(below.starts_with("`all.response_ms.mean` is 5; expected 4.96"), "{below}");

@@ -119,3 +119,38 @@ pub struct OperationEffects {
     pub number: u32,
     pub effects: Vec<Effect>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn extent(from: u64, to: u64) -> WrittenExtent {
+        WrittenExtent { from, to, since: IssueMoment::default() }
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_pending_until_a_flush_covers_it() {
+        let mut told = FileKnowledge::default();
+        told.record_write(1, extent(0, 100), false);
+        told.record_write(2, extent(100, 300), false);
+        told.record_write(3, extent(500, 600), false);
+        assert_eq!(told.pending, [(2, extent(0, 300)), (3, extent(500, 600))], "contiguous writes become one");
+        assert_eq!((told.length, told.kept, told.promised.len()), (600, false, 0));
+        assert!(told.is_promised(&extent(300, 500)) && !told.is_promised(&extent(299, 500)));
+        told.promise_up_to(2);
+        assert_eq!((told.promised, told.pending), (vec![extent(0, 300)], vec![(3, extent(500, 600))]));
+        assert!(told.kept);
+    }
+
+    #[test]
+    fn a_write_through_is_promised_at_once() {
+        let mut told = FileKnowledge::default();
+        told.record_write(1, extent(100, 200), true);
+        assert_eq!((&told.promised[..], told.pending.len(), told.kept), (&[extent(100, 200)][..], 0, true));
+        told.record_write(2, extent(200, 250), false);
+        told.record_write(3, extent(0, 50), false);
+        assert_eq!(told.pending, [(2, extent(200, 250)), (3, extent(0, 50))]);
+        assert_eq!((told.promised.len(), told.length), (1, 250), "the end of the last byte, wherever writing goes on");
+    }
+}

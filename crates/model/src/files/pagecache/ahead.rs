@@ -192,13 +192,19 @@ mod tests {
 
     const FILE: File = File { volume: 0, id: FileId(1) };
 
-    /// What reads of these sizes each ask for, in a file of 10,000 pages.
+    /// The pages that each read asks for, which is of so many pages from a page on, in a file of 10,000 pages.
     fn asked(rule: ReadAheadRule, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
+        let in_bytes: Vec<(u64, u64)> = reads.iter().map(|&(from, pages)| (from * PAGE, pages * PAGE)).collect();
+        asked_in_bytes(rule, sequential, &in_bytes)
+    }
+
+    /// The pages that each read asks for, which is of so many bytes from a byte on.
+    fn asked_in_bytes(rule: ReadAheadRule, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
         let mut cache = PageCache::new(&PageCacheSpec::linux(1 << 30));
         let mut stream = ReadStream::default();
         let mut all = Vec::new();
-        for &(from, pages) in reads {
-            let (from, to) = (from * PAGE, (from + pages) * PAGE);
+        for &(from, bytes) in reads {
+            let to = from + bytes;
             let mut wanted = ReadSpan::new(FILE, 10_000 * PAGE, (from, to, to), sequential);
             let mut asked = Vec::new();
             while let Some((from, to)) = stream.next(rule, &cache, &mut wanted) {
@@ -254,5 +260,17 @@ mod tests {
         assert_eq!(asked(rule, true, &[(0, 40)])[0], [(0, 40), (40, 128)]);
         // At random: only what is asked for.
         assert_eq!(asked(rule, false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
+    }
+
+    /// Three that follow one another make a sequence: by the byte, wherever they begin.
+    #[test]
+    fn reads_shorter_than_a_page_make_a_sequence_too() {
+        let rule = ReadAheadRule::Granule { bytes: 64 << 10, after: 2 };
+        for first in [1, 2, 100] {
+            let all = asked_in_bytes(rule, false, &[(0, first), (first, 1), (first + 1, 1)]);
+            assert_eq!(all, [[(0, 1)].as_slice(), &[], &[(1, 32)]].map(<[_]>::to_vec), "{first}");
+            let left_out = asked_in_bytes(rule, false, &[(0, first), (first, 1), (first + 2, 1)]);
+            assert!(left_out[2].is_empty(), "{first}: a byte was left out");
+        }
     }
 }

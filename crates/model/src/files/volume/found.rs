@@ -486,3 +486,56 @@ impl FileState {
         self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Flags, Op};
+
+    const FILE: FileId = FileId(1);
+
+    /// 4 KiB in two pieces, from sectors 100 and 200 on, written and written again; its entry is in sector 50.
+    #[test]
+    fn sectors_of_all_pieces_are_counted_by_their_content() {
+        let mut ledger = FileLedger::default();
+        let change = |fact| PageChange { number: 1, page: 50, sectors: 1, file: FILE, fact };
+        let facts = [
+            PageFact::Listed(ROOT),
+            PageFact::Sized(4096),
+            PageFact::Mapped(0, 2048, 100),
+            PageFact::Mapped(2048, 4096, 200),
+        ];
+        ledger.add_changes(&facts.map(change));
+        let data = |from| SectorRole::Data { file: FILE, from };
+        for (stamp, lba, sectors, role) in [
+            (1, 50, 1, SectorRole::Directory(ROOT)),
+            (2, 100, 4, data(0)),
+            (3, 200, 4, data(2048)),
+            (4, 100, 4, data(0)),
+            (5, 200, 4, data(2048)),
+        ] {
+            let step = PlanStep { op: Op::Write, lba, sectors, flags: Flags::NONE, role, holds: 1, phase: 0 };
+            ledger.add_write(stamp, &step, lba, sectors);
+        }
+        let mounted = ledger.mount(|lba: u64| match lba {
+            50 => SectorState::Stamp(1),
+            100 => SectorState::Stamp(4),
+            101 | 102 => SectorState::Stamp(2),
+            103 => SectorState::Unreadable,
+            200 | 201 => SectorState::Stamp(5),
+            202 => SectorState::Stamp(3),
+            _ => SectorState::Before,
+        });
+        let found = mounted.find_file(FILE);
+        assert_eq!((&found.listed[..], found.bytes), (&[ROOT][..], 4096));
+        let count = |to, stamp| {
+            let extent = WrittenExtent { from: 0, to, since: IssueMoment { stamp, change: 0 } };
+            mounted.data_sectors(FILE, &found, &extent)
+        };
+        // The second writes. Sector 203 was never written, and beyond 4 KiB there are two more.
+        assert_eq!(count(5120, 4), DataSectors { fresh: 3, stale: 3, missing: 3, torn: 1 });
+        assert_eq!(count(5120, 2), DataSectors { fresh: 6, stale: 0, missing: 3, torn: 1 }, "either will do");
+        assert_eq!(count(2048, 4), DataSectors { fresh: 1, stale: 2, missing: 0, torn: 1 }, "the first piece");
+        assert_eq!(count(5120, 4).total_sectors(), 10);
+    }
+}

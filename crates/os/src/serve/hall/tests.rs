@@ -129,6 +129,27 @@ fn a_client_that_has_agreed_is_the_disk_s_whatever_pieces_it_speaks_in() {
     }
 }
 
+/// In a turn sixteen items of a client are heard: its flags and fifteen options, then options alone. None of their
+/// answers waits for another turn.
+#[test]
+fn what_is_heard_in_a_turn_is_answered_in_it() {
+    let mut hall = hall(8);
+    let mut near = hall.comes(true);
+    let unknown = [&b"IHAVEOPT"[..], &99u32.to_be_bytes(), &0u32.to_be_bytes()].concat();
+    near.write_all(&[&3u32.to_be_bytes()[..], &unknown.repeat(40)].concat()).unwrap();
+    let mut said = 0;
+    for answered in [15, 31, 40, 40] {
+        hall.hears_all();
+        let mut piece = [0; 4096];
+        while let Some(came) = near.read(&mut piece).ok().filter(|came| *came > 0) {
+            said += came;
+        }
+        // The greeting is of 18 bytes, and the answer that there is no such option of 20.
+        assert_eq!(said, 18 + 20 * answered);
+    }
+    assert_eq!(hall.pending.guests.len(), 1);
+}
+
 #[test]
 fn only_who_is_ready_is_heard() {
     let mut hall = hall(8);
