@@ -1,7 +1,8 @@
 //! Time in the model: instants and spans in whole nanoseconds.
 //!
 //! Nothing here reads a clock. An [`Instant`] counts nanoseconds since the run began; the caller, in virtual or in real
-//! time, passes it in. Overflow is a bug and panics: 2^64 ns are 584 years.
+//! time, passes it in. Overflow is a bug and panics in every build, an embedder's too: 2^64 ns are 584 years, and time that wraps would
+//! answer a request before it came.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -13,6 +14,15 @@ pub struct Instant(u64);
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
+
+/// The nanoseconds that a calculation gave, unless they overflow.
+#[inline]
+const fn checked(nanos: Option<u64>) -> u64 {
+    match nanos {
+        Some(nanos) => nanos,
+        None => panic!("time overflows: an instant or a span beyond 2^64 ns, or below 0"),
+    }
+}
 
 impl Instant {
     /// The beginning of the run.
@@ -32,7 +42,7 @@ impl Instant {
 
     /// The span since `earlier`. Panics when `earlier` is later: time does not run back.
     pub fn since(self, earlier: Instant) -> Span {
-        Span(self.0 - earlier.0)
+        Span(checked(self.0.checked_sub(earlier.0)))
     }
 
     /// The span since `earlier`, or zero when `earlier` is later.
@@ -52,17 +62,17 @@ impl Span {
 
     /// A span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Span {
-        Span(us * 1_000)
+        Span(checked(us.checked_mul(1_000)))
     }
 
     /// A span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Span {
-        Span(ms * 1_000_000)
+        Span(checked(ms.checked_mul(1_000_000)))
     }
 
     /// A span of `s` seconds.
     pub const fn from_secs(s: u64) -> Span {
-        Span(s * 1_000_000_000)
+        Span(checked(s.checked_mul(1_000_000_000)))
     }
 
     /// The length in nanoseconds.
@@ -77,40 +87,40 @@ impl Span {
 
     /// `n` times `self`.
     pub const fn times(self, n: u64) -> Span {
-        Span(self.0 * n)
+        Span(checked(self.0.checked_mul(n)))
     }
 }
 
 impl Add<Span> for Instant {
     type Output = Instant;
     fn add(self, span: Span) -> Instant {
-        Instant(self.0 + span.0)
+        Instant(checked(self.0.checked_add(span.0)))
     }
 }
 
 impl AddAssign<Span> for Instant {
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {
-        Span(self.0 + other.0)
+        Span(checked(self.0.checked_add(other.0)))
     }
 }
 
 impl AddAssign for Span {
     fn add_assign(&mut self, other: Span) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for Span {
     type Output = Span;
     fn sub(self, other: Span) -> Span {
-        Span(self.0 - other.0)
+        Span(checked(self.0.checked_sub(other.0)))
     }
 }
 
@@ -132,7 +142,7 @@ impl Rate {
     /// Returns the time that `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
     #[inline]
     pub fn transfer_time(self, bytes: u64) -> Span {
-        let dividend = bytes * 1_000_000_000;
+        let dividend = checked(bytes.checked_mul(1_000_000_000));
         let quotient = ((u128::from(dividend) * u128::from(self.inverse)) >> 64) as u64;
         let rest = dividend - quotient * self.bytes_a_second;
         Span(quotient + u64::from(rest >= self.bytes_a_second))

@@ -5,7 +5,7 @@
 use seekwise_model::block::{Completion, Control, Device, DeviceProgress, Flags, Op, Request};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{SmallStack, random_array, random_profile, random_stack};
-use seekwise_model::time::{Instant, Span};
+use seekwise_model::time::{Instant, Rate, Span};
 
 /// How time passes for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,4 +172,35 @@ fn above_arrays_too() {
     let answered: usize =
         (0..crate::drawn(100)).map(|seed| compare(&random_array(&mut Seed(seed).stream("array")), seed)).sum();
     assert!(answered > crate::drawn(2_500) as usize, "{answered} answers");
+}
+
+/// Time that overflows ends the run in every build: these words are the model's own, not those of a compiler that looks.
+#[test]
+fn time_that_overflows_is_no_time() {
+    let (last, longest) = (Instant::from_nanos(u64::MAX), Span::from_nanos(u64::MAX));
+    let one = Span::from_nanos(1);
+    let cases: [fn(Instant, Span, Span) -> u64; 10] = [
+        |last, _, one| (last + one).nanos(),
+        |mut last, _, one| {
+            last += one;
+            last.nanos()
+        },
+        |last, _, _| Instant::ZERO.since(last).nanos(),
+        |_, longest, one| (longest + one).nanos(),
+        |_, mut longest, one| {
+            longest += one;
+            longest.nanos()
+        },
+        |_, longest, one| (one - longest).nanos(),
+        |_, longest, _| longest.times(2).nanos(),
+        |_, longest, _| Span::from_micros(longest.nanos()).nanos(),
+        |_, longest, _| Span::from_secs(longest.nanos()).nanos(),
+        |_, longest, _| Rate::new(1).transfer_time(longest.nanos()).nanos(),
+    ];
+    for (number, case) in cases.into_iter().enumerate() {
+        let said = std::panic::catch_unwind(|| case(last, longest, one)).expect_err("it overflows");
+        let said = said.downcast_ref::<&str>().copied().unwrap_or("other words");
+        assert!(said.starts_with("time overflows"), "case {number}: {said}");
+    }
+    assert_eq!(cases[0](Instant::ZERO, longest, longest), u64::MAX, "up to the last nanosecond there is time");
 }
