@@ -526,3 +526,30 @@ fn every_output_is_refused_or_whole() {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
+
+/// A command that is asked for no output writes none, not even one that it removes again: it answers in a container without a place
+/// to write. A writer beside it shows that the look sees files.
+#[test]
+fn who_keeps_nothing_creates_no_file() {
+    if !Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: calls of the kernel, which there is no strace to show");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let calls = folder.path().join("calls");
+    let creates = |words: &[&str]| -> Vec<String> {
+        let mut program = Command::new("strace");
+        program.args(["-f", "-e", "trace=open,openat,openat2,creat,mkdir,mkdirat,memfd_create", "-o"]).arg(&calls);
+        let output = program.arg(env!("CARGO_BIN_EXE_seekwise")).args(words).current_dir(folder.path()).output();
+        assert!(output.unwrap().status.success(), "{words:?}");
+        let is_new =
+            |line: &&str| ["O_CREAT", "O_TMPFILE", "creat(", "mkdir", "memfd"].iter().any(|it| line.contains(it));
+        fs::read_to_string(&calls).unwrap().lines().filter(is_new).map(str::to_owned).collect()
+    };
+    let compare =
+        ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,2", "--runtime", "200 ms"];
+    assert_eq!(creates(&compare), [""; 0]);
+    assert_eq!(creates(&[&compare[..], &["--until-decided"]].concat()), [""; 0]);
+    assert_eq!(creates(&["run", "random-read", "--on", "barracuda-7200.7-ncq", "--runtime", "200 ms"]), [""; 0]);
+    assert!(!creates(&[&compare[..], &["--out", "kept"]].concat()).is_empty());
+}

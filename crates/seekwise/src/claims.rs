@@ -277,13 +277,14 @@ impl ClaimsExecution<'_> {
         &self,
         planned: &PlannedStudy,
         earlier: &EarlierRuns<'_>,
-        results: ResultFolder,
+        mut results: ResultFolder,
         done: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
         let one = |runs: u64| self.observer.at(self.count.fetch_add(runs, Ordering::Relaxed) + runs);
         one(done.len() as u64);
-        study::run(planned, earlier, results, done, threads, self.observer, &mut || one(1))
+        let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
+        study::run(planned, earlier, keep, done, threads, self.observer, &mut || one(1))
     }
 
     fn results_options<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {

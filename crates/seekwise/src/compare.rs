@@ -23,12 +23,11 @@ use serde_json::{Value, json};
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, StudySession};
+use crate::planned::{self, PlannedStudy, StudySession};
 use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
-use seekwise_os::outputs::scratch;
 
 /// A comparison to make.
 #[derive(Clone, Debug)]
@@ -89,10 +88,10 @@ impl Comparison {
         self.run_within(Bounds::new(None), observer)
     }
 
-    /// Runs all sides within `bounds`; keeps nothing.
+    /// Runs all sides within `bounds`; keeps nothing, and writes no file.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        let folder = scratch().map_err(Error::new)?;
-        self.run_beside(folder.path(), bounds, observer)
+        let planned = planned::plan("command line", self.comparison_text()?)?;
+        self.judge_runs(study::run_in_memory(planned, &bounds, observer)?)
     }
 
     /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
@@ -103,10 +102,11 @@ impl Comparison {
         bounds: Bounds,
         observer: &dyn Observer,
     ) -> Result<ComparisonResult, Error> {
-        let (planned, records) = run_session(
-            self.open_session(&StudyOptions { bounds, ..StudyOptions::into(folder) }, observer)?,
-            observer,
-        )?;
+        let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
+        self.judge_runs(run_session(self.open_session(&options, observer)?, observer)?)
+    }
+
+    fn judge_runs(&self, (planned, records): (PlannedStudy, Vec<RunRecord>)) -> Result<ComparisonResult, Error> {
         require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
         self.checked_result(planned.study, planned.made, records, None)
     }
@@ -154,9 +154,14 @@ impl Comparison {
         Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
     }
 
-    fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
+    /// The study that the comparison is run as.
+    fn comparison_text(&self) -> Result<String, Error> {
         reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
-        let text = if self.key == JOB { self.jobs_study_text()? } else { self.study_text(&[])? };
+        if self.key == JOB { self.jobs_study_text() } else { self.study_text(&[]) }
+    }
+
+    fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
+        let text = self.comparison_text()?;
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
         options.results_options().open("command line", &text, plan, observer)
     }
@@ -507,6 +512,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use seekwise_os::outputs::scratch;
 
     #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {

@@ -210,13 +210,7 @@ impl ResultsOptions<'_> {
         wanted: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
-        let threads = self.admit_plan(&planned, wanted)?;
-        let planned = match wanted {
-            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => {
-                plan_sampled(planned, threads, observer)?
-            }
-            _ => planned,
-        };
+        let (planned, threads) = admit_plan(planned, wanted, self.bounds, self.threads, observer)?;
         let (text, made) = (&planned.text, &planned.made);
         let results = match lock {
             Some(lock) => ResultFolder::begin_locked(lock, self.folder, text, made, self.force)?,
@@ -253,16 +247,38 @@ impl ResultsOptions<'_> {
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = self.admit_plan(&planned, None)?;
+        let threads = admit_threads(&planned, None, self.bounds, self.threads)?;
         let (results, done) = ResultFolder::go_on(lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
+}
 
-    /// Checks that a plan keeps within the bounds; returns on how many cores it does.
-    fn admit_plan(&self, planned: &PlannedStudy, sampling: Option<Sampling>) -> Result<usize, Error> {
-        let until_decided = sampling == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
-        self.bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, self.threads) })
-    }
+/// Checks that a plan keeps within its bounds; then plans to sample it as `wanted` or, without that, as planned. Returns the plan and
+/// the number of cores on which it keeps within the bounds.
+pub fn admit_plan(
+    planned: PlannedStudy,
+    wanted: Option<Sampling>,
+    bounds: &Bounds,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<(PlannedStudy, usize), Error> {
+    let threads = admit_threads(&planned, wanted, bounds, threads)?;
+    let planned = match wanted {
+        Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => plan_sampled(planned, threads, observer)?,
+        _ => planned,
+    };
+    Ok((planned, threads))
+}
+
+/// The number of cores on which a plan keeps within its bounds.
+fn admit_threads(
+    planned: &PlannedStudy,
+    wanted: Option<Sampling>,
+    bounds: &Bounds,
+    threads: usize,
+) -> Result<usize, Error> {
+    let until_decided = wanted == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
+    bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, threads) })
 }
 
 /// The runs that `cells` of a study are about to make.

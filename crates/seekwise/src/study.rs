@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading::{self, FileKind};
-use crate::results::{self, PAGE, ResultFolder, StudyManifest};
+use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
 use seekwise_os::outputs::OutputFile;
 
@@ -169,15 +169,39 @@ impl PendingStudy {
 
 /// Makes the missing runs of an opened study.
 pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
-    let StudySession { planned, results, done, threads } = opened;
+    let StudySession { planned, mut results, done, threads } = opened;
+    let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
+    let records = run_missing(&planned, keep, done, threads, observer)?;
+    Ok((planned, records))
+}
+
+/// Makes all runs of a plan within `bounds`, on all cores; the caller has the records, and nothing is written.
+pub fn run_in_memory(
+    planned: PlannedStudy,
+    bounds: &Bounds,
+    observer: &dyn Observer,
+) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+    let wanted = planned.study.sampling;
+    let (planned, threads) = planned::admit_plan(planned, wanted, bounds, 0, observer)?;
+    let records = run_missing(&planned, &mut |_| Ok(()), Vec::new(), threads, observer)?;
+    Ok((planned, records))
+}
+
+/// Makes the missing runs of a plan, and counts them for the observer.
+fn run_missing(
+    planned: &PlannedStudy,
+    keep: &mut KeepRecord<'_>,
+    done: Vec<RunRecord>,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<RunRecord>, Error> {
     warn_once(&planned.made.warnings);
     let mut count = done.len() as u64;
     observer.begin(planned.runs(), count, "runs");
-    let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
+    run(planned, &EarlierRuns::default(), keep, done, threads, observer, &mut || {
         count += 1;
         observer.at(count);
-    })?;
-    Ok((planned, records))
+    })
 }
 
 /// Makes the missing runs of an opened study, and its page.
@@ -268,12 +292,15 @@ pub(crate) fn find_study(name: &str) -> Result<(String, String), Error> {
     }
 }
 
-/// Makes the runs that are neither done nor in `earlier`, appends each run to `results`, and calls `ran` for each. Returns all
-/// records in the plan's order, or an error if the observer cancelled: complete runs are then in the folder.
+/// Keeps a record as soon as its run has ended.
+pub type KeepRecord<'a> = dyn FnMut(&RunRecord) -> Result<(), Error> + Send + 'a;
+
+/// Makes the runs that are neither done nor in `earlier`; calls `keep` and then `ran` for each, in the plan's order. Returns all
+/// records in that order, or an error if the observer cancelled: complete runs are then kept.
 pub fn run(
     planned: &PlannedStudy,
     earlier: &EarlierRuns<'_>,
-    mut results: ResultFolder,
+    keep: &mut KeepRecord<'_>,
     mut records: Vec<RunRecord>,
     threads: usize,
     observer: &dyn Observer,
@@ -294,7 +321,7 @@ pub fn run(
         records.reserve_exact(order.len() - done);
         run_study_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
             let kept = result.map_err(Error::from).and_then(|record| {
-                results.append(&record)?;
+                keep(&record)?;
                 Ok(record)
             });
             match kept {

@@ -17,6 +17,7 @@ use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
+use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::EarlierRuns;
 
 use super::{
@@ -101,9 +102,10 @@ impl PendingReview {
         let mut chapters = Vec::new();
         for (part, waiting) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
-            let StudySession { planned, results, done, threads } = waiting.take_turn()?;
+            let StudySession { planned, mut results, done, threads } = waiting.take_turn()?;
+            let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
             warn_once(&planned.made.warnings);
-            let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
+            let records = run(&planned, &EarlierRuns::default(), keep, done, threads, observer, &mut || {
                 count += 1;
                 observer.at(count);
             })?;
