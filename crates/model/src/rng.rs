@@ -1,6 +1,6 @@
 //! Random numbers: one seed, named independent streams.
 //!
-//! Each place that draws numbers takes its own stream by name (`rng.stream("arrival")`), so that another draw in one
+//! Each place that draws numbers takes its own stream by name (`seed.stream("arrival")`), so that another draw in one
 //! place does not shift the draws of the others. The generator is xoshiro256++ (Blackman and Vigna 2019); SplitMix64
 //! fills its state, as its authors advise, and FNV-1a hashes the names. The generators of fio and Iometer, which a job
 //! may ask for, are in `workload`.

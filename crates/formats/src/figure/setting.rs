@@ -29,12 +29,13 @@ pub(crate) fn parse_setting(
     let wrong = |message: String| Diagnostic::at("--set", 0, message).with_key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| join_path(layer, k.path)).collect();
-        let here = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
+        let in_layer = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
+        // A key of this layer is suggested, unless key or value name a limit of the model: other layers and limits explain better then.
         let is_limit = limits::explain_limit(key).is_some() || limits::explain_limit(text).is_some();
-        return Err(vec![if here.nearest.is_some() && !is_limit {
-            here
+        return Err(vec![if in_layer.nearest.is_some() && !is_limit {
+            in_layer
         } else {
-            Diagnostic { key: here.key, ..vocabulary.unknown_key("--set", 0, key) }.explain_limited_value(text)
+            Diagnostic { key: in_layer.key, ..vocabulary.unknown_key("--set", 0, key) }.explain_limited_value(text)
         }]);
     };
     let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
@@ -42,14 +43,14 @@ pub(crate) fn parse_setting(
         return Ok(FigureInput::None(known.path));
     }
     let refused = |found| {
-        let refused = vocabulary.explain_refusal(known, text, wrong(found));
-        // `none` is named before the caution about a suggested word.
+        let refusal = vocabulary.explain_refusal(known, text, wrong(found));
+        // `none` follows the accepted values, before a caution about a suggested word.
         let takes = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {
             true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),
             false => expected,
         };
-        vec![Diagnostic { expected: refused.expected.clone().map(or_none), ..refused }]
+        vec![Diagnostic { expected: refusal.expected.clone().map(or_none), ..refusal }]
     };
     let value = from_text(&known.accepts, text).map_err(refused)?;
     Ok(FigureInput::Figure(Figure {

@@ -14,7 +14,7 @@ pub(crate) struct Vocabulary {
     pub figures: Vec<(String, &'static ProfileKey)>,
     /// Keys that are not figures.
     pub plain: Vec<&'static str>,
-    /// Presets: the layer's key and their names.
+    /// Presets: the layer's key, and the name.
     pub ready: Vec<(&'static str, String)>,
 }
 
@@ -32,36 +32,38 @@ impl Vocabulary {
     pub(crate) fn unknown_key(&self, file: &str, line: usize, key: &str) -> Diagnostic {
         let names = self.figures.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.chain(self.plain.iter().map(|name| -> &str { name })).collect();
-        let also = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
-        let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
-        let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).with_key(key);
-        // The hint about a word of the field was chosen with care; a key that only ends like it was not.
+        let synonyms = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
+        let synonyms: Vec<String> = synonyms.map(|(name, _)| name.clone()).collect();
+        let unknown = Diagnostic::at(file, line, UNKNOWN_KEY).with_key(key);
+        // A word of the field that is no key by itself has a written explanation, better than a key that only ends in it.
         let is_key = names.iter().any(|name| is_same(name, key));
         if !is_key && terms::is_term(key) {
-            return wrong.explain_limit(key);
+            return unknown.explain_limit(key);
         }
-        let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
+        let suggest = |nearest: String| Diagnostic { nearest: Some(nearest), ..unknown.clone() };
         if let Some(name) = meant_word(key, names.iter().copied()) {
-            return one(name.to_owned());
+            return suggest(name.to_owned());
         }
         let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
-        for found in [endings, also, self.settings_with_value(key)] {
+        // Keys that end in it, else keys for which it is another word, else settings of which it is a value.
+        for found in [endings, synonyms, self.settings_with_value(key)] {
             match &found[..] {
                 [] => {}
                 [only] if !sata_caution(only).is_empty() => {
-                    return one(only.clone()).with_expected(format!("KEY=VALUE{}", sata_caution(only)));
+                    return suggest(only.clone()).with_expected(format!("KEY=VALUE{}", sata_caution(only)));
                 }
-                [only] => return one(only.clone()),
-                several => return wrong.with_expected(format!("one of {}", several.join(", "))),
+                [only] => return suggest(only.clone()),
+                several => return unknown.with_expected(format!("one of {}", several.join(", "))),
             }
         }
-        wrong.suggest_nearest(key, names).explain_limit(key)
+        unknown.suggest_nearest(key, names).explain_limit(key)
     }
 
     /// Completes an error about a `word` that `key` does not take: the accepted values, and the word or number that was meant.
     pub(crate) fn explain_refusal(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
         let accepts = &key.accepts;
         if let Some(amount) = amount(word, key.unit).filter(|_| accepts.is_number()) {
+            // A number with its unit, such as 7.2k: the key takes it without.
             let expected = format!("{} as a number: {}", units::name(key.unit), number_text(amount, accepts));
             return wrong.with_expected(expected);
         }

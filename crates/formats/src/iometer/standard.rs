@@ -4,7 +4,7 @@
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
-/// A row without delay, bursts or replies, placed at sectors.
+/// A row without delay, bursts or replies, aligned to sectors.
 const fn row(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
     AccessLine { size, share, reads, random, delay: Span::ZERO, burst: 1, align: 0, reply: 0 }
 }
@@ -38,7 +38,7 @@ const WEB_SERVER: [AccessLine; 10] = [
     row(524_288, 1, 100, 100),
 ];
 
-/// Specifications of one row from outside Iometer.
+/// Specifications of one row: all but the last from outside Iometer.
 const PUBLISHED: [Single; 24] = [
     // Intel and StorageReview; the review of 2001 and an .icf from the wild agree.
     ("Database", 8192, 67, 100),

@@ -46,21 +46,23 @@ static KEYS: &[ProfileKey] = &[
     .also(&["readahead", "read_ahead_kb"]),
 ];
 
+/// Keys that only apply with another key's value.
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("dirty_percent", &["write_back"], &["true"]),
     ("dirty_ms", &["write_back"], &["true"]),
     ("idle_ms", &["write_back"], &["true"]),
 ];
 
-fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+/// Builds the layer: shares in thousandths, read-ahead in sectors.
+fn build(figures: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     Ok(Layer::Accelerator(AcceleratorSpec {
-        size: it.whole("size_mb") << 20,
-        hit: it.micros("hit_us"),
-        write_back: it.flag("write_back"),
-        drops_flushes: it.word("flush") == "drop",
-        dirty_share: it.count("dirty_percent") * 10,
-        dirty_age: it.span("dirty_ms"),
-        idle: it.span("idle_ms"),
-        read_ahead: it.count("read_ahead_kib") * 2,
+        size: figures.whole("size_mb") << 20,
+        hit: figures.micros("hit_us"),
+        write_back: figures.flag("write_back"),
+        drops_flushes: figures.word("flush") == "drop",
+        dirty_share: figures.count("dirty_percent") * 10,
+        dirty_age: figures.span("dirty_ms"),
+        idle: figures.span("idle_ms"),
+        read_ahead: figures.count("read_ahead_kib") * 2,
     }))
 }

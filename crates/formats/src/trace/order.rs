@@ -13,15 +13,15 @@ pub(super) struct ReorderWindow {
     queue: VecDeque<RawEntry>,
     /// Late requests, which came after one with a later timestamp.
     late: BinaryHeap<LateEntry>,
-    /// Number of requests so far.
-    came: u64,
+    /// Number of the last late request, which tells equals apart.
+    number: u64,
     /// The timestamp of the last request returned.
-    given: u64,
+    returned: u64,
     /// Number of late requests so far.
     pub reordered: u64,
 }
 
-/// The earliest is the greatest; among equals, the one that came first.
+/// A late request and its number. The earliest is the greatest; among equals, the one that came first.
 struct LateEntry(RawEntry, u64);
 
 impl Ord for LateEntry {
@@ -47,7 +47,7 @@ impl Eq for LateEntry {}
 impl ReorderWindow {
     /// A window of at most this many requests.
     pub fn new(most: usize) -> ReorderWindow {
-        ReorderWindow { most, queue: VecDeque::new(), late: BinaryHeap::new(), came: 0, given: 0, reordered: 0 }
+        ReorderWindow { most, queue: VecDeque::new(), late: BinaryHeap::new(), number: 0, returned: 0, reordered: 0 }
     }
 
     /// Whether it is full.
@@ -59,22 +59,22 @@ impl ReorderWindow {
     /// Adds a request; an error if it is earlier than one already returned.
     #[inline]
     pub fn add(&mut self, file: &str, raw: RawEntry) -> Result<(), Diagnostic> {
-        if self.queue.back().is_none_or(|last| last.at <= raw.at) && raw.at >= self.given {
+        if self.queue.back().is_none_or(|last| last.at <= raw.at) && raw.at >= self.returned {
             self.queue.push_back(raw);
             return Ok(());
         }
-        if raw.at < self.given {
+        if raw.at < self.returned {
             return Err(self.too_late_error(file, &raw));
         }
         self.reordered += 1;
-        self.came += 1;
-        self.late.push(LateEntry(raw, self.came));
+        self.number += 1;
+        self.late.push(LateEntry(raw, self.number));
         Ok(())
     }
 
     #[cold]
     fn too_late_error(&self, file: &str, raw: &RawEntry) -> Diagnostic {
-        let by = (self.given - raw.at) as f64 / 1e9;
+        let by = (self.returned - raw.at) as f64 / 1e9;
         let fault = format!("it is {by:.6} s earlier than a line more than {} requests before it", self.most);
         let expected = "a trace sorted by time, or a larger trace.window";
         Diagnostic::at(file, raw.line as usize, fault).with_key("time").with_expected(expected)
@@ -84,12 +84,12 @@ impl ReorderWindow {
     #[inline]
     pub fn pop_earliest(&mut self) -> Option<RawEntry> {
         let raw = match (self.late.peek(), self.queue.front()) {
-            // Among equals, the one in the queue came first, as late ones came after a later one.
+            // Among equals, the one in the queue came first: a request joins the queue only if none before it has a later timestamp.
             (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),
             (Some(_), None) => self.late.pop().map(|late| late.0),
             _ => self.queue.pop_front(),
         }?;
-        self.given = raw.at;
+        self.returned = raw.at;
         Some(raw)
     }
 }

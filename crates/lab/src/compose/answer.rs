@@ -11,17 +11,17 @@ use crate::report::{ReportBest, ReportClaim, ReportShare};
 pub fn summarize_review(chapters: &[Chapter]) -> Vec<AnswerSentence> {
     let best: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
     let claims: Vec<&ReportClaim> = chapters.iter().flat_map(|chapter| &chapter.report.claims).collect();
-    let came = ReproductionCounts::from_claims(&claims);
-    let doubted = came.as_ref().is_some_and(ReproductionCounts::mostly_fails);
+    let counts = ReproductionCounts::from_claims(&claims);
+    let doubted = counts.as_ref().is_some_and(ReproductionCounts::mostly_fails);
     let changes = changes::sentences_on_changes(chapters, best.is_empty());
     let mut said: Vec<AnswerSentence> = best_level_sentences(&best, doubted).into_iter().chain(changes).collect();
-    match (came, said.first_mut()) {
-        (Some(came), Some(first)) if doubted => {
+    match (counts, said.first_mut()) {
+        (Some(counts), Some(first)) if doubted => {
             let otherwise = if best.is_empty() { "do otherwise" } else { "rank them otherwise" };
             let own = first.says.trim_end_matches('.');
-            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", came.counts_text(", "));
+            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", counts.counts_text(", "));
         }
-        (Some(came), _) => said.push(AnswerSentence { says: came.full_sentence(), ..AnswerSentence::default() }),
+        (Some(counts), _) => said.push(AnswerSentence { says: counts.full_sentence(), ..AnswerSentence::default() }),
         (None, _) => {}
     }
     said
@@ -31,9 +31,9 @@ pub fn summarize_review(chapters: &[Chapter]) -> Vec<AnswerSentence> {
 struct LevelStanding<'a> {
     name: &'a str,
     /// Number of kinds of work for which it is best, or as good.
-    first: usize,
+    wins: usize,
     /// The least share of the best that it reaches, and in which kind of work.
-    least: (f64, &'a str),
+    worst: (f64, &'a str),
 }
 
 /// Sentences on the levels of the first factor that has any: which is best, and its gains and losses against the first level.
@@ -51,15 +51,15 @@ fn collect_levels<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
     let mut levels: Vec<LevelStanding<'_>> = Vec::new();
     for row in rows {
         for share in &row.levels {
-            let first = usize::from(share.alike);
+            let win = usize::from(share.alike);
             match levels.iter_mut().find(|level| level.name == share.level) {
                 Some(level) => {
-                    level.first += first;
-                    if share.ratio < level.least.0 {
-                        level.least = (share.ratio, &row.work);
+                    level.wins += win;
+                    if share.ratio < level.worst.0 {
+                        level.worst = (share.ratio, &row.work);
                     }
                 }
-                None => levels.push(LevelStanding { name: &share.level, first, least: (share.ratio, &row.work) }),
+                None => levels.push(LevelStanding { name: &share.level, wins: win, worst: (share.ratio, &row.work) }),
             }
         }
     }
@@ -68,26 +68,26 @@ fn collect_levels<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
 
 /// The level that is best most often; of equals the first.
 fn most_often_best<'l, 'a>(levels: &'l [LevelStanding<'a>]) -> Option<&'l LevelStanding<'a>> {
-    levels.iter().rev().max_by_key(|level| level.first)
+    levels.iter().rev().max_by_key(|level| level.wins)
 }
 
 /// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least, if that is
 /// another. If `doubted`, the sentence speaks of the model alone.
 fn best_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>], doubted: bool) -> Option<String> {
     let most = most_often_best(levels)?;
-    let safest = levels.iter().rev().max_by(|one, other| one.least.0.total_cmp(&other.least.0))?;
-    let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.least.0);
+    let safest = levels.iter().rev().max_by(|one, other| one.worst.0.total_cmp(&other.worst.0))?;
+    let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.worst.0);
     let kinds = rows.len();
-    let LevelStanding { name, first, least: (_, work) } = most;
+    let LevelStanding { name, wins, worst: (_, work) } = most;
     let of = if doubted { "In this model, of" } else { "Of" };
-    let lead = format!("{of} {factor}, {name} is best, or as good, for {first} of {kinds} kinds of work");
+    let lead = format!("{of} {factor}, {name} is best, or as good, for {wins} of {kinds} kinds of work");
     Some(match safest.name == *name {
         true => format!("{lead}, and never worse than {}.", percent(most)),
         false => format!(
             "{lead}, but falls to {} for \u{201c}{work}\u{201d}; {other} is so for {}, and never worse than {}: where one must do for all of \
              them, take {other}.",
             percent(most),
-            safest.first,
+            safest.wins,
             percent(safest),
             other = safest.name
         ),
@@ -98,6 +98,7 @@ fn best_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>], 
 /// if the ratio exceeds the margin and the intervals do not overlap.
 fn against_first(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>]) -> Option<AnswerSentence> {
     let (base, most) = (levels.first()?, most_often_best(levels)?);
+    // By kind of work in which they differ: how many times as good the level is.
     let mut sure: Vec<(f64, &str)> = Vec::new();
     for row in rows {
         let share = |level: &LevelStanding<'_>| row.levels.iter().find(|share| share.level == level.name);
@@ -139,13 +140,13 @@ impl ReproductionCounts {
     fn from_claims(claims: &[&ReportClaim]) -> Option<ReproductionCounts> {
         let in_part = ClaimAnswer::InPart.words();
         let count = |wanted: &dyn Fn(&ReportClaim) -> bool| claims.iter().filter(|claim| wanted(claim)).count();
-        let came = ReproductionCounts {
+        let counts = ReproductionCounts {
             held: count(&|claim| claim.reproduced == Some(true) && claim.answer != in_part),
             part: count(&|claim| claim.reproduced == Some(true) && claim.answer == in_part),
             so_far: count(&|claim| claim.reproduced.is_none() && claim.pending.is_some()),
             failed: count(&|claim| claim.reproduced == Some(false)),
         };
-        (came.total_claims() > 0).then_some(came)
+        (counts.total_claims() > 0).then_some(counts)
     }
 
     fn total_claims(&self) -> usize {
@@ -159,6 +160,7 @@ impl ReproductionCounts {
     /// The counts, joined by `between`.
     fn counts_text(&self, between: &str) -> String {
         let only = if self.mostly_fails() { "only " } else { "" };
+        // Counts besides those that hold; no word marks the failed.
         let more = [
             (self.part, " in part"),
             (self.so_far, " so far (seekwise claims runs the last check)"),

@@ -5,9 +5,9 @@
 //! | setting | used when |
 //! |---|---|
 //! | the order of a drive's commands, of its dirty segments, of a driver's commands | two wait at once |
-//! | its window, its nearest | more wait at once |
-//! | a driver's depth | as many are below |
-//! | its time-out | a command takes as long |
+//! | the window of such an order, its *nearest* | more than so many wait at once |
+//! | a driver's depth | so many commands are below |
+//! | its time-out | a command takes so long |
 //! | its retries | a command comes back aborted |
 //!
 //! The component that has a setting counts its use. `tests/swarm.rs` takes random stacks, changes unused settings, and
@@ -22,7 +22,7 @@ use crate::time::Span;
 pub struct SettingUse {
     /// Commands that waited at once in a drive.
     pub commands: u32,
-    /// Dirty segments.
+    /// Dirty segments that waited at once in a drive.
     pub dirty: u32,
     /// Commands that waited at once in a driver.
     pub waiting: u32,

@@ -63,8 +63,8 @@ impl Drive {
     /// Switches a stopping drive off once nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
         let idle = self.electronics.is_idle() && !self.medium.is_accessing();
-        let done = self.buffer.dirty_count() == 0 || self.promises.forgets_on_power_off();
-        if self.power == DrivePower::Stopping && idle && done {
+        let may_stop = self.buffer.dirty_count() == 0 || self.promises.forgets_on_power_off();
+        if self.power == DrivePower::Stopping && idle && may_stop {
             self.report_dirty(self.clock, LandingKind::Dropped);
             self.power = DrivePower::Off;
             self.reset_buffer();
@@ -76,6 +76,7 @@ impl Drive {
         let sector = self.promises.cut_sector();
         self.drop_commands(now, Status::PowerLost, sector, |_| true);
         let saves = self.promises.saves_buffer();
+        // Accesses of commands have been broken off, but for one whose write was acknowledged and still drains.
         if let Activity::Access { access, purpose, .. } = *self.medium.activity() {
             match purpose {
                 // The data are written again from what was saved.
@@ -133,7 +134,7 @@ impl Drive {
         }
     }
 
-    /// Ends the commands whose tag is `chosen`, at `now`.
+    /// Ends the commands whose tag is `chosen` with `status` at `now`; `sector` is the fate of the sector under the head.
     pub(super) fn drop_commands(
         &mut self,
         now: Instant,
@@ -152,7 +153,7 @@ impl Drive {
         }
     }
 
-    /// Breaks off the access of a chosen command: blocks that have passed are done.
+    /// Breaks off the access of a chosen command: reports what a write left on the medium, and removes a read's blocks from its segment.
     fn break_off_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
         let Activity::Access { access, purpose, .. } = *self.medium.activity() else {
             return;
@@ -164,6 +165,7 @@ impl Drive {
         if command.stage == Stage::Draining || !chosen(command.request.tag) {
             return;
         }
+        // A write that wraps around in its segment was charged when its access began.
         if !command.round {
             access.charge_until(now, self.medium.geometry(), self.medium.mechanics(), &mut command.ledger);
         }
@@ -176,8 +178,7 @@ impl Drive {
         self.medium.stop_access(now);
     }
 
-    /// Reports what a write left on the medium if it ran until `cut`; `sector` says what happens to the sector under
-    /// the head then.
+    /// Reports what a write left on the medium if it ran until `cut`; `sector` is the fate of the sector under the head.
     pub(super) fn report_landings(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
         if !self.landings.are_wanted() {
             return;

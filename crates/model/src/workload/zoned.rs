@@ -19,7 +19,7 @@ const MILLION: u128 = 1_000_000;
 /// The zones of all files of a job, by the first byte of the file on the device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobZones {
-    all: Vec<FileZones>,
+    files: Vec<FileZones>,
     /// A request in the zones has ended since this was last taken.
     released: bool,
 }
@@ -27,18 +27,18 @@ pub(crate) struct JobZones {
 impl JobZones {
     /// The zones of the files of a job's workers.
     pub(crate) fn new(job: &Job) -> JobZones {
-        let mut spaces: Vec<FileZones> = Vec::new();
+        let mut files: Vec<FileZones> = Vec::new();
         for worker in &job.workers {
             let Pattern::Fio(pattern) = &worker.pattern else { continue };
             for (file, zoned) in
                 pattern.zoned.iter().flat_map(|zoned| zoned.files.iter().map(move |file| (file, zoned)))
             {
-                if spaces.iter().all(|space| space.start != file.start) {
-                    spaces.push(FileZones::new(file.start, file.bytes, zoned));
+                if files.iter().all(|known| known.start != file.start) {
+                    files.push(FileZones::new(file.start, file.bytes, zoned));
                 }
             }
         }
-        JobZones { all: spaces, released: false }
+        JobZones { files, released: false }
     }
 
     /// True if a request in the zones has ended since this was last called.
@@ -48,17 +48,17 @@ impl JobZones {
 
     /// Returns the index of the file that begins at `start`.
     pub(crate) fn file_index(&self, start: u64) -> usize {
-        self.all.iter().position(|space| space.start == start).expect("every file of a zoned job has its zones")
+        self.files.iter().position(|file| file.start == start).expect("every file of a zoned job has its zones")
     }
 
     /// Returns the zones of the file at an index.
-    pub(crate) fn file_zones(&mut self, place: usize) -> &mut FileZones {
-        &mut self.all[place]
+    pub(crate) fn file_zones(&mut self, file: usize) -> &mut FileZones {
+        &mut self.files[file]
     }
 
-    /// Notes the end of a request in a file.
-    pub(crate) fn end_request(&mut self, place: usize, write: bool, byte: u64, bytes: u64, opened: &mut u32) {
-        self.all[place].record_end(write, byte, bytes, opened);
+    /// Notes the end of a request from `place` on in the file at an index; `worker_open` counts the zones that the worker has open.
+    pub(crate) fn end_request(&mut self, file: usize, write: bool, place: u64, bytes: u64, worker_open: &mut u32) {
+        self.files[file].record_end(write, place, bytes, worker_open);
         self.released = true;
     }
 }
@@ -69,9 +69,9 @@ struct EmulatedZone {
     /// Bytes written from its beginning on.
     written: u64,
     open: bool,
-    /// Emptied before the next write.
+    /// To be emptied before the next write.
     reset: bool,
-    /// Requests in flight, all of this worker.
+    /// Requests in flight, all of the worker `holder`.
     held: u32,
     holder: u16,
 }
@@ -85,13 +85,13 @@ pub(crate) struct FileZones {
     capacity: u64,
     zones: Vec<EmulatedZone>,
     most_open: usize,
-    /// Numbers of open zones in the order of their opening; stale ones stay after the last, as in fio's array.
+    /// Zones in the order of their opening: the first `open_count` are open, stale ones stay behind them, as in fio's array.
     open: Vec<usize>,
-    opened: usize,
+    open_count: usize,
     /// Bytes written in the zones.
     with_data: u64,
-    /// Writes until a zone is emptied.
-    left: u32,
+    /// Writes until a zone is marked to be emptied.
+    until_reset: u32,
 }
 
 /// The part of a file that a worker uses, in bytes from the file's beginning.
@@ -133,7 +133,7 @@ pub(crate) struct ZoneRequest {
     step: ZoneWriteStep,
     zone: usize,
     /// Whether to look for a zone to open once more, after all requests in flight have ended.
-    again: bool,
+    looks_again: bool,
     /// fio has waited for all requests in flight, if there were any, since this was last taken.
     pub(crate) quiesces: bool,
 }
@@ -141,11 +141,11 @@ pub(crate) struct ZoneRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ZoneWriteStep {
     Begin,
-    /// The zone is full: another is opened.
+    /// The open zone chosen is full, or none is open: another is opened.
     Open,
-    /// A zone was found.
+    /// A zone was found: whether it is emptied is decided.
     Found,
-    /// The zone is to be emptied if it has to be.
+    /// The zone is emptied if it has to be, and written at its pointer.
     Empty,
 }
 
@@ -171,7 +171,7 @@ impl ZoneRequest {
             least,
             step: ZoneWriteStep::Begin,
             zone: 0,
-            again: true,
+            looks_again: true,
             quiesces: false,
         }
     }
@@ -188,9 +188,9 @@ impl FileZones {
             zones: alloc::vec![EmulatedZone::default(); zones],
             most_open,
             open: alloc::vec![0; most_open + 1],
-            opened: 0,
+            open_count: 0,
             with_data: 0,
-            left: u32::MAX,
+            until_reset: u32::MAX,
         }
     }
 
@@ -208,7 +208,7 @@ impl FileZones {
         zone as u64 * self.size
     }
 
-    /// Whether another block does not fit into a zone.
+    /// Whether a block of `least` bytes does not fit into a zone any more.
     fn is_full(&self, zone: usize, least: u64) -> bool {
         self.zones[zone].written + least > self.capacity
     }
@@ -219,11 +219,11 @@ impl FileZones {
         zone.held > 0 && zone.holder != worker
     }
 
-    /// fio's `zbd_file_reset`: a file is opened, or a pass begins.
-    pub(crate) fn count_written(&mut self, reach: &UsedFilePart, every: u32) {
-        let [first, last] = reach.zones;
+    /// fio's `zbd_file_reset`: when a file is opened or a pass begins, counts what is written and restarts the turns of emptying.
+    pub(crate) fn count_written(&mut self, part: &UsedFilePart, every: u32) {
+        let [first, last] = part.zones;
         self.with_data = self.zones[first..last].iter().map(|zone| zone.written).sum();
-        self.left = if every == 0 { u32::MAX } else { every };
+        self.until_reset = if every == 0 { u32::MAX } else { every };
     }
 
     /// fio's `setup_zbd_zone_mode`, first part: where sequential writing goes on after the capacity of a zone.
@@ -241,59 +241,61 @@ impl FileZones {
         zone == self.zones.len() || (direction == READ && !beyond && next >= self.zone_start(zone) + written)
     }
 
-    /// fio's `zbd_adjust_block`. `opened` counts the zones that the worker has open.
+    /// fio's `zbd_adjust_block`: moves and shortens a request to fit the zones. `worker_open` counts the zones that the worker has open.
     pub(crate) fn adjust_request(
         &mut self,
-        ask: &mut ZoneRequest,
-        reach: &UsedFilePart,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
         zoned: &Zoned,
         by: ZoneRequester,
-        opened: &mut u32,
+        worker_open: &mut u32,
     ) -> ZoneOutcome {
-        match ask.direction {
+        match request.direction {
             READ if zoned.beyond => ZoneOutcome::Go,
-            READ => self.adjust_read(ask, reach, by),
-            _ => self.adjust_write(ask, reach, zoned, by, opened),
+            READ => self.adjust_read(request, part, by),
+            _ => self.adjust_write(request, part, zoned, by, worker_open),
         }
     }
 
-    fn adjust_read(&self, ask: &mut ZoneRequest, reach: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
-        let (own, least) = (self.zone_index(ask.place), ask.least);
+    /// Places a read where data are: in its own zone if that has them, else in another; shortens it to what is written there.
+    fn adjust_read(&self, request: &mut ZoneRequest, part: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
+        let (own, least) = (self.zone_index(request.place), request.least);
         if self.is_locked(own, by.worker) {
             return ZoneOutcome::Wait;
         }
         let ends = |zone: usize| self.zone_start(zone) + self.zones[zone].written;
         let mut zone = own;
-        if self.zones[own].written < least || (!by.random && ask.place + least > ends(own)) {
-            zone = match self.nearest_with_data(own, least, reach, by) {
+        if self.zones[own].written < least || (!by.random && request.place + least > ends(own)) {
+            zone = match self.nearest_with_data(own, least, part, by) {
                 Ok(Some(found)) => found,
                 Ok(None) => return ZoneOutcome::End,
                 Err(()) => return ZoneOutcome::Wait,
             };
             if !by.random {
-                ask.place = self.zone_start(zone);
+                request.place = self.zone_start(zone);
             }
         }
         let written = self.zones[zone].written;
-        if written <= ask.bytes {
-            ask.place = self.zone_start(zone);
+        if written <= request.bytes {
+            request.place = self.zone_start(zone);
         } else if by.random {
-            let within = (ask.place - self.zone_start(own)) % (written - ask.bytes) / least * least;
-            ask.place = self.zone_start(zone) + within;
+            // A random place in what is written, from the drawn place in its own zone.
+            let within = (request.place - self.zone_start(own)) % (written - request.bytes) / least * least;
+            request.place = self.zone_start(zone) + within;
         }
-        ask.bytes = ask.bytes.min(ends(zone) - ask.place) / least * least;
+        request.bytes = request.bytes.min(ends(zone) - request.place) / least * least;
         ZoneOutcome::Go
     }
 
-    /// fio's `zbd_find_zone`: the next zone that holds `least` bytes; for random places the nearest.
+    /// fio's `zbd_find_zone`: the next zone that holds `least` bytes; for random places the nearest. An error: one on the way is locked.
     fn nearest_with_data(
         &self,
         zone: usize,
         least: u64,
-        reach: &UsedFilePart,
+        part: &UsedFilePart,
         by: ZoneRequester,
     ) -> Result<Option<usize>, ()> {
-        let [first, last] = reach.zones;
+        let [first, last] = part.zones;
         let holds = |zone: usize| match self.is_locked(zone, by.worker) {
             true => Err(()),
             false => Ok(self.zones[zone].written >= least),
@@ -315,23 +317,24 @@ impl FileZones {
         Ok(None)
     }
 
+    /// Takes a write through its steps; one that was put off goes on where it stopped.
     fn adjust_write(
         &mut self,
-        ask: &mut ZoneRequest,
-        reach: &UsedFilePart,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
         zoned: &Zoned,
         by: ZoneRequester,
-        opened: &mut u32,
+        worker_open: &mut u32,
     ) -> ZoneOutcome {
         loop {
-            let more = match ask.step {
-                ZoneWriteStep::Begin => self.begin_write(ask, reach, zoned, by, opened),
-                ZoneWriteStep::Open => self.open_other_zone(ask, reach, zoned, by, opened),
-                ZoneWriteStep::Found => self.count_reset_turn(ask, reach, zoned, by),
-                ZoneWriteStep::Empty => return self.place_at_pointer(ask, reach, by),
+            let outcome = match request.step {
+                ZoneWriteStep::Begin => self.begin_write(request, part, zoned, by, worker_open),
+                ZoneWriteStep::Open => self.open_other_zone(request, part, zoned, by, worker_open),
+                ZoneWriteStep::Found => self.count_reset_turn(request, part, zoned, by),
+                ZoneWriteStep::Empty => return self.place_at_pointer(request, part, by),
             };
-            if let Some(answer) = more {
-                return answer;
+            if let Some(outcome) = outcome {
+                return outcome;
             }
         }
     }
@@ -339,74 +342,76 @@ impl FileZones {
     /// Chooses the zone of the place, if that is open or may be; else one that is open (`zbd_convert_to_open_zone`).
     fn begin_write(
         &mut self,
-        ask: &mut ZoneRequest,
-        reach: &UsedFilePart,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
         zoned: &Zoned,
         by: ZoneRequester,
-        opened: &mut u32,
+        worker_open: &mut u32,
     ) -> Option<ZoneOutcome> {
-        if ask.bytes > self.size {
+        if request.bytes > self.size {
             return Some(ZoneOutcome::End);
         }
-        ask.zone = self.zone_index(ask.place);
-        if self.is_locked(ask.zone, by.worker) {
+        request.zone = self.zone_index(request.place);
+        if self.is_locked(request.zone, by.worker) {
             return Some(ZoneOutcome::Wait);
         }
-        if self.try_open(ask.zone, zoned, opened) {
-            ask.step = ZoneWriteStep::Found;
+        if self.try_open(request.zone, zoned, worker_open) {
+            request.step = ZoneWriteStep::Found;
             return None;
         }
-        let [first, last] = reach.zones;
-        let picked = (u128::from(ask.place - reach.from) * self.opened as u128 / u128::from(reach.bytes)) as usize;
-        ask.zone = self.open[picked].clamp(first, last - 1);
-        if self.opened > 0 {
-            let places = (picked..self.opened).chain(0..picked);
-            let candidate = places.map(|place| self.open[place]).find(|zone| (first..last).contains(zone));
+        let [first, last] = part.zones;
+        // The place in the part picks an open zone; with none open, a stale one, after which the search begins.
+        let picked =
+            (u128::from(request.place - part.from) * self.open_count as u128 / u128::from(part.bytes)) as usize;
+        request.zone = self.open[picked].clamp(first, last - 1);
+        if self.open_count > 0 {
+            let order = (picked..self.open_count).chain(0..picked);
+            let candidate = order.map(|index| self.open[index]).find(|zone| (first..last).contains(zone));
             let Some(candidate) = candidate else { return Some(ZoneOutcome::End) };
-            ask.zone = candidate;
+            request.zone = candidate;
             if self.is_locked(candidate, by.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.is_full(candidate, ask.least) {
-                ask.step = ZoneWriteStep::Found;
+            if !self.is_full(candidate, request.least) {
+                request.step = ZoneWriteStep::Found;
                 return None;
             }
         }
-        ask.step = ZoneWriteStep::Open;
+        request.step = ZoneWriteStep::Open;
         let of_worker = zoned.most_open_of_worker;
-        let waits = self.opened == last - first
-            || (self.most_open > 0 && self.opened == self.most_open)
-            || (of_worker > 0 && *opened == of_worker);
-        ask.quiesces |= waits;
+        let waits = self.open_count == last - first
+            || (self.most_open > 0 && self.open_count == self.most_open)
+            || (of_worker > 0 && *worker_open == of_worker);
+        request.quiesces |= waits;
         (waits && by.in_flight > 0).then_some(ZoneOutcome::Drain)
     }
 
     /// Chooses the next zone that may be opened, else an open one with room; else looks once more when all requests in flight have ended.
     fn open_other_zone(
         &mut self,
-        ask: &mut ZoneRequest,
-        reach: &UsedFilePart,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
         zoned: &Zoned,
         by: ZoneRequester,
-        opened: &mut u32,
+        worker_open: &mut u32,
     ) -> Option<ZoneOutcome> {
-        let [first, last] = reach.zones;
-        let mut zone = ask.zone;
-        for _ in 0..reach.bytes / self.size {
+        let [first, last] = part.zones;
+        let mut zone = request.zone;
+        for _ in 0..part.bytes / self.size {
             zone += 1;
-            if zone >= last || !reach.contains(self.zone_start(zone)) {
+            if zone >= last || !part.contains(self.zone_start(zone)) {
                 zone = first;
             }
             if self.is_locked(zone, by.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.zones[zone].open && self.try_open(zone, zoned, opened) {
-                (ask.zone, ask.step) = (zone, ZoneWriteStep::Found);
+            if !self.zones[zone].open && self.try_open(zone, zoned, worker_open) {
+                (request.zone, request.step) = (zone, ZoneWriteStep::Found);
                 return None;
             }
         }
-        for place in 0..self.opened {
-            let other = self.open[place];
+        for index in 0..self.open_count {
+            let other = self.open[index];
             if !(first..last).contains(&other) {
                 continue;
             }
@@ -414,16 +419,16 @@ impl FileZones {
             if self.is_locked(zone, by.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.is_full(zone, ask.least) {
-                (ask.zone, ask.step) = (zone, ZoneWriteStep::Found);
+            if !self.is_full(zone, request.least) {
+                (request.zone, request.step) = (zone, ZoneWriteStep::Found);
                 return None;
             }
         }
         let others = self.zones.iter().any(|zone| zone.held > 0 && zone.holder != by.worker);
-        if !others && by.in_flight == 0 && !ask.again {
+        if !others && by.in_flight == 0 && !request.looks_again {
             return Some(ZoneOutcome::End);
         }
-        (ask.zone, ask.again, ask.quiesces) = (zone, others || by.in_flight > 0, true);
+        (request.zone, request.looks_again, request.quiesces) = (zone, others || by.in_flight > 0, true);
         match () {
             () if by.in_flight > 0 => Some(ZoneOutcome::Drain),
             () if others => Some(ZoneOutcome::Wait),
@@ -431,48 +436,49 @@ impl FileZones {
         }
     }
 
-    /// Marks a zone to be emptied every so many writes, beyond the threshold.
+    /// Counts a write beyond the threshold, the last of so many marks its zone to be emptied. Emptying waits for the worker's requests.
     fn count_reset_turn(
         &mut self,
-        ask: &mut ZoneRequest,
-        reach: &UsedFilePart,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
         zoned: &Zoned,
         by: ZoneRequester,
     ) -> Option<ZoneOutcome> {
-        let much = u128::from(self.with_data) * MILLION >= u128::from(reach.bytes) * u128::from(zoned.reset_threshold);
-        if zoned.reset_every > 0 && much {
-            self.left = self.left.saturating_sub(1);
-            if self.left == 0 {
-                self.left = zoned.reset_every;
-                self.zones[ask.zone].reset = true;
+        let past_threshold =
+            u128::from(self.with_data) * MILLION >= u128::from(part.bytes) * u128::from(zoned.reset_threshold);
+        if zoned.reset_every > 0 && past_threshold {
+            self.until_reset = self.until_reset.saturating_sub(1);
+            if self.until_reset == 0 {
+                self.until_reset = zoned.reset_every;
+                self.zones[request.zone].reset = true;
             }
         }
-        ask.step = ZoneWriteStep::Empty;
-        let empties = self.zones[ask.zone].reset || self.is_full(ask.zone, ask.least);
-        ask.quiesces |= empties;
+        request.step = ZoneWriteStep::Empty;
+        let empties = self.zones[request.zone].reset || self.is_full(request.zone, request.least);
+        request.quiesces |= empties;
         (empties && by.in_flight > 0).then_some(ZoneOutcome::Drain)
     }
 
     /// Empties the zone if it has to be, and places the write at its write pointer.
-    fn place_at_pointer(&mut self, ask: &mut ZoneRequest, reach: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
-        if self.is_locked(ask.zone, by.worker) {
+    fn place_at_pointer(&mut self, request: &mut ZoneRequest, part: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
+        if self.is_locked(request.zone, by.worker) {
             return ZoneOutcome::Wait;
         }
-        let full = self.is_full(ask.zone, ask.least);
-        let zone = &mut self.zones[ask.zone];
+        let full = self.is_full(request.zone, request.least);
+        let zone = &mut self.zones[request.zone];
         if zone.reset || full {
             zone.reset = false;
             self.with_data = self.with_data.saturating_sub(zone.written);
             zone.written = 0;
         }
         let written = zone.written;
-        ask.place = self.zone_start(ask.zone) + written;
-        ask.bytes = ask.bytes.min(self.capacity.saturating_sub(written)) / ask.least * ask.least;
-        if reach.contains(ask.place) && ask.bytes > 0 { ZoneOutcome::Go } else { ZoneOutcome::End }
+        request.place = self.zone_start(request.zone) + written;
+        request.bytes = request.bytes.min(self.capacity.saturating_sub(written)) / request.least * request.least;
+        if part.contains(request.place) && request.bytes > 0 { ZoneOutcome::Go } else { ZoneOutcome::End }
     }
 
     /// fio's `zbd_open_zone`: opens a zone if it is not open and may be; true if it can be written.
-    fn try_open(&mut self, zone: usize, zoned: &Zoned, opened: &mut u32) -> bool {
+    fn try_open(&mut self, zone: usize, zoned: &Zoned, worker_open: &mut u32) -> bool {
         if self.most_open == 0 {
             return true;
         }
@@ -480,12 +486,12 @@ impl FileZones {
             return self.zones[zone].written < self.capacity;
         }
         let of_worker = zoned.most_open_of_worker;
-        if (of_worker > 0 && *opened >= of_worker) || self.opened >= self.most_open {
+        if (of_worker > 0 && *worker_open >= of_worker) || self.open_count >= self.most_open {
             return false;
         }
-        self.open[self.opened] = zone;
-        self.opened += 1;
-        *opened += 1;
+        self.open[self.open_count] = zone;
+        self.open_count += 1;
+        *worker_open += 1;
         self.zones[zone].open = true;
         true
     }
@@ -504,7 +510,7 @@ impl FileZones {
     }
 
     /// Notes that a request has ended (`zbd_put_io`): a full zone is closed.
-    fn record_end(&mut self, write: bool, place: u64, bytes: u64, opened: &mut u32) {
+    fn record_end(&mut self, write: bool, place: u64, bytes: u64, worker_open: &mut u32) {
         let index = self.zone_index(place);
         let within = place - self.zone_start(index);
         let zone = &mut self.zones[index];
@@ -513,10 +519,10 @@ impl FileZones {
             return;
         }
         zone.open = false;
-        if let Some(at) = self.open[..self.opened].iter().position(|open| *open == index) {
+        if let Some(at) = self.open[..self.open_count].iter().position(|open| *open == index) {
             self.open.copy_within(at + 1.., at);
-            self.opened -= 1;
-            *opened = opened.saturating_sub(1);
+            self.open_count -= 1;
+            *worker_open = worker_open.saturating_sub(1);
         }
     }
 }

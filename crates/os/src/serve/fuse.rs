@@ -36,7 +36,7 @@ const ZERO_RANGE: i32 = 0x10;
 /// Open flag of writes that are on the medium when they return: O_DSYNC, which is a part of O_SYNC (`open(2)`).
 const DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 
-/// An empty attribute of the file. To read it is a message to the disk's thread as a request is, past the model: the transport's latency.
+/// An empty attribute of the file. Reading it takes a request's way to the disk's thread and back, past the model: a probe of the latency.
 const WAY: &str = "user.seekwise.way";
 
 /// The mounted folder.
@@ -63,11 +63,11 @@ impl FuseFolder {
     /// Probes the transport through the file at `folder`, and reads what the kernel counts of a loop device on it.
     pub fn with_probes(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
         let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
-        let mut follows = LoopFollower::new(&file);
-        let go = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
-        let told = measured.clone();
-        let follow = DoorProbe::call_every(loops::EVERY, move || follows.follow_once(&told));
-        self.probes = vec![DoorProbe::start_probe(measured.clone(), TransportKind::File, go), follow];
+        let mut follower = LoopFollower::new(&file);
+        let round_trip = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
+        let recorder = measured.clone();
+        let counts = DoorProbe::call_every(loops::EVERY, move || follower.follow_once(&recorder));
+        self.probes = vec![DoorProbe::start_probe(measured.clone(), TransportKind::File, round_trip), counts];
         self
     }
 
@@ -131,16 +131,17 @@ impl FuseDisk {
 }
 
 impl FuseRequester {
-    /// Sends a request to the disk; `answer` gets the outcome.
+    /// Sends a command with its offset and length to the disk; `answer` gets the outcome.
     fn send_command(
         &self,
-        range: (NbdCommand, u64, u64),
+        ranged: (NbdCommand, u64, u64),
         data: Vec<u8>,
         answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
-        self.send_request(range, 0, DiskWrite { data, skip: 0 }, answer);
+        self.send_request(ranged, 0, DiskWrite { data, skip: 0 }, answer);
     }
 
+    /// Sends a request of whole sectors within the disk; refuses others.
     fn send_request(
         &self,
         (command, offset, length): (NbdCommand, u64, u64),
@@ -167,8 +168,8 @@ impl FuseRequester {
         let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, skip, whom: ReplyTo::Caller(caller) }));
     }
 
-    /// Writes any bytes. Sectors that they cover in part are read first; their other bytes are taken when the disk takes the write,
-    /// so that no concurrent write is lost.
+    /// Writes any bytes. Sectors that they cover in part are read first, only for the time and the errors of a read: their other bytes
+    /// are taken when the disk takes the write, so that no concurrent write is lost.
     fn write_bytes(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
         let Some(end) = offset.checked_add(data.len() as u64).filter(|&end| end <= self.bytes) else {
             return answer(Err(Errno::ENOSPC));
@@ -188,7 +189,7 @@ impl FuseRequester {
         });
     }
 
-    /// Reads a sector at each of these places, one after another, until a read fails.
+    /// Reads a sector at each of these places, one after another, until a read fails. The data are dropped.
     fn read_each(self, mut places: Vec<u64>, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
         let Some(place) = places.pop() else { return answer(Ok(Vec::new())) };
         let (rest, answer): (FuseRequester, Answer) = (self.clone(), Box::new(answer));
@@ -203,12 +204,12 @@ impl FuseRequester {
         let Some(end) = offset.checked_add(length).filter(|&end| end <= self.bytes) else {
             return answer(Err(Errno::ENOSPC));
         };
-        let part = length.min(PART);
+        let most = length.min(PART);
         // Up to the next sector, or whole sectors, or the rest.
         let part = match (offset.next_multiple_of(self.sector), end / self.sector * self.sector) {
             (next, _) if next > offset => length.min(next - offset),
-            (_, last) if last > offset => part.min(last - offset),
-            _ => part,
+            (_, last) if last > offset => most.min(last - offset),
+            _ => most,
         };
         let rest = self.clone();
         let goes_on = move |outcome: Result<Vec<u8>, Errno>| match outcome {

@@ -34,7 +34,7 @@ const FIGURES: [&str; 11] = [
 /// Columns that are shown only if asked for.
 const ON_REQUEST: [&str; 1] = ["p95 ms"];
 
-/// Columns that go first on a narrow screen: those between others.
+/// Columns that a narrow screen leaves out first, in this order.
 const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
 
 /// Columns before the figures between changes of settings.
@@ -69,7 +69,7 @@ pub fn format_run(
     made_on: &str,
     wanted: &TextOptions<'_>,
 ) -> Result<String, CommandError> {
-    let (width, of) = (wanted.width, &measured.figures);
+    let (width, figures) = (wanted.width, &measured.figures);
     let (mut kinds, mut phases) = (kinds_table(record), phases_table(record));
     choose_columns(&mut [&mut kinds, &mut phases], wanted.columns)?;
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
@@ -110,18 +110,18 @@ pub fn format_run(
     if let Some(certificate) = &record.issuer.trace {
         text.push_str(&format!("\n{}", trace::format_certificate(certificate, width)));
     }
-    if let Some(receipt) = &of.receipt {
+    if let Some(receipt) = &figures.receipt {
         text.push_str(&format!("\n{}\n", wrap_text(&lateness_text(receipt), width)));
     }
-    // Where the program waits for something, the clock says nothing of its own cost.
+    // Only the null place answers at once: elsewhere the clock counts more than the program's own cost.
     if let Some(RequestCost { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == NullPlace::NAME) {
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
     }
-    if of.failures > 0 {
-        text.push_str(&format!("\n{} of {} requests failed.\n", of.failures, of.issued));
+    if figures.failures > 0 {
+        text.push_str(&format!("\n{} of {} requests failed.\n", figures.failures, figures.issued));
     }
-    for trouble in &of.troubles {
+    for trouble in &figures.troubles {
         text.push_str(&format!("{}\n", wrap_text(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
@@ -143,18 +143,19 @@ fn arrivals_text(arrivals: &Arrivals, record: &RunRecord) -> String {
 
 /// Figures of a real file: latencies as fio has them, and the use of processors.
 fn real_file_text(real: &RealRecord) -> String {
-    let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
+    let [submission, completion, latency] =
+        [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
         "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. The \
          issuing threads used {:.1} % of all \
          processors ({:.1} % in the program, {:.1} % in the kernel), the whole system {:.1} %.",
-        micros(given.mean),
-        micros(given.p99),
-        micros(back.mean),
-        micros(back.p99),
-        micros(both.mean),
-        micros(both.p99),
+        micros(submission.mean),
+        micros(submission.p99),
+        micros(completion.mean),
+        micros(completion.p99),
+        micros(latency.mean),
+        micros(latency.p99),
         real.user_percent + real.system_percent,
         real.user_percent,
         real.system_percent,
@@ -162,7 +163,7 @@ fn real_file_text(real: &RealRecord) -> String {
     )
 }
 
-/// The replay of a session, compared with its recording.
+/// The replay of a session, compared with its recording; `first` is the first request that ended at another instant.
 fn recording_text(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
     let RecordedEnds { requests, same } = ends;
     let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
@@ -245,6 +246,7 @@ fn empty_table(first: &[&str]) -> Table {
     table
 }
 
+/// The figures of a row, in the order of [`FIGURES`].
 fn format_figures(view: &KindRecord) -> Vec<String> {
     let times = view.response_ms.map(|r| {
         let [mean, p50, p90, p99, p99_9, p99_99, max] =

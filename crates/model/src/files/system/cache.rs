@@ -15,18 +15,18 @@ pub(super) struct CacheService {
     pub(super) spec: PageCacheSpec,
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
-    /// Reads in flight.
+    /// Reads in flight, and their numbers in the order of their issue.
     pub(super) fills: Slab<CacheFill>,
     pub(super) filling: Vec<u32>,
     /// Waiting threads, each with the fill that it waits for.
     pub(super) waiters: Vec<(u32, ThreadId)>,
     /// By thread: files that it reads, the latest last.
     pub(super) streams: Vec<Vec<(File, ReadStream)>>,
-    /// When dirty pages are looked for.
+    /// When dirty pages are looked for next; [`Instant::FAR`] if none are dirty.
     pub(super) due: Instant,
     /// Pages that the lazy writer has still to write of its share.
     pub(super) share: u64,
-    /// Some files have expired.
+    /// Some files have been dirty for too long: the flusher writes them back.
     pub(super) expired: bool,
     /// Plans of write-back in flight.
     pub(super) writing: u32,
@@ -66,14 +66,14 @@ impl CacheService {
         }
     }
 
-    /// When dirty pages are looked for next.
+    /// The next look for dirty pages, if one is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
     }
 
     /// A percentage of the cache, in pages.
-    pub(super) fn percent_pages(&self, hundredths: u32) -> u64 {
-        self.spec.bytes / PAGE * u64::from(hundredths) / 100
+    pub(super) fn percent_pages(&self, percent: u32) -> u64 {
+        self.spec.bytes / PAGE * u64::from(percent) / 100
     }
 
     /// True if too much is dirty for another write.
@@ -102,6 +102,7 @@ impl CacheService {
         &mut streams[at].1
     }
 
+    /// Forgets all threads' reads of a file.
     pub(super) fn forget_file(&mut self, file: File) {
         for streams in &mut self.streams {
             streams.retain(|stream| stream.0 != file);

@@ -173,7 +173,7 @@ impl IoPlan {
         self.steps.retain(|step| step.op != Op::Flush);
     }
 
-    /// Rounds its data up to whole blocks of `block` sectors, for Linux's page cache. Each step begins with one.
+    /// Rounds its data up to whole blocks of `block` sectors, for Linux's page cache. Each step begins where a block does.
     pub fn round_up(&mut self, block: u64) {
         for step in self.steps.iter_mut().filter(|step| matches!(step.role, SectorRole::Data { .. })) {
             step.sectors = step.sectors.next_multiple_of(block);

@@ -5,7 +5,7 @@
 //!
 //! | level | data columns | the rest |
 //! |---|---|---|
-//! | linear | none: each member is filled before the next | |
+//! | linear | one a member, but each member is filled before the next | |
 //! | RAID 0 | one a member | |
 //! | RAID 1 | one | a copy on each member |
 //! | RAID 10 | one a pair of neighbours (md's *near* layout of two copies) | a copy on the pair's second |
