@@ -53,7 +53,7 @@ impl OutputFile {
             // The mode of any new file, less the umask. A replacement is private until it has the former file's owner, group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
-        // Made under the lock, so that whoever ends the process finds it listed.
+        // Created under the lock: a signal handler that ends the process finds it listed.
         let mut now = hold();
         let new = builder.tempfile_in(folder_of(path))?;
         now.remove(new.path());

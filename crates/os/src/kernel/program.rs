@@ -191,7 +191,7 @@ impl ShellProgram<'_> {
         let leader = Pid::from_child(&child);
         let (status, ended) = wait_for_exit(child, self.bounds, enough);
         group.end_processes(leader)?;
-        // The process is gone: whoever waits for it has its status.
+        // The process has ended; its waiter has the status.
         match status {
             Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
             Ok(status) => Ok(ExitCause::from_status(status?)),

@@ -4,7 +4,7 @@
 //! what parity and the other drives give. The effect of a cut on that is worked out ([`served`]) from the history since an
 //! instant at which all finished writes lay on the media of all drives. So the history begins anew whenever that is so again: after a
 //! flush beside which nothing was under way, and after a cut. For a stack whose flushes cannot be trusted it begins anew after cuts
-//! alone: whoever believed the flushes would find data that no drive has.
+//! alone: a judge that trusts the flushes would expect data that no drive has.
 //!
 //! After a cut copies and parity count as resynchronised to what a read then finds, as md does it (`raid1_sync_request`,
 //! resync of `raid5.c`); the time of that is not modelled. The outcome of half a rebuild after another cut is not followed. Nothing

@@ -204,7 +204,7 @@ impl Drop for SettingsGuard {
     }
 }
 
-/// Restores all settings that this program has changed: for whoever ends it in the middle of a run.
+/// Restores all settings that this program has changed, for a signal in the middle of a run.
 pub fn put_back_own() {
     let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::this_machine());
     kept::find_records(&note_folders()).iter().filter(|record| own(record)).for_each(|record| {

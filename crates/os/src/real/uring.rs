@@ -332,7 +332,7 @@ impl Drop for Ring {
     /// The kernel must have nothing of the memory when that is freed.
     fn drop(&mut self) {
         if let Err(left) = self.settle() {
-            // Nobody else is left to report it; whoever reads this may have gone, too.
+            // Standard error is the last way to report it, and may be closed.
             let _ = writeln!(io::stderr(), "io_uring: {left}");
         }
     }
