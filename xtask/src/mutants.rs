@@ -156,18 +156,20 @@ struct Court {
 }
 
 impl Court {
-    /// Tries every fault by the tests of its own crate, or those left by the tests of the others.
+    /// Tries every fault by the tests of its own crate, or those left by the tests of the others: crates mixed, so that a budget that ends
+    /// has tried some of each.
     fn sit(&self, order: &Order, own: bool) -> io::Result<()> {
         let next = AtomicUsize::new(0);
         let count = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let shuffled = plant::shuffle((0..count).collect(), order.seed);
         let work = |job: usize| -> io::Result<()> {
             let place = child::Place::new(job)?;
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                if at >= count || self.until.is_some_and(|until| Instant::now() > until) {
+                let Some(at) = shuffled.get(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
+                if self.until.is_some_and(|until| Instant::now() > until) {
                     return Ok(());
                 }
-                self.one(order, &place, at, own)?;
+                self.one(order, &place, *at, own)?;
             }
         };
         let work = &work;

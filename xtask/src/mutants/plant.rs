@@ -46,12 +46,26 @@ pub fn home(file: &str) -> &str {
     file.find("/src/").map_or(file, |at| &file[..at])
 }
 
-/// As many of the sites as asked for, by the seed, evenly over all; no two overlap. Texts are by file.
-pub fn choose(mut sites: Vec<Site>, texts: &BTreeMap<String, String>, seed: u64, count: usize) -> Vec<Fault> {
-    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    for at in (1..sites.len()).rev() {
-        sites.swap(at, chance.below(at as u64 + 1) as usize);
+fn chance(seed: u64) -> Chance {
+    Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+}
+
+fn shuffled_by<T>(mut things: Vec<T>, chance: &mut Chance) -> Vec<T> {
+    for at in (1..things.len()).rev() {
+        things.swap(at, chance.below(at as u64 + 1) as usize);
     }
+    things
+}
+
+/// In an order that the seed draws.
+pub fn shuffle<T>(things: Vec<T>, seed: u64) -> Vec<T> {
+    shuffled_by(things, &mut chance(seed))
+}
+
+/// As many of the sites as asked for, by the seed, evenly over all; no two overlap. Texts are by file.
+pub fn choose(sites: Vec<Site>, texts: &BTreeMap<String, String>, seed: u64, count: usize) -> Vec<Fault> {
+    let mut chance = chance(seed);
+    let sites = shuffled_by(sites, &mut chance);
     let (mut taken, mut in_function) = (BTreeMap::<String, Vec<Range<usize>>>::new(), BTreeMap::new());
     let mut chosen = Vec::new();
     for site in sites {
