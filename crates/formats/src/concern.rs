@@ -2,6 +2,7 @@
 //!
 //! The laboratory decides which setting belongs to which concern.
 
+use serde::Serializer;
 use serde::de::{Deserialize, Deserializer, Error};
 
 use crate::spelling::nearest;
@@ -171,6 +172,11 @@ pub(crate) fn credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
         true => Err(D::Error::custom(format!("`credit` is empty; expected one or more of {}", words()))),
         false => Ok(Some(concerns)),
     }
+}
+
+/// Writes the key `credit` as it is read.
+pub(crate) fn write_credit<S: Serializer>(credit: &Option<Vec<Concern>>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(credit.iter().flatten().map(|concern| concern.word()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::{Serialize, Serializer};
 
 /// A length of time, written as `30 s`, `10 m`, `500 ms` or a number of seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,12 @@ impl<'de> Deserialize<'de> for Duration {
             toml::Value::Float(seconds) => Duration::parse(&seconds.to_string()).map_err(D::Error::custom),
             other => Err(D::Error::custom(format!("`{other}` is not a duration; expected for example \"30 s\""))),
         }
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

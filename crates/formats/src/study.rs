@@ -1,4 +1,5 @@
-//! Study files in TOML: a question, its factors, comparisons and claims. Unknown keys are errors, with a suggestion.
+//! A study: the work, its stack, what varies, seeds, sampling, and what is judged. People write it as a TOML file, whose unknown
+//! keys are errors with a suggestion; programs build the value. Whatever is run and judged is one.
 //!
 //! ```toml
 //! title = "…"            question = "…"          expect = "…"
@@ -21,26 +22,26 @@
 //!
 //! For several studies that answer one question together, see [`review`].
 
+mod faults;
 pub mod review;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use self::faults::{check_study, line_of};
+pub use self::faults::{locate_error, locate_fault};
 use crate::concern::{self, Concern};
-use crate::diagnostic::{Diagnostic, is_plain, is_text};
-use crate::expression::Expression;
-use crate::spelling::nearest;
-use crate::stack::keys;
-
+use crate::diagnostic::Diagnostic;
 use crate::dotted::{flatten, plain_text};
 use crate::duration::Duration;
+use crate::expression::Expression;
 use crate::metric::{IOPS, Metric};
 
 /// A study.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
     /// The title in reports.
@@ -50,7 +51,7 @@ pub struct Study {
     /// The author's expectation.
     pub expect: Option<String>,
     /// The random seed.
-    #[serde(default = "one")]
+    #[serde(default = "one", skip_serializing)]
     pub seed: u64,
     /// Independent runs of each cell.
     #[serde(default = "five")]
@@ -62,7 +63,7 @@ pub struct Study {
     /// Warm-up time of each run; by default that of the job.
     pub ramp: Option<Duration>,
     /// Ratios within this percentage of 1 count as equal.
-    #[serde(default = "two")]
+    #[serde(default = "two", skip_serializing_if = "is_two")]
     pub margin_percent: f64,
     /// Power cuts in each run, besides the run itself.
     pub cuts: Option<u32>,
@@ -71,24 +72,24 @@ pub struct Study {
     /// The job, unless a factor sets it.
     pub job: Option<String>,
     /// The stack of every cell.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub stack: toml::Table,
     /// The factors; none for a single cell.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub factor: Vec<Factor>,
     /// The comparisons.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compare: Vec<ComparisonSpec>,
     /// The kinds of work whose best level is asked for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub best: Vec<BestQuestion>,
     /// The claims about the results.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claim: Vec<Claim>,
 }
 
 /// The number and length of a study's runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
     /// As many and as long as the study says.
@@ -109,6 +110,10 @@ fn five() -> u32 {
     5
 }
 
+fn is_two(value: &f64) -> bool {
+    *value == two()
+}
+
 /// The most runs of a cell, and cuts of a run.
 const MOST: u32 = 1_000_000;
 
@@ -122,7 +127,7 @@ const MOST_CLASSES: usize = 64;
 const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 
 /// A factor: a key with levels, or bundles.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     pub name: String,
@@ -133,18 +138,18 @@ pub struct Factor {
     /// The dotted key that it sets.
     pub key: Option<String>,
     /// The values of the key: numbers, strings and booleans.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<toml::Value>,
     /// Names for groups of levels, which may overlap: `classes."random work" = ["file-server", "oltp-4k"]`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Vec<toml::Value>>,
     /// Named sets of settings.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bundle: Vec<Bundle>,
 }
 
 /// A named level that sets several keys.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
     pub name: String,
@@ -153,6 +158,42 @@ pub struct Bundle {
 }
 
 impl Study {
+    /// A study with this title and question, of one cell that has no settings yet; other keys have their defaults.
+    pub fn new(title: impl Into<String>, question: impl Into<String>) -> Study {
+        Study {
+            title: title.into(),
+            question: question.into(),
+            expect: None,
+            seed: one(),
+            runs: five(),
+            sampling: None,
+            runtime: None,
+            ramp: None,
+            margin_percent: two(),
+            cuts: None,
+            shutdowns: None,
+            job: None,
+            stack: toml::Table::new(),
+            factor: Vec::new(),
+            compare: Vec::new(),
+            best: Vec::new(),
+            claim: Vec::new(),
+        }
+    }
+
+    /// The text of a file that reads as this study.
+    pub fn to_text(&self) -> String {
+        let keys = toml::Table::try_from(self).and_then(|keys| toml::to_string(&keys));
+        // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
+        format!("seed = {}\n{}", self.seed, keys.expect("a study has no keys but strings"))
+    }
+
+    /// Faults of a study that was built, which has no lines; `name` stands for its file.
+    pub fn check(&self, name: &str) -> Result<(), Vec<Diagnostic>> {
+        let faults = check_study(name, "", self);
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
     /// Sets the metric of comparisons that have none.
     pub fn set_default_metric(&mut self, metric: &Metric) {
         for compare in &mut self.compare {
@@ -162,7 +203,7 @@ impl Study {
 }
 
 /// A comparison of two levels of one factor, in every cell of the other factors.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComparisonSpec {
     /// The title of the comparison.
@@ -175,10 +216,10 @@ pub struct ComparisonSpec {
     #[serde(deserialize_with = "level")]
     pub to: String,
     /// The concerns that the difference is credited to; the comparison is refused if the sides differ in anything else.
-    #[serde(default, deserialize_with = "concern::credit")]
+    #[serde(default, deserialize_with = "concern::credit", serialize_with = "concern::write_credit")]
     pub credit: Option<Vec<Concern>>,
     /// Whether it leads the report.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
     /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::set_default_metric`]).
     pub metric: Option<Metric>,
@@ -206,7 +247,7 @@ impl ComparisonSpec {
 }
 
 /// A question: which level of a factor is best for a kind of work?
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BestQuestion {
     /// The kind of work, for the reader.
@@ -215,12 +256,12 @@ pub struct BestQuestion {
     pub of: Expression,
     pub factor: String,
     /// The findings that are about it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
 }
 
 /// A finding of a source study, and the condition under which it counts as reproduced.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The number of the finding.
@@ -238,17 +279,17 @@ pub struct Claim {
     /// The cause in the model.
     pub mechanism: String,
     /// Conditions; all must hold.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check: Vec<Expression>,
     /// Conditions without which the checks decide nothing, such as an effect that is larger than chance.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided_if: Vec<Expression>,
     /// Expressions to report besides the checks.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<Expression>,
     /// Factors whose levels the sources leave open: the checks are evaluated for each combination of them, and
     /// the majority decides.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<String>,
     /// Another claim that must hold as well, from this study or another.
     pub with: Option<CompanionClaim>,
@@ -259,7 +300,7 @@ pub struct Claim {
 }
 
 /// A claim that must hold together with another: `{ claim = "C4", same = "drive.cache.read_ahead" }`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompanionClaim {
     /// The number of the finding.
@@ -269,10 +310,10 @@ pub struct CompanionClaim {
 }
 
 /// Settings that change in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CellChange {
     /// The cells, by factor and level; all cells if empty.
-    #[serde(default, rename = "in")]
+    #[serde(default, rename = "in", skip_serializing_if = "toml::Table::is_empty")]
     pub cells: toml::Table,
     /// Dotted keys and their values.
     #[serde(flatten)]
@@ -293,7 +334,7 @@ impl fmt::Display for CellChange {
 }
 
 /// Classes of findings.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 pub enum ClaimClass {
     /// Mechanism: the model must reproduce it.
     M,
@@ -327,250 +368,14 @@ pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
     if faults.is_empty() { Ok(study) } else { Err(faults) }
 }
 
-/// Turns an error of the TOML library into a located one.
-pub fn locate_error(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
-    let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    let message = error.message().trim_end();
-    let typed = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
-    if let Some(diagnostic) = describe_type_error(file, text, line, message).filter(|_| typed) {
-        return diagnostic;
-    }
-    // An error in an expression quotes it, as the library only locates the enclosing list.
-    let quoted = message.strip_prefix("in `").and_then(|rest| Some(rest.split_once('`')?.0));
-    let line = quoted.map_or(0, |words| line_of(text, words)).max(line);
-    let mut diagnostic = Diagnostic::at(file, line, message);
-    if let Some(rest) = message.strip_prefix("unknown field `") {
-        let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
-        let known = rest.split('`').skip(2).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-        let word = words.remove(0);
-        diagnostic = Diagnostic::at(file, line, "unknown key").with_key(word.clone()).with_expected(known.join(", "));
-        diagnostic.nearest = nearest(&word, known.iter().map(String::as_str)).map(str::to_owned);
-    }
-    diagnostic
-}
-
-/// Describes a wrong type: the key from its line, what was found, and what was expected.
-fn describe_type_error(file: &str, text: &str, line: usize, message: &str) -> Option<Diagnostic> {
-    let (found, expected) = message.split_once(": ")?.1.split_once(", expected ")?;
-    let key = text.lines().nth(line.checked_sub(1)?)?.split('=').next()?.trim();
-    let expected = match expected {
-        "u32" | "u64" | "usize" => "a whole number from 0",
-        "f64" => "a number",
-        "a sequence" => "a list",
-        "a map" => "a table",
-        "a boolean" => "true or false",
-        other => other,
-    };
-    Some(Diagnostic::at(file, line, format!("is the {found}")).with_key(key).with_expected(expected))
-}
-
-/// Finds the line of an error that only showed when a cell was built: the line of its key, or of the
-/// name that it is about. An error in another file keeps its place.
-pub fn locate_fault(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
-    if fault.line > 0 {
-        return fault;
-    }
-    let quoted = |name: &str| ['"', '\''].map(|quote| line_of(text, &format!("{quote}{name}{quote}")));
-    let of_key = |key: &String| {
-        let last = key.rsplit('.').next().unwrap_or(key);
-        [line_of(text, key), line_of(text, last)].into_iter().find(|line| *line > 0)
-    };
-    let line = fault.key.as_ref().and_then(of_key);
-    let line = line.or_else(|| quoted(&fault.file).into_iter().find(|line| *line > 0)).unwrap_or(0);
-    let about_name = fault.key.is_none() && line > 0;
-    let message = if about_name { format!("`{}`: {}", fault.file, fault.message) } else { fault.message.clone() };
-    let known = about_name || fault.key.is_some();
-    Diagnostic { line, message, file: if known { file.to_owned() } else { fault.file.clone() }, ..fault }
-}
-
-/// The first line that contains `needle`, for errors that are not TOML errors.
-fn line_of(text: &str, needle: &str) -> usize {
-    text.find(needle).map_or(0, |at| text[..at].matches('\n').count() + 1)
-}
-
-fn check_study(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
-    let mut faults = Vec::new();
-    let mut fault = |needle: &str, message: String| faults.push(Diagnostic::at(file, line_of(text, needle), message));
-    let counts = [("runs", Some(study.runs)), ("cuts", study.cuts), ("shutdowns", study.shutdowns)];
-    for (key, count) in counts.into_iter().filter_map(|(key, count)| Some((key, count?))) {
-        if !(1..=MOST).contains(&count) {
-            fault(key, format!("`{key}` is {count}; expected 1 to {MOST}"));
-        }
-    }
-    let cells = study.factor.iter().map(|factor| factor.levels.len().max(factor.bundle.len()) as u64);
-    let cells = cells.fold(1, u64::saturating_mul);
-    if cells > MOST_CELLS {
-        fault("[[factor]]", format!("the factors have {cells} combinations; expected at most {MOST_CELLS}"));
-    }
-    if study.runtime.is_some_and(|runtime| runtime.nanos == 0) {
-        fault("runtime", "`runtime` is 0; expected a length of virtual time".to_owned());
-    }
-    if !MARGIN_PERCENT.contains(&study.margin_percent) {
-        let message = format!("`margin_percent` is {}; expected 0 to 50", study.margin_percent);
-        fault("margin_percent", message);
-    }
-    for factor in &study.factor {
-        let keyed = factor.key.is_some() && !factor.levels.is_empty() && factor.bundle.is_empty();
-        let bundled = factor.key.is_none() && factor.levels.is_empty() && !factor.bundle.is_empty();
-        if !keyed && !bundled {
-            fault(&factor.name, format!("factor `{}` needs either `key` and `levels`, or `bundle`s", factor.name));
-        }
-    }
-    let level_names = |name: &str| study.factor.iter().find(|factor| factor.name == name).map(Factor::level_names);
-    for compare in &study.compare {
-        let Some(names) = level_names(&compare.factor) else {
-            fault(&compare.name, format!("`{}` compares an unknown factor `{}`", compare.name, compare.factor));
-            continue;
-        };
-        for side in [&compare.from, &compare.to] {
-            if !names.contains(side) {
-                fault(side, unknown_level(&compare.factor, side, &names));
-            }
-        }
-    }
-    faults.extend(level_faults(file, text, study));
-    faults.extend(name_faults(file, text, study));
-    faults.extend(claim_faults(file, text, study));
-    faults.extend(best_faults(file, text, study));
-    faults
-}
-
-/// The error about an unknown level of a factor, with a suggestion.
-fn unknown_level(factor: &str, level: &str, names: &[String]) -> String {
-    let near = nearest(level, names.iter().map(String::as_str));
-    let hint = near
-        .map_or_else(|| format!("; expected one of {}", names.join(", ")), |near| format!("; did you mean `{near}`?"));
-    format!("factor `{factor}` has no level `{level}`{hint}")
-}
-
-/// Checks the levels of factors and their classes.
-fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
-    let mut faults = Vec::new();
-    for factor in &study.factor {
-        let (name, levels) = (&factor.name, factor.level_names());
-        let mut fault = |needle: &str, message: String| {
-            faults.push(Diagnostic::at(file, line_of(text, needle).max(line_of(text, name)), message));
-        };
-        if let Some(odd) = factor.levels.iter().find(|level| !is_scalar(level)) {
-            fault(name, format!("factor `{name}`: the level {odd} is not a string, number or boolean"));
-        }
-        let mut known = BTreeSet::new();
-        if let Some(twice) = levels.iter().find(|level| !known.insert(*level)) {
-            fault(name, format!("factor `{name}` has the level `{twice}` twice"));
-        }
-        if factor.classes.len() > MOST_CLASSES {
-            let many = factor.classes.len();
-            fault(name, format!("factor `{name}` has {many} classes; expected at most {MOST_CLASSES}"));
-        }
-        for (class, of) in &factor.classes {
-            if of.is_empty() {
-                fault(class, format!("factor `{name}`: class `{class}` names no level"));
-            }
-            if known.contains(class) {
-                fault(class, format!("factor `{name}`: `{class}` is a level; expected another name for a class"));
-            }
-            for level in of.iter().map(plain_text).filter(|level| !known.contains(level)) {
-                fault(class, format!("class `{class}`: {}", unknown_level(name, &level, &levels)));
-            }
-        }
-    }
-    faults
-}
-
-/// Reports names with control characters, which would break the lines of tables.
-fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
-    let levels: Vec<String> = study.factor.iter().flat_map(Factor::level_names).collect();
-    let factors = study.factor.iter().map(|factor| &factor.name);
-    let classes = study.factor.iter().flat_map(|factor| factor.classes.keys());
-    let compares = study.compare.iter().map(|compare| &compare.name);
-    let names = [&study.title].into_iter().chain(factors).chain(&levels).chain(classes).chain(compares);
-    let odd = names.into_iter().find(|name| !is_plain(name));
-    odd.map(|name| {
-        let line = line_of(text, name.split(|c: char| !is_text(c)).max_by_key(|part| part.len()).unwrap_or(""));
-        Diagnostic::at(file, line, format!("the name {name:?} contains control characters"))
-    })
-    .into_iter()
-    .collect()
-}
-
-/// Checks the questions for the best level.
-fn best_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
-    let factors: Vec<(String, Vec<String>)> =
-        study.factor.iter().map(|factor| (factor.name.clone(), factor.level_names())).collect();
-    let of = |best: &BestQuestion| {
-        let fault = |line: usize, message: &str| Diagnostic::at(file, line, format!("`{}`: {message}", best.work));
-        if !factors.iter().any(|(name, _)| *name == best.factor) {
-            let near = nearest(&best.factor, factors.iter().map(|(name, _)| name.as_str()));
-            let missing = fault(line_of(text, &best.work), &format!("no factor `{}`", best.factor));
-            return vec![Diagnostic { nearest: near.map(str::to_owned), ..missing }];
-        }
-        let over = [best.factor.clone()];
-        let faults = best.of.find_faults(&factors, &over, false).into_iter().map(|found| {
-            let at = (best.of.start + found.at).min(text.len());
-            let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
-            Diagnostic { expected: found.expected, nearest: found.nearest, ..fault(line, &found.message) }
-        });
-        faults.collect()
-    };
-    study.best.iter().flat_map(of).collect()
-}
-
-/// Checks the claims of a study.
-fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
-    let factors: Vec<(String, Vec<String>)> =
-        study.factor.iter().map(|factor| (factor.name.clone(), factor.level_names())).collect();
-    let mut faults = Vec::new();
-    for (place, claim) in study.claim.iter().enumerate() {
-        let line = line_of(text, &claim.id);
-        let mut fault = |message: String| faults.push(Diagnostic::at(file, line, message));
-        if study.claim[..place].iter().any(|other| other.id == claim.id) {
-            fault(format!("duplicate claim {}", claim.id));
-        }
-        let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
-        if claim.class == ClaimClass::M && !claim.check.is_empty() && ablated != 1 {
-            fault(format!("claim {} is of class M: `ablate` names the one setting that switches it off", claim.id));
-        }
-        if claim.class == ClaimClass::N && claim.plant.is_none() {
-            fault(format!("claim {} is of class N: `plant` names a difference that must be detected", claim.id));
-        }
-        if claim.class == ClaimClass::S && !claim.check.is_empty() && claim.over.is_empty() {
-            fault(format!("claim {} is of class S: `over` names the factors whose levels vote", claim.id));
-        }
-        for name in claim.over.iter().filter(|name| !factors.iter().any(|(factor, _)| factor == *name)) {
-            let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str()));
-            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            fault(format!("claim {}: `over` names an unknown factor `{name}`{hint}", claim.id));
-        }
-        if let Some(with) = claim.with.as_ref() {
-            let known = keys();
-            if !known.iter().any(|key| key.strip_prefix(&with.same).is_some_and(|rest| rest.starts_with('.'))) {
-                let sections: Vec<&str> =
-                    known.iter().filter_map(|key| key.rsplit_once('.')).map(|(section, _)| section).collect();
-                let hint =
-                    nearest(&with.same, sections).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                fault(format!("claim {}: unknown section `{}` of a stack{hint}", claim.id, with.same));
-            }
-        }
-        for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
-            let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain_text(value)));
-            if !known {
-                fault(format!("claim {}: no cell with {name} = {}", claim.id, plain_text(value)));
-            }
-        }
-        let checks = claim.check.iter().chain(&claim.decided_if).map(|check| (true, check));
-        for (condition, expression) in checks.chain(claim.show.iter().map(|show| (false, show))) {
-            faults.extend(expression.find_faults(&factors, &claim.over, condition).into_iter().map(|fault| {
-                let at = (expression.start + fault.at).min(text.len());
-                let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
-                let message = format!("claim {}: {}", claim.id, fault.message);
-                Diagnostic { expected: fault.expected, nearest: fault.nearest, ..Diagnostic::at(file, line, message) }
-            }));
-        }
-    }
-    faults
-}
-
 impl Factor {
+    /// A key with these values, by whose name it goes.
+    pub fn for_key(key: &str, levels: &[String]) -> Factor {
+        let levels = levels.iter().map(|level| toml::Value::String(level.clone())).collect();
+        let (name, key) = (key.to_owned(), Some(key.to_owned()));
+        Factor { name, unit: None, says: None, key, levels, classes: BTreeMap::new(), bundle: Vec::new() }
+    }
+
     /// The names of its levels.
     pub fn level_names(&self) -> Vec<String> {
         let keyed = self.levels.iter().map(plain_text);
@@ -600,6 +405,55 @@ mod tests {
         let study = parse("s.toml", SMALL).unwrap();
         assert_eq!((study.runs, study.seed, study.runtime.map(|r| r.nanos)), (5, 1, Some(1_000_000_000)));
         assert_eq!(study.factor[0].level_names(), ["1", "8"]);
+    }
+
+    /// A key of a file as its value is printed: defaults are not, a level is a text, and an expression ends where it ends.
+    fn as_printed(value: &mut toml::Value) {
+        match value {
+            toml::Value::Table(table) => {
+                let is_default = |key: &str, value: &toml::Value| match key {
+                    "margin_percent" => plain_text(value).parse() == Ok(two()),
+                    "headline" => *value == toml::Value::Boolean(false),
+                    _ => false,
+                };
+                table.retain(|key, value| !is_default(key, value));
+                for (key, value) in table.iter_mut() {
+                    as_printed(value);
+                    match key.as_str() {
+                        "from" | "to" => *value = toml::Value::String(plain_text(value)),
+                        "runtime" | "ramp" => {
+                            let length = Duration::parse(&plain_text(value)).unwrap();
+                            *value = toml::Value::String(length.to_string());
+                        }
+                        "margin_percent" => *value = toml::Value::Float(plain_text(value).parse().unwrap()),
+                        _ => {}
+                    }
+                }
+            }
+            toml::Value::Array(all) => all.iter_mut().for_each(as_printed),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_printed_study_has_every_key_of_its_file() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let mut count = 0;
+        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let Ok(study) = parse("s.toml", &text) else { continue };
+            let (mut before, after): (toml::Table, toml::Table) =
+                (toml::from_str(&text).unwrap(), toml::from_str(&study.to_text()).unwrap());
+            before.entry("seed").or_insert(toml::Value::Integer(1));
+            before.entry("runs").or_insert(toml::Value::Integer(5));
+            let mut before = toml::Value::Table(before);
+            as_printed(&mut before);
+            assert_eq!(before, toml::Value::Table(after), "{}", file.display());
+            count += 1;
+        }
+        assert!(count > 20, "{count} studies");
+        let largest = Study { seed: u64::MAX, ..Study::new("t", "q") };
+        assert_eq!(parse("s.toml", &largest.to_text()).unwrap().seed, u64::MAX);
     }
 
     #[test]
