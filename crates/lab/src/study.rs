@@ -144,22 +144,9 @@ pub struct ExecutionLimits<'a> {
     pub cutoff: RunCutoff<'a>,
 }
 
-/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with the
-/// first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for ([`EarlierRuns`]) does not run
-/// again. `each` gets the records in the plan's order ([`StudyProvenance::fixed_order`]), and stops everything by returning `false`.
-pub fn run_study(
-    study: &Study,
-    prepared: &[PreparedCell],
-    made: &StudyProvenance,
-    earlier: &EarlierRuns<'_>,
-    done: usize,
-    limits: ExecutionLimits<'_>,
-    each: impl FnMut(CellRunResult) -> bool + Send,
-) {
-    run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, done, limits, each);
-}
-
-/// Runs an `order` of cells and runs, which has these seeds, as far as it is not `done`.
+/// Runs an `order` of cells and runs, the first run of each cell with the first of the seeds, as far as it is not `done` (so many from its
+/// beginning). In virtual time, no run is made that one in `earlier` or of this order stands for ([`EarlierRuns`]). `each` gets the
+/// records in that order, and stops everything by returning `false`.
 pub fn run_study_order(
     study: &Study,
     prepared: &[PreparedCell],
@@ -281,7 +268,7 @@ mod tests {
         made.seeds = vec![seed];
         let mut records = Vec::new();
         let limits = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
-        run_study(study, prepared, &made, earlier, 0, limits, |result| {
+        run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, limits, |result| {
             records.push(result.expect("it runs"));
             true
         });
@@ -431,10 +418,10 @@ mod tests {
             plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
         let made = StudyProvenance::new(text, &study, &plan::study_cells(&study), &prepared, inputs.texts_read());
         let mut count = 0;
-        run_study(
+        run_study_order(
             &study,
             &prepared,
-            &made,
+            (&made.seeds, &made.fixed_order()),
             &EarlierRuns::default(),
             0,
             ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER },

@@ -6,7 +6,7 @@ pub mod sweeps;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use seekwise::compare::{Comparison, ComparisonResult};
+use seekwise::compare::Comparison;
 use seekwise::fit::Fit;
 use seekwise::power_cut::CutTime;
 use seekwise::run::{PreparedRun, RunOptions};
@@ -89,7 +89,7 @@ pub fn run(
             let prepared = PreparedRun::new(&setup)?;
             let options =
                 RunOptions { log: log.as_deref(), out: out.as_deref(), force, bounds: Bounds::new(max_memory) };
-            let mut kept = requests.then(|| RequestCollector::new(prepared.prepared.target.is_measured()));
+            let mut kept = requests.then(|| RequestCollector::new(prepared.cell().target.is_measured()));
             let result = prepared.run(&options, observer, &mut |record| {
                 if let Some(kept) = &mut kept {
                     kept.add_request(record);
@@ -144,7 +144,7 @@ pub fn compare(
             let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {
-                _ if kept => comparison.kept_in(out.as_ref().unwrap_or(&beside))?,
+                _ if kept => seekwise::study::kept_in(out.as_ref().unwrap_or(&beside))?,
                 Some(folder) => {
                     comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
                 }
@@ -160,8 +160,8 @@ pub fn compare(
 }
 
 /// A comparison as Python takes it.
-fn comparison_parts(compared: &ComparisonResult, line: String) -> Compared {
-    let said = compared.answer();
+fn comparison_parts(compared: &StudyResult, line: String) -> Compared {
+    let said = compared.comparison();
     let why = |finding: &Finding| {
         let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
         (finding.cause.as_ref().map(|cause| cause.text()), beside)
@@ -179,10 +179,10 @@ fn comparison_parts(compared: &ComparisonResult, line: String) -> Compared {
 }
 
 /// A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
-type Part = (String, String, String, Table, Table, Table, PathBuf);
+type Part = (String, String, String, Table, Table, Table, Option<PathBuf>);
 
 /// A study or a review as Python takes it: JSON, whether it was refused, whether it is a review, page, parts.
-pub type Studied = (String, bool, bool, PathBuf, Vec<Part>);
+pub type Studied = (String, bool, bool, Option<PathBuf>, Vec<Part>);
 
 fn part_tables(name: &str, studied: &StudyResult) -> Part {
     let StudyResult { study, records, page, .. } = studied;
@@ -207,7 +207,7 @@ fn review_parts(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
         parts.push(part_tables(of.folder(), &studied));
     }
     let json = answer::json(&reviewed.summary(summaries));
-    Ok((json, refused, true, reviewed.page.clone(), parts))
+    Ok((json, refused, true, Some(reviewed.page.clone()), parts))
 }
 
 /// How a study or a comparison is sampled.

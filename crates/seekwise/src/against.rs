@@ -2,25 +2,23 @@
 //! figure, with their distributions and how far these are apart.
 
 use std::collections::BTreeSet;
-use std::slice::from_ref;
 
-use seekwise_lab::plan::PreparedCell;
-use seekwise_lab::run::{KindRecord, RunRecord, measure_run, pool_responses};
+use seekwise_lab::run::{KindRecord, RunRecord, pool_responses};
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::stats::{Histogram, Interval, mean_interval};
-use seekwise_lab::study::cell_record;
 use seekwise_lab::validate::platter;
 use seekwise_model::block::SECTOR;
-use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use serde_json::{Value, json};
 
-use crate::bounds::{Bounds, RunPlan};
+use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-use crate::reading;
-use crate::setup::{Setup, prepare, reject_repeated_keys};
+use crate::planned::{PlannedStudy, extent, plan_built};
+use crate::setup::{Setup, reject_repeated_keys};
+use crate::store::InMemory;
 use crate::study::warn_once;
 
 /// Bytes of the largest logical sector of any drive: both sides have whole ones.
@@ -64,34 +62,16 @@ pub fn against(
     bounds: &Bounds,
     observer: &dyn Observer,
 ) -> Result<Prediction, Error> {
-    let [measured, predicted] = prepare_sides(setup, drive)?;
-    warn_once(measured.warnings.iter().chain(&predicted.warnings));
+    let [measured, predicted] = plan_sides(setup, drive, runs)?;
+    warn_once(measured.made.warnings.iter().chain(&predicted.made.warnings));
     for side in [&measured, &predicted] {
-        let runs = u64::from(runs);
-        bounds.admit(&RunPlan {
-            cells: from_ref(side),
-            runs,
-            cuts: 0,
-            times: 1,
-            threads: 1,
-            seed: setup.seed,
-            until_decided: false,
-        })?;
+        bounds.admit(&extent(&side.study, &side.prepared, 1))?;
     }
-    observer.begin(Some(2 * u64::from(runs)), 0, "runs");
-    let mut count = 0;
-    let mut run = |side: &PreparedCell| -> Result<Vec<RunRecord>, Error> {
-        let one = |index| {
-            let seed = Seed(setup.seed).run_seed(index).0;
-            let made = cell_record(side, &measure_run(&side.target, &side.job, seed, |_| {})?, seed);
-            count += 1;
-            observer.at(count);
-            if observer.is_cancelled() { Err(Error::cancelled()) } else { Ok(made) }
-        };
-        (0..u64::from(runs)).map(one).collect()
-    };
+    let progress = Progress::begin(observer, Some(2 * u64::from(runs)), 0);
+    let run = |side: &PlannedStudy| Execution::new(side, 1, &progress).run(Vec::new(), &mut InMemory);
     // The prediction runs first, so that it does not compute while the other side is measured.
     let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
+    let predicted = &predicted.prepared[0];
     let stack = predicted.target.stack().expect("it is modelled");
     let revolution = stack.profile.mechanics.revolution();
     let prediction = Prediction { drive: drive.to_owned(), predictions, measurements, revolution };
@@ -99,8 +79,8 @@ pub fn against(
     Ok(prediction)
 }
 
-/// Prepares the measured and the predicted side: the same job in the same space.
-fn prepare_sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
+/// Plans the measured and the predicted side: the same job in the same space.
+fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2], Error> {
     let with = |target: &str, keep: &dyn Fn(&str) -> bool, destroy: Option<String>| Setup {
         target: target.to_owned(),
         set: setup.set.iter().filter(|(key, _)| keep(key)).cloned().collect(),
@@ -108,12 +88,11 @@ fn prepare_sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error>
         ..setup.clone()
     };
     reject_repeated_keys(&setup.set)?;
-    let inputs = reading::inputs();
     let is_real = |key: &str| key.starts_with("real.");
     let is_jobs = |key: &str| key.starts_with("job.");
-    let mut measured = with(&setup.target, &|key| is_real(key) || is_jobs(key), setup.destroy.clone()).cell()?;
-    let mut predicted = with(drive, &|key| !is_real(key), None).cell()?;
-    let found = prepare(&measured, &inputs)?;
+    let mut measured = with(&setup.target, &|key| is_real(key) || is_jobs(key), setup.destroy.clone());
+    let mut predicted = with(drive, &|key| !is_real(key), None);
+    let found = measured.prepare()?;
     if !found.target.is_measured() {
         return Err(Error::new(format!(
             "--against {drive}: {0} is not measured; expected --on file:PATH, device:PATH or another real-time target; to compare two \
@@ -123,15 +102,20 @@ fn prepare_sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error>
     }
     if !setup.set.iter().any(|(key, _)| key == "job.span") {
         let space = found.target.sectors() * SECTOR / BLOCK * BLOCK;
-        for cell in [&mut measured, &mut predicted] {
-            cell.settings.push(("job.span".to_owned(), space.to_string()));
+        for side in [&mut measured, &mut predicted] {
+            side.set.push(("job.span".to_owned(), space.to_string()));
         }
     }
-    let predicted = prepare(&predicted, &inputs)?;
-    if predicted.target.is_measured() {
+    drop(found);
+    let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
+        let study = side.study(format!("How fast is {}?", side.title()), runs)?;
+        Ok(plan_built("command line", study)?)
+    };
+    let predicted = plan(&predicted)?;
+    if predicted.made.is_measured() {
         return Err(Error::new(format!("--against {drive}: not a modelled disk; expected a drive or a stack file")));
     }
-    Ok([prepare(&measured, &inputs)?, predicted])
+    Ok([plan(&measured)?, predicted])
 }
 
 /// The mean over runs, with its interval if the runs give one.

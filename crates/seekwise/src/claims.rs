@@ -9,7 +9,6 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::spelling::nearest;
 use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, locate_fault, parse};
@@ -26,6 +25,7 @@ use serde::Serialize;
 
 use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
@@ -101,8 +101,8 @@ struct ClaimsExecution<'a> {
     bounds: &'a Bounds,
     folder: &'a Path,
     observer: &'a dyn Observer,
-    /// Completed runs of all studies.
-    count: AtomicU64,
+    /// Of all studies.
+    progress: Progress<'a>,
 }
 
 /// A study that was run.
@@ -133,8 +133,8 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
         }
     };
     let locked = results::lock(folder)?;
-    observer.begin(Some(count_runs(claims, &wanted)?), 0, "runs");
-    let running = ClaimsExecution { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
+    let progress = Progress::begin(observer, Some(count_runs(claims, &wanted)?), 0);
+    let running = ClaimsExecution { args: claims, bounds, folder, observer, progress };
     let mut verdicts: Vec<ClaimVerdict> = Vec::new();
     for &(name, text) in BUILT_IN {
         if !wanted_in_study(&parse(name, text)?, &wanted).is_empty() {
@@ -272,19 +272,17 @@ fn absent_verdict(known: &CatalogueClaim) -> ClaimVerdict {
 }
 
 impl ClaimsExecution<'_> {
-    /// Makes the missing runs of a plan, and reports each run to the observer.
+    /// Makes the missing runs of a plan.
     fn run_plan(
         &self,
         planned: &PlannedStudy,
-        earlier: &EarlierRuns<'_>,
+        earlier: Option<&EarlierRuns<'_>>,
         mut results: ResultFolder,
         done: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
-        let one = |runs: u64| self.observer.at(self.count.fetch_add(runs, Ordering::Relaxed) + runs);
-        one(done.len() as u64);
-        let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
-        study::run(planned, earlier, keep, done, threads, self.observer, &mut || one(1))
+        self.progress.count(done.len() as u64);
+        Execution { planned, earlier, threads, progress: &self.progress }.run(done, &mut results)
     }
 
     fn results_options<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
@@ -313,8 +311,8 @@ impl ClaimsExecution<'_> {
         let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn_once(&planned.made.warnings);
-        self.observer.doing(name);
-        let records = self.run_plan(&planned, &EarlierRuns::default(), results, done, threads)?;
+        self.progress.doing(name);
+        let records = self.run_plan(&planned, None, results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
         let ran = FinishedStudy { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
@@ -391,7 +389,7 @@ impl ClaimsExecution<'_> {
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
-            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &reading::inputs());
+            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &reading::inputs());
             let located = |fault| locate_fault(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
@@ -399,8 +397,8 @@ impl ClaimsExecution<'_> {
         let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
         warn_once(&again.made.warnings);
-        self.observer.doing(&format!("{name}, {} {how}", claim.id));
-        let records = self.run_plan(&again, earlier, results, done, threads)?;
+        self.progress.doing(&format!("{name}, {} {how}", claim.id));
+        let records = self.run_plan(&again, Some(earlier), results, done, threads)?;
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);

@@ -4,17 +4,16 @@
 pub mod baseline;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::slice::from_ref;
 
-use seekwise_formats::concern::Concern;
 use seekwise_formats::metric::{Metric, MetricScope};
-use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
+use seekwise_formats::study::{ComparisonSpec, Factor, Sampling, Study};
 use seekwise_lab::compose::pairing_words;
 use seekwise_lab::confound::differing_concerns;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
-use seekwise_lab::provenance::{StudyProvenance, differing_keys};
+use seekwise_lab::provenance::differing_keys;
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
@@ -27,7 +26,7 @@ use crate::planned::{self, PlannedStudy, StudySession};
 use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
-use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
+use crate::study::{self, StudyOptions, StudyResult, again, finished, require_requests, run_session};
 
 /// A comparison to make.
 #[derive(Clone, Debug)]
@@ -63,7 +62,7 @@ impl Comparison {
     ///
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", 32).with_runtime("2 s");
     /// let compared = Comparison::new(setup, "drive.firmware.depth", ["1", "32"]).run(&())?;
-    /// assert!(compared.answer().findings[0].judgement.as_ref().unwrap().ratio.estimate > 1.5);
+    /// assert!(compared.comparison().findings[0].judgement.as_ref().unwrap().ratio.estimate > 1.5);
     /// # Ok::<(), seekwise::Error>(())
     /// ```
     pub fn new<V: Into<String>>(
@@ -84,100 +83,103 @@ impl Comparison {
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
-    pub fn run(&self, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
+    pub fn run(&self, observer: &dyn Observer) -> Result<StudyResult, Error> {
         self.run_within(Bounds::new(None), observer)
     }
 
     /// Runs all sides within `bounds`; keeps nothing, and writes no file.
-    pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        let planned = planned::plan("command line", self.comparison_text()?)?;
-        self.judge_runs(study::run_in_memory(planned, &bounds, observer)?)
+    pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
+        let planned = planned::plan_built("command line", self.study()?)?;
+        judge_runs(study::run_in_memory(planned, &bounds, observer)?)
     }
 
     /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
     /// they are there ([`kept_in`](Comparison::kept_in)).
-    pub fn run_beside(
-        &self,
-        folder: &Path,
-        bounds: Bounds,
-        observer: &dyn Observer,
-    ) -> Result<ComparisonResult, Error> {
+    pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
-        self.judge_runs(run_session(self.open_session(&options, observer)?, observer)?)
-    }
-
-    fn judge_runs(&self, (planned, records): (PlannedStudy, Vec<RunRecord>)) -> Result<ComparisonResult, Error> {
-        require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
-        self.checked_result(planned.study, planned.made, records, None)
+        judge_runs(run_session(self.open_session(&options, observer)?, observer)?)
     }
 
     /// Runs all sides; results and a page go to the folder of `options`.
-    pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        let StudyResult { study, made, records, page } =
-            finished(self.open_session(options, observer)?, options.folder, observer)?;
-        self.checked_result(study, made, records, Some(page))
-    }
-
-    /// Reads what a folder keeps of this comparison. After an interruption that is all runs that ended, and the findings of
-    /// those values whose runs are all there. Fewer runs are not judged: an early verdict errs more often than it says.
-    /// Nothing is written; the page is where it was or would be made.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicU64, Ordering};
-    ///
-    /// use seekwise::compare::Comparison;
-    /// use seekwise::{Bounds, Observer, Setup};
-    ///
-    /// /// Cancels when two runs have ended.
-    /// struct Two(AtomicU64);
-    /// impl Observer for Two {
-    ///     fn at(&self, done: u64) {
-    ///         self.0.store(done, Ordering::Relaxed);
-    ///     }
-    ///     fn is_cancelled(&self) -> bool {
-    ///         self.0.load(Ordering::Relaxed) >= 2
-    ///     }
-    /// }
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
-    /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
-    /// assert!(error.is_cancelled());
-    /// let kept = comparison.kept_in(folder.path())?;
-    /// assert_eq!((kept.records.len(), kept.missing_runs()), (2, 8));
-    /// # Ok::<(), seekwise::Error>(())
-    /// ```
-    pub fn kept_in(&self, folder: &Path) -> Result<ComparisonResult, Error> {
-        let StudyResult { study, made, records, page } = study::kept_in(folder)?;
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
-        Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
-    }
-
-    /// The study that the comparison is run as.
-    fn comparison_text(&self) -> Result<String, Error> {
-        reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
-        if self.key == JOB { self.jobs_study_text() } else { self.study_text(&[]) }
+    pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyResult, Error> {
+        check_values(finished(self.open_session(options, observer)?, options.folder, observer)?)
     }
 
     fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
-        let text = self.comparison_text()?;
-        let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
+        let study = self.study()?;
+        let text = study.to_text();
+        let plan = || planned::plan_built("command line", study).map_err(Error::from);
         options.results_options().open("command line", &text, plan, observer)
     }
 
-    fn checked_result(
-        &self,
-        study: Study,
-        made: StudyProvenance,
-        records: Vec<RunRecord>,
-        page: Option<PathBuf>,
-    ) -> Result<ComparisonResult, Error> {
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
-        let compared = ComparisonResult { key, values, runs, study, made, records, page };
-        let answer = compared.answer();
-        answer.check_values()?;
-        Ok(compared)
+    /// The study that the comparison is run as.
+    pub fn study(&self) -> Result<Study, Error> {
+        let (key, values) = (self.key.as_str(), &self.values[..]);
+        reject_repeated_keys(&[from_ref(&(key.to_owned(), String::new())), &self.setup.set[..]].concat())?;
+        if key == JOB {
+            let names: Vec<&str> = values.iter().map(String::as_str).collect();
+            reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
+            names.iter().try_for_each(|name| require_job(name))?;
+        }
+        if values.len() < 2 {
+            return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
+        }
+        let study = Study {
+            sampling: Some(self.sampling),
+            factor: vec![Factor::for_key(key, values)],
+            compare: self.comparisons(),
+            ..self.setup.study(self.question(), self.runs)?
+        };
+        if key == JOB { self.credit_jobs(study) } else { Ok(study) }
+    }
+
+    fn question(&self) -> String {
+        let (job, key) = (self.setup.title(), &self.key);
+        match &self.values[..] {
+            [base, other] if key == JOB => format!("Is {other} faster than {base} on {}?", self.setup.target),
+            [base, other] => format!("Is {job} faster with {key} = {other} than with {key} = {base}?"),
+            _ => format!("With which {key} is {job} fastest?"),
+        }
+    }
+
+    /// For each metric, each value but the first against the first.
+    fn comparisons(&self) -> Vec<ComparisonSpec> {
+        // Without a metric the study chooses one, which is another for scenes than for jobs.
+        let mut metrics: Vec<Option<&Metric>> = Vec::new();
+        for metric in &self.metrics {
+            if !metrics.contains(&Some(metric)) {
+                metrics.push(Some(metric));
+            }
+        }
+        if metrics.is_empty() {
+            metrics.push(None);
+        }
+        let (key, base) = (&self.key, &self.values[0]);
+        let compare = |metric: Option<&Metric>, value: &String| {
+            let what = metric.filter(|it| **it != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
+            ComparisonSpec {
+                name: format!("{key} from {base} to {value}{what}"),
+                factor: key.clone(),
+                from: base.clone(),
+                to: value.clone(),
+                credit: None,
+                headline: true,
+                metric: metric.cloned(),
+            }
+        };
+        metrics.iter().flat_map(|metric| self.values[1..].iter().map(|value| compare(*metric, value))).collect()
+    }
+
+    /// Credits each difference to everything in which its jobs differ: to name two jobs is to ask for that.
+    fn credit_jobs(&self, study: Study) -> Result<Study, Error> {
+        let made = planned::plan_built("command line", study.clone())?.made;
+        let others = self.values.len() - 1;
+        let credit = |(place, compare): (usize, ComparisonSpec)| {
+            let concerns = differing_concerns(&made, 0, 1 + place % others);
+            ComparisonSpec { credit: Some(concerns).filter(|concerns| !concerns.is_empty()), ..compare }
+        };
+        let compare = study.compare.into_iter().enumerate().map(credit).collect();
+        Ok(Study { compare, ..study })
     }
 
     /// The command that makes the comparison again.
@@ -198,116 +200,61 @@ impl Comparison {
         let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
         format!("seekwise compare {varied}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
     }
-
-    /// The study of two or more jobs. Each difference is credited to everything in which its jobs differ: to name two jobs is to
-    /// ask for that.
-    fn jobs_study_text(&self) -> Result<String, Error> {
-        let names: Vec<&str> = self.values.iter().map(String::as_str).collect();
-        reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
-        names.iter().try_for_each(|name| require_job(name))?;
-        let made = planned::plan("command line", self.study_text(&[])?)?.made;
-        let credits: Vec<Vec<Concern>> = (1..names.len()).map(|cell| differing_concerns(&made, 0, cell)).collect();
-        self.study_text(&credits)
-    }
-
-    /// The comparison as a study: it is run, kept and reported as one. `credits`: what the difference of each value but
-    /// the first is credited to; nothing for the key itself.
-    fn study_text(&self, credits: &[Vec<Concern>]) -> Result<String, Error> {
-        let (key, values) = (self.key.as_str(), &self.values[..]);
-        if values.len() < 2 {
-            return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
-        }
-        let text = |value: &str| toml::Value::String(value.to_owned());
-        let factor = toml::Table::from_iter([
-            ("name".to_owned(), text(key)),
-            ("key".to_owned(), text(key)),
-            ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
-        ]);
-        let base = values[0].as_str();
-        // Without a metric the study chooses one, which is another for scenes than for jobs.
-        let mut metrics: Vec<Option<&Metric>> = Vec::new();
-        for metric in &self.metrics {
-            if !metrics.contains(&Some(metric)) {
-                metrics.push(Some(metric));
-            }
-        }
-        if metrics.is_empty() {
-            metrics.push(None);
-        }
-        let compare = |metric: Option<&Metric>, place: usize, value: &str| {
-            let what =
-                metric.filter(|metric| **metric != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
-            let mut compare = toml::Table::from_iter([
-                ("name".to_owned(), text(&format!("{key} from {base} to {value}{what}"))),
-                ("factor".to_owned(), text(key)),
-                ("from".to_owned(), text(base)),
-                ("to".to_owned(), text(value)),
-                ("headline".to_owned(), toml::Value::Boolean(true)),
-            ]);
-            compare.extend(metric.map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
-            let credit = credits.get(place).filter(|credit| !credit.is_empty());
-            let words = |credit: &Vec<Concern>| credit.iter().map(|concern| text(concern.word())).collect();
-            compare.extend(credit.map(|credit| ("credit".to_owned(), toml::Value::Array(words(credit)))));
-            toml::Value::Table(compare)
-        };
-        let others = || values[1..].iter().enumerate();
-        let compares =
-            metrics.iter().flat_map(|metric| others().map(|(place, value)| compare(*metric, place, value))).collect();
-        let job = self.setup.title();
-        let question = match values {
-            [base, other] if key == JOB => format!("Is {other} faster than {base} on {}?", self.setup.target),
-            [base, other] => {
-                format!("Is {job} faster with {key} = {other} than with {key} = {base}?")
-            }
-            _ => format!("With which {key} is {job} fastest?"),
-        };
-        let sampling = match self.sampling {
-            Sampling::Fixed => "fixed",
-            Sampling::UntilDecided => "until-decided",
-        };
-        let study = [
-            ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-            ("compare".to_owned(), toml::Value::Array(compares)),
-        ];
-        let study = study.into_iter().chain([("sampling".to_owned(), text(sampling))]);
-        let text = self.setup.study_text(question, self.runs, study)?;
-        toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
-        Ok(text)
-    }
 }
 
-/// The result of a comparison. Cell n of its study is the n-th value.
-#[derive(Clone, Debug)]
-pub struct ComparisonResult {
-    /// The setting that varied.
-    pub key: String,
-    pub values: Vec<String>,
-    /// Runs a side.
-    pub runs: u32,
-    /// The comparison as a study.
-    pub study: Study,
-    /// The origin of its results.
-    pub made: StudyProvenance,
-    /// All records, in the plan's order.
-    pub records: Vec<RunRecord>,
-    /// The page, where results were kept.
-    pub page: Option<PathBuf>,
+/// The results of runs that were kept elsewhere or nowhere, without a page.
+fn judge_runs(
+    (PlannedStudy { study, made, .. }, records): (PlannedStudy, Vec<RunRecord>),
+) -> Result<StudyResult, Error> {
+    let result = StudyResult { study, made, records, page: None };
+    require_requests(&result.evidence())?;
+    check_values(result)
 }
 
-impl ComparisonResult {
-    /// The answer that the records give.
-    pub fn answer(&self) -> ComparisonAnswer<'_> {
-        let evidence = Evidence::new(&self.study, &self.made, &self.records);
-        let missing = self.missing_runs();
+fn check_values(result: StudyResult) -> Result<StudyResult, Error> {
+    result.comparison().check_values()?;
+    Ok(result)
+}
+
+impl StudyResult {
+    /// The answer to a comparison, whose one factor is the setting that varied: cell n is its n-th value. After an interruption, it has
+    /// all runs that ended, and the findings of those values whose runs are all there. Fewer runs are not judged: an early
+    /// verdict errs more often than it says.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use seekwise::compare::Comparison;
+    /// use seekwise::{Bounds, Observer, Setup, study};
+    ///
+    /// /// Cancels when two runs have ended.
+    /// struct Two(AtomicU64);
+    /// impl Observer for Two {
+    ///     fn at(&self, done: u64) {
+    ///         self.0.store(done, Ordering::Relaxed);
+    ///     }
+    ///     fn is_cancelled(&self) -> bool {
+    ///         self.0.load(Ordering::Relaxed) >= 2
+    ///     }
+    /// }
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
+    /// assert!(error.is_cancelled());
+    /// let kept = study::kept_in(folder.path())?;
+    /// assert_eq!((kept.records.len(), kept.comparison().missing), (2, 8));
+    /// # Ok::<(), seekwise::Error>(())
+    /// ```
+    pub fn comparison(&self) -> ComparisonAnswer<'_> {
+        let factor = &self.study.factor[0];
+        let (key, values) = (factor.key.as_deref().unwrap_or(&factor.name), factor.level_names());
+        let (evidence, missing) = (self.evidence(), self.missing_runs());
         let mut findings = evidence.findings().0.to_vec();
         // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
-        ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, missing, evidence, findings }
-    }
-
-    /// The number of missing runs, if the comparison was interrupted.
-    pub fn missing_runs(&self) -> usize {
-        missing_runs(&self.study, &self.made, &self.records)
+        ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings }
     }
 }
 
@@ -315,7 +262,7 @@ impl ComparisonResult {
 pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,
-    pub values: &'a [String],
+    pub values: Vec<String>,
     /// Runs a side.
     pub runs: u32,
     /// Runs that are missing, of all sides together.
@@ -520,17 +467,17 @@ mod tests {
         let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
         let folder = scratch().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
-        assert_eq!((whole.missing_runs(), whole.answer().findings.len()), (0, 2));
-        assert!(whole.answer().json().get("missing_runs").is_none());
+        assert_eq!((whole.missing_runs(), whole.comparison().findings.len()), (0, 2));
+        assert!(whole.comparison().json().get("missing_runs").is_none());
         let file = folder.path().join("results.jsonl");
         let lines = fs::read_to_string(&file).unwrap();
         let after = |runs: usize| {
             // The last is being written.
             let kept: String = lines.split_inclusive('\n').take(runs).collect();
             fs::write(&file, kept + "{\"cell\":").unwrap();
-            let kept = comparison.kept_in(folder.path()).unwrap();
+            let kept = study::kept_in(folder.path()).unwrap();
             assert_eq!(json!(kept.records), json!(whole.records[..runs]));
-            kept.answer().json()
+            kept.comparison().json()
         };
         let said = |json: &Value| {
             let names = |key: &str, name: &str| {
@@ -541,7 +488,7 @@ mod tests {
         let name = |depth: u32| format!("job.depth={depth}");
         let five = after(5);
         assert_eq!(said(&five), (vec![name(1), name(4), name(8)], vec![name(4)], 1));
-        let ratio = whole.answer().json()["comparisons"][0]["ratio"].clone();
+        let ratio = whole.comparison().json()["comparisons"][0]["ratio"].clone();
         assert_eq!((&five["ratio"], &five["comparisons"][0]["ratio"]), (&ratio, &ratio));
         let three = after(3);
         assert_eq!(said(&three), (vec![name(1), name(4)], vec![], 3));

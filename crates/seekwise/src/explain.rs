@@ -23,17 +23,18 @@ use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::published::{self, PublishedCase};
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study};
-use seekwise_run::cutoff::RunCutoff;
+use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
 use crate::bounds::Bounds;
 use crate::claims::find_carrier;
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
 use crate::reading;
+use crate::store::InMemory;
 
 /// A request to explain a claim.
 #[derive(Clone, Debug)]
@@ -228,7 +229,7 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = planned::prepare(name, String::new(), study.clone(), cells.clone(), &reading::inputs())?;
+        let planned = planned::prepare(name, (String::new(), study.clone()), &cells, &reading::inputs())?;
         let extent = planned::extent(&planned.study, &planned.prepared, self.asked.threads);
         bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
         let earlier = EarlierRuns::default();
@@ -247,22 +248,11 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = planned::prepare(name, String::new(), runs.study.clone(), cells, &reading::inputs())?;
+        let planned = planned::prepare(name, (String::new(), runs.study.clone()), &cells, &reading::inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
-        let (mut records, mut failure) = (Vec::new(), None);
-        let cancelled = || self.observer.is_cancelled();
-        let limits = ExecutionLimits { threads: self.asked.threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
-        run_study(study, prepared, made, &runs.earlier, 0, limits, |result| {
-            match result {
-                Ok(record) => records.push(record),
-                Err(error) => failure = Some(Error::from(error)),
-            }
-            if self.observer.is_cancelled() {
-                failure.get_or_insert(Error::cancelled());
-            }
-            failure.is_none()
-        });
-        failure.map_or(Ok(()), Err)?;
+        let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
+        let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
+        let records = execution.run(Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
         let answer = (judged.holds, judged.distance.clone());
         if keep {

@@ -25,8 +25,10 @@
 //! | [`shell`] | words of a command |
 //! | [`setup`] | a job on a target with settings |
 //! | [`answer`] | answers as the program prints them |
+//! | [`store`] | where records go |
 //! | [`results`] | result folders |
 //! | [`planned`] | a study with its plan, and results opened for it |
+//! | [`execute`] | the loop in which the runs of a plan are made |
 //! | [`study`] | runs a study, and makes its page |
 //! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
 //! | [`against`] | a prediction against a measurement |
@@ -54,6 +56,7 @@ pub mod claims;
 pub mod compare;
 pub mod dry_run;
 pub mod error;
+pub mod execute;
 pub mod explain;
 pub mod fio_output;
 pub mod fit;
@@ -72,6 +75,7 @@ pub mod results;
 pub mod run;
 pub mod setup;
 pub mod shell;
+pub mod store;
 pub mod study;
 #[cfg(feature = "parquet")]
 pub mod sweep;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
-use seekwise_lab::inputs::{Inputs, first_differences};
+use seekwise_lab::inputs::{InputTexts, Inputs, first_differences};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
@@ -36,6 +36,27 @@ pub struct PlannedStudy {
 }
 
 impl PlannedStudy {
+    /// A study with this text and these cells, which were prepared of these inputs; an error if they cannot be judged.
+    pub fn new(
+        name: &str,
+        (text, mut study): (String, Study),
+        cells: &[Cell],
+        prepared: Vec<PreparedCell>,
+        inputs: InputTexts,
+    ) -> Result<PlannedStudy, Vec<Diagnostic>> {
+        seekwise_lab::study::check_study(name, &study, &prepared)?;
+        let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs);
+        seekwise_lab::study::set_default_metrics(&mut study, &made);
+        Ok(PlannedStudy { text, study, prepared, made })
+    }
+
+    /// The same plan with this seed for its one run.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> PlannedStudy {
+        self.made.seeds = vec![seed];
+        self
+    }
+
     /// The number of runs; `None` if they end when it is decided.
     pub fn runs(&self) -> Option<u64> {
         let PlannedStudy { study, made, .. } = self;
@@ -297,14 +318,9 @@ fn same_place(a: &Path, b: &Path) -> bool {
 fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManifest) -> Result<PlannedStudy, Error> {
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
-    let cells = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned = prepare(
-        &name,
-        text,
-        study,
-        cells,
-        &Inputs::from_kept(made.inputs).with_opener(reading::parts).with_places(PLACES),
-    )?;
+    let cells: Vec<Cell> = made.cells.into_iter().map(|made| made.cell).collect();
+    let inputs = Inputs::from_kept(made.inputs).with_opener(reading::parts).with_places(PLACES);
+    let mut planned = prepare(&name, (text, study), &cells, &inputs)?;
     (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
     Ok(planned)
 }
@@ -321,29 +337,32 @@ pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedSt
     let inputs = reading::inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
+    Ok(prepare(name, (text.to_owned(), study), &cells, &inputs)?)
 }
 
 /// Reads and prepares a study as it is now.
-pub fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
+pub(crate) fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::study_cells(&study);
-    prepare(name, text, study, cells, &reading::inputs())
+    prepare(name, (text, study), &cells, &reading::inputs())
+}
+
+/// Prepares a study that was built; `name` stands for its file in errors.
+pub fn plan_built(name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
+    study.check(name)?;
+    let cells = plan::study_cells(&study);
+    prepare(name, (study.to_text(), study), &cells, &reading::inputs())
 }
 
 /// Prepares these cells of a study; reports what cannot be run or judged.
 pub fn prepare(
     name: &str,
-    text: String,
-    mut study: Study,
-    cells: Vec<Cell>,
+    study: (String, Study),
+    cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let prepared = cells.iter().map(|cell| plan::prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
-    seekwise_lab::study::check_study(name, &study, &prepared)?;
-    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
-    seekwise_lab::study::set_default_metrics(&mut study, &made);
-    Ok(PlannedStudy { text, study, prepared, made })
+    PlannedStudy::new(name, study, cells, prepared, inputs.texts_read())
 }
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
@@ -365,7 +384,7 @@ fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) 
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = Inputs::from_kept(made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let mut planned = prepare("study.toml", text, study.clone(), cells, &inputs)?;
+    let mut planned = prepare("study.toml", (text, study.clone()), &cells, &inputs)?;
     (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));
     Ok(planned)
 }

@@ -36,6 +36,7 @@ use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading::{self, MADE, holds_results};
 use crate::shell::quoted;
+use crate::store::Store;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
@@ -365,6 +366,12 @@ impl ResultFolder {
         self.lines.write_all(line.as_bytes()).map_err(io_error(&self.path))?;
         now.count(1);
         Ok(())
+    }
+}
+
+impl Store for ResultFolder {
+    fn keep(&mut self, record: &RunRecord) -> Result<(), Error> {
+        Ok(self.append(record)?)
     }
 }
 

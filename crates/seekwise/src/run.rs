@@ -1,26 +1,25 @@
 //! A single run of a job on a target: its record, logs, and result folder.
 
 use std::path::{Path, PathBuf};
-use std::slice::from_ref;
 
-use seekwise_formats::study::{Study, parse};
 use seekwise_lab::certificate::trace_certificate;
 use seekwise_lab::demand::job_extent;
-use seekwise_lab::inputs::InputTexts;
 use seekwise_lab::jobs::WRITE_IOLOG;
-use seekwise_lab::plan::{Cell, PreparedCell};
-use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::run::{MeasuredRun, RunRecord, measure_run_telling};
+use seekwise_lab::study::cell_record;
 use seekwise_model::record::Record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
 
-use crate::bounds::{Bounds, RunPlan};
+use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
 use crate::observer::Observer;
+use crate::planned::{self, PlannedStudy};
 use crate::reading::{self, spoken};
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
@@ -80,14 +79,10 @@ pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
     PreparedRun::new(setup)?.run(&RunOptions::default(), observer, &mut |_| {})
 }
 
-/// A prepared run, which can be inspected first.
-#[derive(Debug)]
+/// A prepared run, which can be inspected first: a study of one cell and one run.
 pub struct PreparedRun<'a> {
     setup: &'a Setup,
-    cell: Cell,
-    taken: InputTexts,
-    /// The cell that will run.
-    pub prepared: PreparedCell,
+    planned: PlannedStudy,
 }
 
 impl<'a> PreparedRun<'a> {
@@ -97,7 +92,17 @@ impl<'a> PreparedRun<'a> {
         let mut prepared = prepare(&cell, &inputs)?;
         // The warning is not needed: the logs are written here.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
-        Ok(PreparedRun { setup, cell, taken: inputs.texts_read(), prepared })
+        let study = setup.study(format!("How fast is {}?", setup.title()), 1)?;
+        study.check("command line")?;
+        let (study, inputs) = ((study.to_text(), study), inputs.texts_read());
+        let planned = PlannedStudy::new("command line", study, &[cell], vec![prepared], inputs)?;
+        // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
+        Ok(PreparedRun { setup, planned: planned.with_seed(setup.seed) })
+    }
+
+    /// The cell that will run.
+    pub fn cell(&self) -> &PreparedCell {
+        &self.planned.prepared[0]
     }
 
     /// Runs it; `watch` sees each counted request.
@@ -107,11 +112,10 @@ impl<'a> PreparedRun<'a> {
         observer: &dyn Observer,
         watch: &mut dyn FnMut(&Record),
     ) -> Result<RunResult, Error> {
-        let PreparedRun { setup, cell, taken, prepared } = self;
-        let seed = setup.seed;
-        let plan =
-            RunPlan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed, until_decided: false };
-        options.bounds.admit(&plan)?;
+        let PreparedRun { setup, planned } = self;
+        let PlannedStudy { text, study, prepared, made } = planned;
+        options.bounds.admit(&planned::extent(&study, &prepared, 1))?;
+        let (seed, prepared) = (setup.seed, prepared.into_iter().next().expect("a run has one cell"));
         iolog::admit_all(&prepared.logs, options.force)?;
         let mut log = RequestLog::create(
             (&setup.job, &setup.target),
@@ -120,8 +124,7 @@ impl<'a> PreparedRun<'a> {
             options.force,
             prepared.target.is_measured(),
         )?;
-        let kept =
-            options.out.map(|out| RunFolder::begin_results(setup, options, cell, &prepared, taken, out)).transpose()?;
+        let kept = options.out.map(|out| ResultFolder::begin(out, &text, &made, options.force)).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
         let tell = iologs.request_listener();
         let mut progress = RunProgress::begin_reports(&prepared, observer);
@@ -142,7 +145,12 @@ impl<'a> PreparedRun<'a> {
         let record = measured.to_record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
         let mut record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
         record.issuer.trace = trace_certificate(&prepared, &measured);
-        let page = kept.map(|kept| kept.write_results(&prepared, &measured)).transpose()?;
+        let page = kept.map(|mut kept| {
+            let record = cell_record(&prepared, &measured, seed);
+            kept.append(&record)?;
+            write_report(&study, &made, &[record], kept.folder())
+        });
+        let page = page.transpose()?;
         Ok(RunResult { record, prepared, measured, page })
     }
 }
@@ -197,40 +205,5 @@ impl<'a> RunProgress<'a> {
             let seconds = record.completion.finished.nanos() / 1_000_000_000;
             self.observer.at(if self.by_time { seconds } else { self.count });
         }
-    }
-}
-
-/// The folder that a run is kept in: that of a study of one cell and one run.
-struct RunFolder<'a> {
-    folder: &'a Path,
-    study: Study,
-    made: StudyProvenance,
-    results: ResultFolder,
-}
-
-impl<'a> RunFolder<'a> {
-    fn begin_results(
-        setup: &Setup,
-        options: &RunOptions<'_>,
-        cell: Cell,
-        prepared: &PreparedCell,
-        taken: InputTexts,
-        folder: &'a Path,
-    ) -> Result<RunFolder<'a>, Error> {
-        let text = setup.study_text(format!("How fast is {}?", setup.title()), 1, [])?;
-        let study = parse("command line", &text)?;
-        let prepared = from_ref(prepared);
-        seekwise_lab::study::check_study("command line", &study, prepared)?;
-        let mut made = StudyProvenance::new(&text, &study, &[cell], prepared, taken);
-        // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
-        made.seeds = vec![setup.seed];
-        let results = ResultFolder::begin(folder, &text, &made, options.force)?;
-        Ok(RunFolder { folder, study, made, results })
-    }
-
-    fn write_results(mut self, prepared: &PreparedCell, measured: &MeasuredRun) -> Result<PathBuf, Error> {
-        let record = seekwise_lab::study::cell_record(prepared, measured, self.made.seeds[0]);
-        self.results.append(&record)?;
-        write_report(&self.study, &self.made, &[record], self.folder)
     }
 }

@@ -4,6 +4,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::duration::Duration;
+use seekwise_formats::study::Study;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::{built_in, catalogue, jobs};
@@ -168,31 +170,17 @@ impl Setup {
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The text of a study of this setup, with the settings of all of its cells, and `more` keys.
-    pub(crate) fn study_text(
-        &self,
-        question: String,
-        runs: u32,
-        more: impl IntoIterator<Item = (String, toml::Value)>,
-    ) -> Result<String, Error> {
-        let text = |value: &str| toml::Value::String(value.to_owned());
-        let (mut stack, mut study) = (toml::Table::new(), toml::Table::new());
+    /// The study of this setup alone: one cell, this many runs.
+    pub fn study(&self, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
+        let mut study = Study { seed: self.seed, runs, ..Study::new(self.title(), question) };
         for (key, value) in self.cell()?.settings {
             match key.as_str() {
-                "job" => study.insert(key, text(&value)),
-                "job.runtime" => study.insert("runtime".to_owned(), text(&value)),
-                _ => stack.insert(key, text(&value)),
-            };
+                "job" => study.job = Some(value),
+                "job.runtime" => study.runtime = Some(Duration::parse(&value).map_err(Error::new)?),
+                _ => drop(study.stack.insert(key, value.into())),
+            }
         }
-        study.extend([
-            ("title".to_owned(), toml::Value::String(self.title())),
-            ("question".to_owned(), toml::Value::String(question)),
-            ("runs".to_owned(), toml::Value::Integer(i64::from(runs))),
-            ("stack".to_owned(), toml::Value::Table(stack)),
-        ]);
-        study.extend(more);
-        // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
-        Ok(format!("seed = {}\n{}", self.seed, toml::to_string(&study).map_err(Error::new)?))
+        Ok(study)
     }
 }
 

@@ -17,17 +17,17 @@ use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::{GroupRecord, RunRecord, merge_groups};
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order};
-use seekwise_run::cutoff::RunCutoff;
 use serde_json::json;
 
 use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading::{self, FileKind};
 use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
+use crate::store::{InMemory, Store};
 use seekwise_os::outputs::OutputFile;
 
 /// The command by which the reader of a page makes its results again, in the folder that the page lies in.
@@ -64,14 +64,15 @@ impl<'a> StudyOptions<'a> {
 }
 
 /// A study that was run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StudyResult {
     pub study: Study,
     /// The origin of its results.
     pub made: StudyProvenance,
     /// The records, in the plan's order.
     pub records: Vec<RunRecord>,
-    pub page: PathBuf,
+    /// The page, where results are kept in a folder.
+    pub page: Option<PathBuf>,
 }
 
 impl StudyResult {
@@ -82,7 +83,7 @@ impl StudyResult {
 
     /// The answers as one value; for an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
-        let mut summary = summary_json(&self.evidence(), &self.page);
+        let mut summary = summary_json(&self.evidence(), self.page.as_deref());
         if let missing @ 1.. = self.missing_runs() {
             summary["missing_runs"] = missing.into();
         }
@@ -91,7 +92,7 @@ impl StudyResult {
 
     /// The number of missing runs, if the study was interrupted; at least so many if it is sampled until decided.
     pub fn missing_runs(&self) -> usize {
-        missing_runs(&self.study, &self.made, &self.records)
+        rounds::sample_order(&self.study, &self.made, &self.records).len().saturating_sub(self.records.len())
     }
 
     /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
@@ -170,8 +171,7 @@ impl PendingStudy {
 /// Makes the missing runs of an opened study.
 pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let StudySession { planned, mut results, done, threads } = opened;
-    let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
-    let records = run_missing(&planned, keep, done, threads, observer)?;
+    let records = run_missing(&planned, &mut results, done, threads, observer)?;
     Ok((planned, records))
 }
 
@@ -183,32 +183,28 @@ pub fn run_in_memory(
 ) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let wanted = planned.study.sampling;
     let (planned, threads) = planned::admit_plan(planned, wanted, bounds, 0, observer)?;
-    let records = run_missing(&planned, &mut |_| Ok(()), Vec::new(), threads, observer)?;
+    let records = run_missing(&planned, &mut InMemory, Vec::new(), threads, observer)?;
     Ok((planned, records))
 }
 
 /// Makes the missing runs of a plan, and counts them for the observer.
 fn run_missing(
     planned: &PlannedStudy,
-    keep: &mut KeepRecord<'_>,
+    store: &mut dyn Store,
     done: Vec<RunRecord>,
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<Vec<RunRecord>, Error> {
     warn_once(&planned.made.warnings);
-    let mut count = done.len() as u64;
-    observer.begin(planned.runs(), count, "runs");
-    run(planned, &EarlierRuns::default(), keep, done, threads, observer, &mut || {
-        count += 1;
-        observer.at(count);
-    })
+    let progress = Progress::begin(observer, planned.runs(), done.len() as u64);
+    Execution::new(planned, threads, &progress).run(done, store)
 }
 
 /// Makes the missing runs of an opened study, and its page.
 pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
     let (planned, records) = run_session(opened, observer)?;
     let (study, made) = planned.ran();
-    let page = write_report(&study, &made, &records, folder)?;
+    let page = Some(write_report(&study, &made, &records, folder)?);
     let studied = StudyResult { study, made, records, page };
     require_requests(&studied.evidence())?;
     Ok(studied)
@@ -240,7 +236,7 @@ fn read_results(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let study = kept_study(folder, &kept)?;
     let records = results::records(folder, &kept)?;
-    Ok(StudyResult { study, made: kept.made, records, page: folder.join(PAGE) })
+    Ok(StudyResult { study, made: kept.made, records, page: Some(folder.join(PAGE)) })
 }
 
 /// The study that `folder` keeps, as it is judged.
@@ -248,11 +244,6 @@ fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
     Ok(study)
-}
-
-/// The number of runs that a plan has besides these.
-pub(crate) fn missing_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> usize {
-    rounds::sample_order(study, made, records).len().saturating_sub(records.len())
 }
 
 /// Logs warnings, each once.
@@ -290,55 +281,6 @@ pub(crate) fn find_study(name: &str) -> Result<(String, String), Error> {
             Err(fault.suggest_nearest(name, known().map(|(name, _)| *name)).explain_limit(name).into())
         }
     }
-}
-
-/// Keeps a record as soon as its run has ended.
-pub type KeepRecord<'a> = dyn FnMut(&RunRecord) -> Result<(), Error> + Send + 'a;
-
-/// Makes the runs that are neither done nor in `earlier`; calls `keep` and then `ran` for each, in the plan's order. Returns all
-/// records in that order, or an error if the observer cancelled: complete runs are then kept.
-pub fn run(
-    planned: &PlannedStudy,
-    earlier: &EarlierRuns<'_>,
-    keep: &mut KeepRecord<'_>,
-    mut records: Vec<RunRecord>,
-    threads: usize,
-    observer: &dyn Observer,
-    ran: &mut (dyn FnMut() + Send),
-) -> Result<Vec<RunRecord>, Error> {
-    let mut failure = None;
-    let PlannedStudy { study, prepared, made, .. } = planned;
-    let cancelled = || observer.is_cancelled();
-    let limits = ExecutionLimits { threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
-    let mut order = Vec::new();
-    loop {
-        order = rounds::extend_order(order, study, made, &records);
-        let done = records.len();
-        if done >= order.len() || failure.is_some() {
-            break;
-        }
-        // Growth by doubling would waste megabytes.
-        records.reserve_exact(order.len() - done);
-        run_study_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
-            let kept = result.map_err(Error::from).and_then(|record| {
-                keep(&record)?;
-                Ok(record)
-            });
-            match kept {
-                Ok(record) => {
-                    ran();
-                    // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
-                    records.push(record.clone());
-                    if observer.is_cancelled() {
-                        failure = Some(Error::cancelled());
-                    }
-                }
-                Err(error) => failure = Some(error),
-            }
-            failure.is_none()
-        });
-    }
-    failure.map_or(Ok(records), Err)
 }
 
 /// Writes the report into `folder` and returns its path.
@@ -398,7 +340,7 @@ pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn summary_json(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
+pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
     let compares = &evidence.study.compare;
     let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
@@ -433,7 +375,7 @@ pub(crate) fn summary_json(evidence: &Evidence<'_>, path: &Path) -> serde_json::
         })
         .collect();
     let mut summary =
-        json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
+        json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": page});
     if let Some(account) = SamplingAccount::from_evidence(evidence) {
         summary["sampling"] = json!(account);
     }

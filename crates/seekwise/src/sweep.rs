@@ -6,25 +6,25 @@ mod part;
 
 use std::path::Path;
 
-use seekwise_formats::study::{Sampling, Study, parse};
+use seekwise_formats::study::{Factor, Sampling, Study, parse};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan;
+use seekwise_lab::plan::Cell;
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::run_cell;
 use seekwise_os::places::PLACES;
-use seekwise_run::cutoff::RunCutoff;
 use serde::{Deserialize, Serialize};
 
 use self::part::PartRuns;
 use crate::bounds::Bounds;
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
 use crate::reading;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
+use crate::store::InMemory;
 use crate::study::{StudyResult, find_study, require_requests, warn_once, write_report};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
@@ -76,21 +76,9 @@ pub struct SweepPart {
 impl SweepPlan {
     /// A job on a target, with each combination of levels, so many runs each.
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
-        let text = |value: &str| toml::Value::String(value.to_owned());
-        let factor = |factor: &SweepFactor| {
-            toml::Value::Table(toml::Table::from_iter([
-                ("name".to_owned(), text(&factor.key)),
-                ("key".to_owned(), text(&factor.key)),
-                ("levels".to_owned(), toml::Value::Array(factor.levels.iter().map(|level| text(level)).collect())),
-            ]))
-        };
-        let more = match factors {
-            [] => None,
-            all => Some(("factor".to_owned(), toml::Value::Array(all.iter().map(factor).collect()))),
-        };
-        let question = format!("How fast is {} in each of these?", setup.title());
-        let text = setup.study_text(question, runs, more)?;
-        SweepPlan::from_planned(planned::plan("sweep", text)?)
+        let study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
+        let factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
+        SweepPlan::from_planned(planned::plan_built("sweep", Study { factor, ..study })?)
     }
 
     /// The study of a file, or a built-in one.
@@ -172,20 +160,18 @@ impl SweepPlan {
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
         let inputs = Inputs::from_kept(self.made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
-        observer.begin(Some(self.runs_in_part(part) as u64), 0, "runs");
-        let cancelled = || observer.is_cancelled();
-        let mut records = Vec::with_capacity(self.runs_in_part(part));
-        for cell in part.first..part.end {
-            let made = &self.made.cells[cell];
-            let prepared = plan::prepare_cell("study.toml", &made.cell, &inputs)?;
+        let made = &self.made.cells[part.first..part.end];
+        let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
+        let planned = planned::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
+        for (place, (made, prepared)) in made.iter().zip(&planned.prepared).enumerate() {
             if prepared.hash != made.hash {
+                let cell = part.first + place;
                 return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, made.hash)));
             }
-            for (run, &seed) in self.made.seeds.iter().enumerate() {
-                records.push(run_cell(RunCutoff::when_cancelled(&cancelled), &study, &prepared, seed, (cell, run))?);
-                observer.at(records.len() as u64);
-            }
         }
+        let progress = Progress::begin(observer, Some(self.runs_in_part(part) as u64), 0);
+        let mut records = Execution::new(&planned, 1, &progress).run(Vec::new(), &mut InMemory)?;
+        records.iter_mut().for_each(|record| record.cell += part.first);
         let file = self.encode_part(part, &study, &records);
         file.map_err(|why| Error::new(format!("cells {} to {}: {why}: make smaller parts", part.first, part.end - 1)))
     }
@@ -270,7 +256,7 @@ impl SweepPlan {
                 records.push(record);
             }
         }
-        let page = write_report(&study, &self.made, &records, folder)?;
+        let page = Some(write_report(&study, &self.made, &records, folder)?);
         Ok(StudyResult { study, made: self.made.clone(), records, page })
     }
 }

@@ -66,7 +66,7 @@ pub fn run_command(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Com
         None => comparison.run_within(*bounds, &line)?,
     };
     drop(line);
-    let answer = ComparisonText(compared.answer());
+    let answer = ComparisonText(compared.comparison());
     args.pictures.write(args.force, || comparison::draw_svg(&answer.to_plot()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,

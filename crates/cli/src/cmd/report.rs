@@ -71,7 +71,7 @@ fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult 
         args.pictures.write(args.force, || forest::draw_svg(&drawn))?;
     }
     if from != args.folder {
-        studied.page = PathBuf::from(format!("{folder}/{PAGE}"));
+        studied.page = Some(PathBuf::from(format!("{folder}/{PAGE}")));
     }
     print_result(&studied, &args.folder, said)
 }

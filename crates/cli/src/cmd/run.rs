@@ -27,9 +27,9 @@ pub fn run_command(args: &args::RunArgs, bounds: &Bounds, json: bool) -> Command
     check_arguments(args, format)?;
     let setup = args.on.job_setup(&args.job);
     let runnable = PreparedRun::new(&setup)?;
-    print_warnings(&runnable.prepared.warnings);
-    check_format(format, &runnable.prepared)?;
-    check_force(args, &runnable.prepared)?;
+    print_warnings(&runnable.cell().warnings);
+    check_format(format, runnable.cell())?;
+    check_force(args, runnable.cell())?;
     let options = RunOptions { log: args.log.as_deref(), out: args.out.as_deref(), force: args.force, bounds: *bounds };
     let line = args
         .out

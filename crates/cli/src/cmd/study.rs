@@ -73,7 +73,8 @@ pub fn print_result(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) ->
     } else {
         let listing = text::ListingOptions { columns: said.columns, all: said.all, folder: out };
         print_text(&text::format_result(&evidence, &listing)?)?;
-        print_text(&format!("\nReport: {}", studied.page.display()))?;
+        let page = studied.page.as_deref().unwrap_or(out);
+        print_text(&format!("\nReport: {}", page.display()))?;
         line.iter().try_for_each(|line| print_text(line))?;
     }
     let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));

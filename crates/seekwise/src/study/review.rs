@@ -17,14 +17,13 @@ use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
-use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::EarlierRuns;
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, require_requests, run,
+    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, require_requests,
     warn_once, write_page,
 };
 use crate::error::Error;
+use crate::execute::{Execution, Progress};
 use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
@@ -97,23 +96,19 @@ impl PendingReview {
     /// Makes the missing runs, part by part, and the pages.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
         let PendingReview { review, made, opened, _lock } = self;
-        let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
-        observer.begin(opened.iter().map(|opened| opened.runs).sum(), count, "runs");
+        let done = opened.iter().map(|opened| opened.done as u64).sum();
+        let progress = Progress::begin(observer, opened.iter().map(|opened| opened.runs).sum(), done);
         let mut chapters = Vec::new();
         for (part, waiting) in review.part.iter().zip(opened) {
-            observer.doing(part.folder());
+            progress.doing(part.folder());
             let StudySession { planned, mut results, done, threads } = waiting.take_turn()?;
-            let keep = &mut |record: &RunRecord| results.append(record).map_err(Error::from);
             warn_once(&planned.made.warnings);
-            let records = run(&planned, &EarlierRuns::default(), keep, done, threads, observer, &mut || {
-                count += 1;
-                observer.at(count);
-            })?;
+            let records = Execution::new(&planned, threads, &progress).run(done, &mut results)?;
             // Drops the prepared cells, which are held no longer than they run.
             let (study, made) = planned.ran();
             let (page, report) =
                 compose_page(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
-            let studied = StudyResult { study, made, records, page };
+            let studied = StudyResult { study, made, records, page: Some(page) };
             require_requests(&studied.evidence())?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);

@@ -1,0 +1,107 @@
+//! The loop in which runs of a plan are made, whatever asks for them. No run is made twice, the next round follows from the
+//! records so far, a run is kept as soon as it has ended, and progress, cancelling and errors are handled here alone.
+//!
+//! Which runs there are is the plan's, who runs them is [`seekwise_lab::study`]'s, and where records go is a [`store`](crate::store)'s.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use seekwise_lab::rounds;
+use seekwise_lab::run::RunRecord;
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order};
+use seekwise_run::cutoff::RunCutoff;
+
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::planned::PlannedStudy;
+use crate::store::Store;
+
+/// Runs that have ended, of one plan or of several, as the observer is told of them.
+pub struct Progress<'a> {
+    observer: &'a dyn Observer,
+    ended: AtomicU64,
+    is_told: bool,
+}
+
+impl<'a> Progress<'a> {
+    /// Progress of `total` runs, of which `done` need not be made again.
+    pub fn begin(observer: &'a dyn Observer, total: Option<u64>, done: u64) -> Progress<'a> {
+        observer.begin(total, done, "runs");
+        Progress { observer, ended: AtomicU64::new(done), is_told: true }
+    }
+
+    /// Progress that nobody is told of: the observer is only asked whether to go on.
+    pub fn untold(observer: &'a dyn Observer) -> Progress<'a> {
+        Progress { observer, ended: AtomicU64::new(0), is_told: false }
+    }
+
+    /// Counts so many runs more.
+    pub fn count(&self, runs: u64) {
+        let ended = self.ended.fetch_add(runs, Ordering::Relaxed) + runs;
+        if self.is_told {
+            self.observer.at(ended);
+        }
+    }
+
+    /// Tells the observer of what is done now.
+    pub fn doing(&self, what: &str) {
+        self.observer.doing(what);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.observer.is_cancelled()
+    }
+}
+
+/// A plan and how its runs are made.
+pub struct Execution<'a> {
+    pub planned: &'a PlannedStudy,
+    /// Runs of other plans, which are not made again.
+    pub earlier: Option<&'a EarlierRuns<'a>>,
+    /// Cores; 0: all.
+    pub threads: usize,
+    pub progress: &'a Progress<'a>,
+}
+
+impl<'a> Execution<'a> {
+    /// All runs of a plan.
+    pub fn new(planned: &'a PlannedStudy, threads: usize, progress: &'a Progress<'a>) -> Execution<'a> {
+        Execution { planned, earlier: None, threads, progress }
+    }
+
+    /// Makes the runs after the first ones, whose `records` are there, and keeps each in `store`. Returns all records in the plan's
+    /// order, or an error if the observer cancelled: complete runs are then kept.
+    pub fn run(&self, mut records: Vec<RunRecord>, store: &mut dyn Store) -> Result<Vec<RunRecord>, Error> {
+        let mut failure = None;
+        let PlannedStudy { study, prepared, made, .. } = self.planned;
+        let nothing = EarlierRuns::default();
+        let earlier = self.earlier.unwrap_or(&nothing);
+        let cancelled = || self.progress.is_cancelled();
+        let limits = ExecutionLimits { threads: self.threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
+        let mut order = Vec::new();
+        loop {
+            order = rounds::extend_order(order, study, made, &records);
+            let done = records.len();
+            if done >= order.len() || failure.is_some() {
+                break;
+            }
+            // Growth by doubling would waste megabytes.
+            records.reserve_exact(order.len() - done);
+            run_study_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
+                let kept = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
+                match kept {
+                    Ok(record) => {
+                        self.progress.count(1);
+                        // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
+                        records.push(record.clone());
+                        if self.progress.is_cancelled() {
+                            failure = Some(Error::cancelled());
+                        }
+                    }
+                    Err(error) => failure = Some(error),
+                }
+                failure.is_none()
+            });
+        }
+        failure.map_or(Ok(records), Err)
+    }
+}

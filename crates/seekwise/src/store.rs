@@ -1,0 +1,20 @@
+//! Where records go: memory, or a result folder ([`results`](crate::results)). Nothing here knows which runs there are.
+
+use seekwise_lab::run::RunRecord;
+
+use crate::error::Error;
+
+/// Where records go as their runs end, in the plan's order.
+pub trait Store: Send {
+    /// Keeps a record; what is kept outlives a program that is killed next.
+    fn keep(&mut self, record: &RunRecord) -> Result<(), Error>;
+}
+
+/// Keeps nothing: the caller of an execution has the records.
+pub struct InMemory;
+
+impl Store for InMemory {
+    fn keep(&mut self, _: &RunRecord) -> Result<(), Error> {
+        Ok(())
+    }
+}
