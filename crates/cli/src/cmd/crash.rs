@@ -81,7 +81,7 @@ struct CrashReport {
 }
 
 fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<CrashReport, CommandError> {
-    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
+    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop: Some(stop) };
     let scratch = plan::create_scratch_folder(args, plan.recipe.user.as_deref(), bounds)?;
     // Absolute: programs must find it from any folder.
     let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;

@@ -33,15 +33,14 @@ pub struct ShellProgram<'a> {
 pub struct ProgramBounds<'a> {
     /// If it takes longer, on the clock.
     pub limit: Duration,
-    /// If this becomes true.
-    pub stop: &'a AtomicBool,
+    /// If this becomes true; `None` if only the limit ends it.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl ProgramBounds<'_> {
     /// Thirty seconds, whatever else is to stop: for releasing what was taken, and for short questions to the system.
     pub(crate) fn thirty_seconds() -> ProgramBounds<'static> {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        ProgramBounds { limit: Duration::from_secs(30), stop: &NEVER }
+        ProgramBounds { limit: Duration::from_secs(30), stop: None }
     }
 }
 
@@ -269,7 +268,7 @@ fn wait_for_exit(
     thread::spawn(move || drop(tells.send(child.wait())));
     let mut left = bounds.limit;
     loop {
-        if bounds.stop.load(Ordering::Relaxed) || enough.load(Ordering::Relaxed) {
+        if bounds.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) || enough.load(Ordering::Relaxed) {
             return (Err(ExitCause::Stopped), ended);
         }
         if left.is_zero() {
@@ -309,11 +308,9 @@ pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::
 mod tests {
     use super::*;
 
-    static GO: AtomicBool = AtomicBool::new(false);
-
     fn program(command: &str, limit: Duration) -> ShellProgram<'_> {
         let environment = vec![("SEEKWISE_TEST".to_owned(), "here".to_owned())];
-        ShellProgram { command, environment, bounds: ProgramBounds { limit, stop: &GO } }
+        ShellProgram { command, environment, bounds: ProgramBounds { limit, stop: None } }
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -333,7 +330,8 @@ mod tests {
         let short = Duration::from_millis(50);
         let ended = program("sleep 1000 & sleep 1000", short).run().unwrap();
         assert_eq!(ended.how, ExitCause::Late(short));
-        let stopped = ProgramBounds { limit: LONG, stop: &AtomicBool::new(true) };
+        let stop = AtomicBool::new(true);
+        let stopped = ProgramBounds { limit: LONG, stop: Some(&stop) };
         let ended = ShellProgram { bounds: stopped, ..program("sleep 1000", stopped.limit) }.run().unwrap();
         assert_eq!(ended.how, ExitCause::Stopped);
     }
