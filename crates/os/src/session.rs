@@ -18,9 +18,7 @@ use seekwise_model::stack::Stack;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{self, FilePages};
-use crate::kernel::{
-    ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, unmount_lazily,
-};
+use crate::kernel::{ExitCause, FileSystemKind, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::outputs::create_like_parent;
@@ -120,7 +118,7 @@ impl ProgramSession<'_> {
         inbox: &Inbox,
     ) -> io::Result<FilePages> {
         let attached = LoopDevice::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
-        let mounted: MountedFileSystem = system.mount(attached.path(), mount, self.bounds)?;
+        let mounted = system.mount(attached.path(), mount, self.bounds)?;
         let began = pages::file_time_now(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
