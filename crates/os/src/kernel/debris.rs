@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{ProgramBounds, group, process, tool_output};
+use super::{GroupParent, ProgramBounds, group, process, tool_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -92,17 +92,16 @@ fn boot_id() -> String {
 }
 
 impl DebrisNote {
-    /// Writes a note. If no folder takes it there is none: such a run is not root's, and leaves little.
-    pub fn write(made: &[DebrisItem]) -> DebrisNote {
+    /// Writes a note of what a run makes, programs in groups below `groups` too. If no folder takes it there is none: such a run is
+    /// not root's, and leaves little.
+    pub fn write(made: &[DebrisItem], groups: &GroupParent) -> DebrisNote {
         let own = std::process::id();
         let mut text = format!(
             "{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n",
             boot_id(),
             process::start_ticks(own as i32).unwrap_or_default()
         );
-        // Programs run if there is a folder.
-        let runs = made.iter().any(|made| matches!(made, DebrisItem::Folder(_)));
-        if let Some(control) = runs.then(group::group_parent).flatten() {
+        if let Some(control) = groups.path() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
         for made in made {
