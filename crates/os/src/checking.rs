@@ -199,12 +199,12 @@ impl<'a> ImageChecker<'a> {
 }
 
 /// Mounts the image; the inner error says why it cannot be mounted, the outer one that a loop device failed.
-fn mount_image(
-    system: &FileSystemKind,
+fn mount_image<'a>(
+    system: &'a FileSystemKind,
     image: &Path,
     folder: &Path,
     bounds: ProgramBounds<'_>,
-) -> io::Result<Result<MountedFileSystem, String>> {
+) -> io::Result<Result<MountedFileSystem<'a>, String>> {
     match system.mount(image, folder, bounds) {
         Ok(mounted) => Ok(Ok(mounted)),
         Err(error) if error.to_string().contains("loop device") => Err(error),

@@ -52,15 +52,14 @@ pub fn give_up_precedence() {}
 /// The wall clock, from its start on.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Nanoseconds of [`monotonic`].
-    started: u64,
+    started: Reading,
     processor: Option<Span>,
 }
 
 impl Clock {
     /// Starts now, at [`Instant::ZERO`].
     pub fn start() -> Clock {
-        Clock { started: monotonic(), processor: processor() }
+        Clock { started: read_monotonic(), processor: processor() }
     }
 
     /// Returns this clock for the calling thread, whose processor time counts from now on.
@@ -70,7 +69,7 @@ impl Clock {
 
     /// The present instant.
     pub fn now(&self) -> Instant {
-        Instant::from_nanos(monotonic() - self.started)
+        Instant::from_nanos(nanos_since(self.started))
     }
 
     /// Seconds since the start.
@@ -101,18 +100,32 @@ impl Clock {
 /// Nanoseconds of a clock that is never set back, counted from before this program. As whole nanoseconds at once: the library's
 /// seconds and their part cost a twentieth of a request on `null`.
 #[cfg(unix)]
+type Reading = u64;
+
+#[cfg(not(unix))]
+type Reading = std::time::Instant;
+
+#[cfg(unix)]
 #[inline]
-fn monotonic() -> u64 {
+fn read_monotonic() -> Reading {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Nanoseconds since the first call.
 #[cfg(not(unix))]
-fn monotonic() -> u64 {
-    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    let nanos = FIRST.get_or_init(std::time::Instant::now).elapsed().as_nanos();
-    u64::try_from(nanos).expect("no process lives for centuries")
+fn read_monotonic() -> Reading {
+    std::time::Instant::now()
+}
+
+#[cfg(unix)]
+#[inline]
+fn nanos_since(started: Reading) -> u64 {
+    read_monotonic() - started
+}
+
+#[cfg(not(unix))]
+fn nanos_since(started: Reading) -> u64 {
+    u64::try_from(started.elapsed().as_nanos()).expect("no process lives for centuries")
 }
 
 /// Processor time of this thread until now.

@@ -5,7 +5,7 @@
 //! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
 //!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
 //! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
-//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program.
+//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program. `known` lists inputs and outputs.
 //!
 //! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
@@ -14,14 +14,18 @@
 
 #![expect(clippy::disallowed_methods, reason = "other rooms write through this one")]
 
-use std::cell::RefCell;
-use std::ffi::OsString;
+mod known;
+
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
+#[cfg(target_os = "linux")]
+pub(crate) use self::known::{FileStamp, is_own, record_own};
+pub use self::known::{guard_files, mark_input};
+use self::known::{is_input, mark_output};
 use crate::unfinished::hold;
 
 /// A file that is being written.
@@ -318,90 +322,6 @@ pub fn create_like_parent(path: &Path) -> io::Result<()> {
     let parent = fs::metadata(folder_of(path))?;
     std::os::unix::fs::chown(path, None, Some(parent.gid()))?;
     fs::set_permissions(path, fs::Permissions::from_mode(parent.mode() & 0o777))
-}
-
-thread_local! {
-    /// The files of this thread's command; `None` outside of [`guard_files`].
-    static FILES: RefCell<Option<CommandFiles>> = const { RefCell::new(None) };
-}
-
-/// The files of a command.
-#[derive(Default)]
-struct CommandFiles {
-    /// Files that it has read.
-    inputs: Vec<FileKey>,
-    /// Files that it is to write: the folder, and the name in it.
-    outputs: Vec<(FolderKey, OsString)>,
-}
-
-/// Device and inode.
-type FileKey = (u64, u64);
-
-#[cfg(unix)]
-type FolderKey = FileKey;
-
-#[cfg(not(unix))]
-type FolderKey = PathBuf;
-
-/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a second
-/// output of the same name ([`admit`]).
-pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
-    /// Restores the former files, also after a panic.
-    struct FilesGuard(Option<CommandFiles>);
-    impl Drop for FilesGuard {
-        fn drop(&mut self) {
-            FILES.set(self.0.take());
-        }
-    }
-    let _before = FilesGuard(FILES.replace(Some(CommandFiles::default())));
-    work()
-}
-
-/// Marks a file as an input of the command, so that it is no output under any name.
-pub fn mark_input(of: &Metadata) {
-    let Some(key) = key(of).filter(|_| of.is_file()) else { return };
-    FILES.with_borrow_mut(|files| files.iter_mut().for_each(|files| files.inputs.push(key)));
-}
-
-fn is_input(of: &Metadata) -> bool {
-    key(of).is_some_and(|key| FILES.with_borrow(|files| files.as_ref().is_some_and(|all| all.inputs.contains(&key))))
-}
-
-/// Marks a path as an output of the command; an error if another output has that name, however it is spelled.
-fn mark_output(path: &Path) -> io::Result<()> {
-    let Some(name) = path.file_name() else { return Ok(()) };
-    let output = (folder_key(folder_of(path))?, name.to_owned());
-    FILES.with_borrow_mut(|files| match files {
-        Some(files) if files.outputs.contains(&output) => {
-            Err(invalid_input("another output of this command goes there; expected two files"))
-        }
-        files => {
-            files.iter_mut().for_each(|files| files.outputs.push(output.clone()));
-            Ok(())
-        }
-    })
-}
-
-#[cfg(unix)]
-fn folder_key(folder: &Path) -> io::Result<FolderKey> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(folder).map(|of| (of.dev(), of.ino()))
-}
-
-#[cfg(not(unix))]
-fn folder_key(folder: &Path) -> io::Result<FolderKey> {
-    fs::canonicalize(folder)
-}
-
-#[cfg(unix)]
-fn key(of: &Metadata) -> Option<FileKey> {
-    use std::os::unix::fs::MetadataExt;
-    Some((of.dev(), of.ino()))
-}
-
-#[cfg(not(unix))]
-fn key(_: &Metadata) -> Option<FileKey> {
-    None
 }
 
 /// Returns the file at a path if it may be replaced, and `None` if there is none; an error if it may not.

@@ -18,9 +18,7 @@ use seekwise_model::stack::Stack;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{self, FilePages};
-use crate::kernel::{
-    ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, unmount_lazily,
-};
+use crate::kernel::{ExitCause, FileSystemKind, GroupParent, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::outputs::create_like_parent;
@@ -44,6 +42,8 @@ pub struct ProgramSession<'a> {
     pub workload: &'a str,
     /// Variables of its environment, besides those of the session and of every program.
     pub set: &'a [(String, String)],
+    /// The parent of its control group.
+    pub groups: &'a GroupParent,
     /// When it is ended early, which is an error.
     pub bounds: ProgramBounds<'a>,
     /// A folder for the disk's sockets and mounts, for this session alone.
@@ -120,7 +120,7 @@ impl ProgramSession<'_> {
         inbox: &Inbox,
     ) -> io::Result<FilePages> {
         let attached = LoopDevice::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
-        let mounted: MountedFileSystem = system.mount(attached.path(), mount, self.bounds)?;
+        let mounted = system.mount(attached.path(), mount, self.bounds)?;
         let began = pages::file_time_now(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
@@ -142,7 +142,7 @@ impl ProgramSession<'_> {
                 let _ = answered.recv();
             }
         };
-        let program = ShellProgram { command: self.workload, environment, bounds: self.bounds };
+        let program = ShellProgram { command: self.workload, environment, groups: self.groups, bounds: self.bounds };
         mark(HistoryMark::Begin);
         let said = mark.clone();
         let how = program.run_with_lines(move |line| said(HistoryMark::Said(line.to_owned())));

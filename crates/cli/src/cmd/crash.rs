@@ -24,7 +24,7 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_os::checking::ImageChecker;
 use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
 use seekwise_os::kernel::pages::UnflushedState;
-use seekwise_os::kernel::{ProgramBounds, ShellProgram};
+use seekwise_os::kernel::{GroupParent, ProgramBounds, ShellProgram};
 use seekwise_os::outputs;
 use seekwise_os::session::{ProgramSession, SessionRecord};
 
@@ -81,13 +81,14 @@ struct CrashReport {
 }
 
 fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<CrashReport, CommandError> {
-    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
+    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop: Some(stop) };
     let scratch = plan::create_scratch_folder(args, plan.recipe.user.as_deref(), bounds)?;
     // Absolute: programs must find it from any folder.
     let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;
+    let groups = &GroupParent::find();
     // Dropped in this order: a note exists as long as the folder.
-    let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())]));
-    let base = plan.make_base(folder, bounds)?;
+    let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())], groups));
+    let base = plan.make_base(folder, groups, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
     print_to_stderr(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
     let session = ProgramSession {
@@ -97,11 +98,12 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
         base,
         workload: &plan.recipe.workload,
         set: &plan.environment,
+        groups,
         bounds,
         folder,
     };
     let recorded = session.record().map_err(CommandError::new)?;
-    let program = ShellProgram { command: &plan.recipe.check, environment: plan.environment.clone(), bounds };
+    let program = ShellProgram { command: &plan.recipe.check, environment: plan.environment.clone(), groups, bounds };
     let checker = ImageChecker::new(plan.stack.sectors() * SECTOR, base, program, folder).map_err(CommandError::new)?;
     let bench = CheckBench::new(&checker, &recorded, plan, stop);
     print_to_stderr("Trying the check on media whose answer is known".to_owned());

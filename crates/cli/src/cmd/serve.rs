@@ -224,13 +224,15 @@ impl Mounted {
 /// Notes what a kill would leave behind; the note is removed when the disk has ended.
 #[cfg(target_os = "linux")]
 fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise_os::kernel::debris::DebrisNote {
+    use seekwise_os::kernel::GroupParent;
     use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
     let disk = args
         .nbd
         .as_ref()
         .and_then(|address| if let ListenAddress::Unix(path) = address { Some(&**path) } else { None });
     let sockets = [disk, control].into_iter().flatten().map(|path| DebrisItem::Socket(path.to_owned()));
-    DebrisNote::write(&args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect::<Vec<_>>())
+    let made: Vec<_> = args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect();
+    DebrisNote::write(&made, &GroupParent::default())
 }
 
 /// Leftovers go with the program.

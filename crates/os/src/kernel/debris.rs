@@ -11,11 +11,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::geteuid;
 
-use super::{ProgramBounds, group, process, tool_output};
+use super::{GroupParent, ProgramBounds, group, process, tool_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -93,19 +92,16 @@ fn boot_id() -> String {
 }
 
 impl DebrisNote {
-    /// Writes a note. If no folder takes it there is none: such a run is not root's, and leaves little.
-    pub fn write(made: &[DebrisItem]) -> DebrisNote {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// Writes a note of what a run makes, programs in groups below `groups` too. If no folder takes it there is none: such a run is
+    /// not root's, and leaves little.
+    pub fn write(made: &[DebrisItem], groups: &GroupParent) -> DebrisNote {
         let own = std::process::id();
-        let name = format!("{own}-{}.run", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut text = format!(
             "{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n",
             boot_id(),
             process::start_ticks(own as i32).unwrap_or_default()
         );
-        // Programs run if there is a folder.
-        let runs = made.iter().any(|made| matches!(made, DebrisItem::Folder(_)));
-        if let Some(control) = runs.then(group::group_parent).flatten() {
+        if let Some(control) = groups.path() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
         for made in made {
@@ -120,13 +116,20 @@ impl DebrisNote {
                 text.push_str(&format!("{word}\t{path}\n"));
             }
         }
-        let path = note_folders().into_iter().find_map(|folder| {
-            let path = folder.join(&name);
-            // A note of this name is of a dead process that had our number.
-            let _ = fs::remove_file(&path);
-            create_note(&folder, &name).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
-        });
+        let path = note_folders().into_iter().find_map(|folder| write_note(&folder, &text).ok());
         DebrisNote { path, made: made.to_vec() }
+    }
+}
+
+/// Writes a note under the first free name of this process; a dead process that had our number keeps its notes.
+fn write_note(folder: &Path, text: &str) -> io::Result<PathBuf> {
+    let mut number = 0;
+    loop {
+        let name = format!("{}-{number}.run", std::process::id());
+        match create_note(folder, &name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            made => return made.and_then(|mut file| file.write_all(text.as_bytes())).map(|()| folder.join(name)),
+        }
     }
 }
 
@@ -372,6 +375,18 @@ mod tests {
         {
             assert_eq!(parse_note(&text.replace(from, to)), None, "{to}");
         }
+    }
+
+    #[test]
+    fn a_note_takes_the_place_of_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        // The first could be that of a dead process with our number.
+        let texts = ["first", "second", "third"];
+        let paths = texts.map(|text| write_note(folder.path(), text).unwrap());
+        assert_eq!(paths.each_ref().map(|path| fs::read_to_string(path).unwrap()), texts);
+        fs::remove_file(&paths[1]).unwrap();
+        assert_eq!(write_note(folder.path(), "fourth").unwrap(), paths[1]);
+        assert!(write_note(&folder.path().join("no/folder"), "fifth").is_err());
     }
 
     #[test]

@@ -84,16 +84,19 @@ const KINDS: [FileSystemSpec; 3] = [
 pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name];
 
 /// A file system and its mount options.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FileSystemKind {
     kind: &'static FileSystemSpec,
     options: String,
+    /// Held by a mount if the kernel mounts only one of its images at once.
+    alone: Mutex<()>,
 }
 
 impl FileSystemKind {
     /// Finds one of [`FILE_SYSTEMS`] by name; the options of its mount, such as `barrier=0`, may be empty.
     pub fn find_by_name(name: &str, options: &str) -> Option<FileSystemKind> {
-        KINDS.iter().find(|kind| kind.name == name).map(|kind| FileSystemKind { kind, options: options.to_owned() })
+        let kind = KINDS.iter().find(|kind| kind.name == name)?;
+        Some(FileSystemKind { kind, options: options.to_owned(), alone: Mutex::new(()) })
     }
 
     /// The file system's name.
@@ -124,8 +127,8 @@ impl FileSystemKind {
     }
 
     /// Mounts `device`, a block device or an image file, on a folder.
-    pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem> {
-        let alone = (self.kind.name == "btrfs").then(lock_identity).flatten();
+    pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem<'_>> {
+        let alone = self.lock_identity();
         let file = device.is_file();
         let options = [if file { "loop" } else { "" }, self.kind.option, &self.options];
         let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
@@ -144,6 +147,13 @@ impl FileSystemKind {
         // A mount that was ended before it printed anything may have been made all the same.
         last.inspect_err(|_| unmount_lazily(folder))
             .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _alone: alone })
+    }
+
+    /// Locks mounts of its images, copies with one UUID, if the kernel mounts only one of them at once: btrfs before Linux 6.7, which
+    /// knows no temporary one.
+    fn lock_identity(&self) -> Option<MutexGuard<'_, ()>> {
+        let several = self.kind.name != "btrfs" || Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
+        (!several).then(|| self.alone.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Runs its checker on a file that nobody has mounted and returns the first error; `None` if there is none.
@@ -167,13 +177,6 @@ impl FileSystemKind {
     }
 }
 
-/// Locks mounts of file systems of one identity, if the kernel knows no temporary one (before Linux 6.7) and mounts only one at once.
-fn lock_identity() -> Option<MutexGuard<'static, ()>> {
-    static ONE: Mutex<()> = Mutex::new(());
-    let several = Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
-    (!several).then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
 /// Whether a mount failed because others attach and detach loop devices at the same time.
 fn is_contended(said: &str) -> bool {
     ["loop device", "write-protected", "read-only", "busy", "already mounted"].iter().any(|word| said.contains(word))
@@ -187,12 +190,12 @@ const LEAVING: usize = 500;
 
 /// A mounted file system, unmounted when it is dropped.
 #[derive(Debug)]
-pub struct MountedFileSystem {
+pub struct MountedFileSystem<'a> {
     folder: Option<PathBuf>,
-    _alone: Option<MutexGuard<'static, ()>>,
+    _alone: Option<MutexGuard<'a, ()>>,
 }
 
-impl MountedFileSystem {
+impl MountedFileSystem<'_> {
     /// Unmounts it. An error if somebody still uses it after a while; the mount then goes with its last user.
     pub fn unmount(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
@@ -217,7 +220,7 @@ impl MountedFileSystem {
     }
 }
 
-impl Drop for MountedFileSystem {
+impl Drop for MountedFileSystem<'_> {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take() {
             unmount_lazily(&folder);

@@ -8,10 +8,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -38,8 +37,23 @@ pub struct ProcessGroup {
     control: Option<PathBuf>,
 }
 
-/// The parent of our control groups, below the group of this process; `None` if it can have none.
-static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+/// The parent of the control groups of programs, below the group of this process, if it can have one; the default is none.
+#[derive(Debug, Default)]
+pub struct GroupParent(Option<PathBuf>);
+
+impl GroupParent {
+    /// Finds where this process may make groups, by making one that a process enters.
+    pub fn find() -> GroupParent {
+        GroupParent(find_parent())
+    }
+
+    /// Path of the parent; the folder exists as long as a group in it does.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+}
+
+fn find_parent() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let mount = mounts.lines().find_map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -49,12 +63,17 @@ static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let parent = PathBuf::from(format!("{mount}{own}")).join(format!("seekwise-{}", super::process::own_name()));
     // A group that accepts no process is of no use.
-    let control = make_group(&parent, "probe")?;
+    let control = make_group(&parent, &unique_name())?;
     let enters = shell_command(&format!("echo $$ > '{}'", control.join("cgroup.procs").display())).status();
     let fits = control.join("cgroup.kill").exists() && enters.is_ok_and(|status| status.success());
     remove_group(&control);
     fits.then_some(parent)
-});
+}
+
+/// Returns a name that no other group has: each state of the standard library's hashers has random keys of its own.
+fn unique_name() -> String {
+    format!("{:016x}", RandomState::new().hash_one(()))
+}
 
 /// Makes a group below `parent`, and `parent`, which another program's end may remove in between.
 #[expect(clippy::disallowed_methods, reason = "a folder is a group in the kernel's own file system")]
@@ -74,30 +93,12 @@ fn remove_group(control: &Path) {
     }
 }
 
-/// The parent of this process's control groups; `None` if it can have none.
-pub(super) fn group_parent() -> Option<&'static Path> {
-    PARENT.as_deref()
-}
-
 impl ProcessGroup {
-    /// Creates an empty group.
-    pub fn new() -> ProcessGroup {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let control = PARENT.as_ref().and_then(|parent| make_group(parent, &number.to_string()));
-        ProcessGroup { mark: format!("{}-{number}", super::process::own_name()), control }
-    }
-
-    /// Creates a group without a control group.
-    #[cfg(test)]
-    pub fn without_control_group() -> ProcessGroup {
-        ProcessGroup { control: None, ..ProcessGroup::new().and_remove() }
-    }
-
-    #[cfg(test)]
-    fn and_remove(self) -> ProcessGroup {
-        self.control.iter().for_each(|control| remove_group(control));
-        self
+    /// Creates an empty group, with a control group below `parent` if it can have one.
+    pub fn new(parent: &GroupParent) -> ProcessGroup {
+        let name = unique_name();
+        let control = parent.path().and_then(|parent| make_group(parent, &name));
+        ProcessGroup { mark: format!("{}-{name}", super::process::own_name()), control }
     }
 
     /// Environment variable for its first process.

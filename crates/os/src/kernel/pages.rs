@@ -114,7 +114,7 @@ fn change_time(of: &fs::Metadata) -> (i64, i64) {
 
 impl FilePages {
     /// Reads all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
-    pub fn read(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
+    pub fn read(root: &Path, since: (i64, i64), stop: Option<&AtomicBool>) -> FilePages {
         let (mut pages, mut bytes) = (FilePages::default(), 0);
         pages.left_out = walk_entries(root, stop, &mut |name, of| {
             pages.names.insert(name.to_owned(), EntryId::new(of));
@@ -134,9 +134,8 @@ impl FilePages {
 
     /// Returns what `root` lacks of these files and folders.
     pub fn find_missing(&self, root: &Path) -> UnflushedState {
-        static NEVER: AtomicBool = AtomicBool::new(false);
         let mut there = FileNames::new();
-        walk_entries(root, &NEVER, &mut |name, of| {
+        walk_entries(root, None, &mut |name, of| {
             there.insert(name.to_owned(), EntryId::new(of));
             true
         });
@@ -189,7 +188,8 @@ fn moved_with_folder(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &
 
 /// Calls `look` with each entry below `root`, a folder before its entries. Returns the number of entries that `look` declined, or that
 /// came beyond the limit or after `stop`. Other file systems mounted below are not walked.
-fn walk_entries(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
+fn walk_entries(root: &Path, stop: Option<&AtomicBool>, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
+    let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let (mut folders, mut seen, mut left_out) = (vec![root.to_owned()], 0, 0);
     let device = fs::metadata(root).map(|root| root.dev()).ok();
     while let Some(folder) = folders.pop() {
@@ -199,7 +199,7 @@ fn walk_entries(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs:
         for path in entries {
             let Ok(of) = fs::symlink_metadata(&path) else { continue };
             seen += 1;
-            if seen > MOST_FILES || stop.load(Ordering::Relaxed) {
+            if seen > MOST_FILES || is_stopped() {
                 left_out += 1;
                 continue;
             }
@@ -281,7 +281,7 @@ mod tests {
         other[9000] ^= 1;
         fs::write(disk.join("d/long"), &other[..16384]).unwrap();
         fs::write(disk.join("same"), "same").unwrap();
-        let pages = FilePages::read(&seen, since, &AtomicBool::new(false));
+        let pages = FilePages::read(&seen, since, None);
         let said = pages.find_missing(&disk);
         let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
         assert_eq!(
@@ -301,7 +301,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, bytes: u64| File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
         let read = || {
-            let pages = FilePages::read(folder.path(), EARLIEST, &AtomicBool::new(false));
+            let pages = FilePages::read(folder.path(), EARLIEST, None);
             let files: Vec<PathBuf> = pages.files.keys().cloned().collect();
             (files, pages.names.len(), pages.left_out)
         };
@@ -334,7 +334,7 @@ mod tests {
         both("same", Some("same"), "nothing changed");
         fs::create_dir(seen.join("folder")).unwrap();
         fs::write(seen.join("folder/file"), "x").unwrap();
-        let pages = FilePages::read(&seen, EARLIEST, &AtomicBool::new(false));
+        let pages = FilePages::read(&seen, EARLIEST, None);
         let said = pages.find_missing(&disk);
         let of = |name: &str, change| UnflushedName { name: name.into(), change };
         assert_eq!(
@@ -363,7 +363,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", root.join("after/link")).unwrap();
         fs::create_dir(root.join("after/folder")).unwrap();
         fs::rename(root.join("after/taken-out"), root.join("out")).unwrap();
-        let pages = FilePages::read(root, EARLIEST, &AtomicBool::new(false));
+        let pages = FilePages::read(root, EARLIEST, None);
         fs::rename(root.join("out"), root.join("after/taken-out")).unwrap();
         fs::rename(root.join("after"), root.join("before")).unwrap();
         let of = |name: &str, stands_as: &str| {

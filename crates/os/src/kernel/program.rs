@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::group::ProcessGroup;
+use super::group::{GroupParent, ProcessGroup};
 
 /// A command of a shell and its environment.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct ShellProgram<'a> {
     pub command: &'a str,
     /// Names and values, besides the [`HANDED_ON`] part of our own environment.
     pub environment: Vec<(String, String)>,
+    /// The parent of its control group.
+    pub groups: &'a GroupParent,
     /// When it is ended early, with all that it began.
     pub bounds: ProgramBounds<'a>,
 }
@@ -33,15 +35,14 @@ pub struct ShellProgram<'a> {
 pub struct ProgramBounds<'a> {
     /// If it takes longer, on the clock.
     pub limit: Duration,
-    /// If this becomes true.
-    pub stop: &'a AtomicBool,
+    /// If this becomes true; `None` if only the limit ends it.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl ProgramBounds<'_> {
     /// Thirty seconds, whatever else is to stop: for releasing what was taken, and for short questions to the system.
     pub(crate) fn thirty_seconds() -> ProgramBounds<'static> {
-        static NEVER: AtomicBool = AtomicBool::new(false);
-        ProgramBounds { limit: Duration::from_secs(30), stop: &NEVER }
+        ProgramBounds { limit: Duration::from_secs(30), stop: None }
     }
 }
 
@@ -151,7 +152,7 @@ impl ShellProgram<'_> {
 
     /// Runs it to its end and returns its output.
     pub fn run(&self) -> io::Result<ProgramExit> {
-        self.run_in(&ProcessGroup::new())
+        self.run_in(&ProcessGroup::new(self.groups))
     }
 
     fn run_in(&self, group: &ProcessGroup) -> io::Result<ProgramExit> {
@@ -166,7 +167,7 @@ impl ShellProgram<'_> {
     /// promises is an error.
     pub fn run_with_lines(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
-        let group = ProcessGroup::new();
+        let group = ProcessGroup::new(self.groups);
         let child = self.start(&group, writes.into(), Stdio::inherit())?;
         // After its end `line` is not called any more.
         let (line, too_much) = (Arc::new(Mutex::new(Some(line))), Arc::new(AtomicBool::new(false)));
@@ -269,7 +270,7 @@ fn wait_for_exit(
     thread::spawn(move || drop(tells.send(child.wait())));
     let mut left = bounds.limit;
     loop {
-        if bounds.stop.load(Ordering::Relaxed) || enough.load(Ordering::Relaxed) {
+        if bounds.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) || enough.load(Ordering::Relaxed) {
             return (Err(ExitCause::Stopped), ended);
         }
         if left.is_zero() {
@@ -308,12 +309,13 @@ pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
-    static GO: AtomicBool = AtomicBool::new(false);
+    static GROUPS: LazyLock<GroupParent> = LazyLock::new(GroupParent::find);
 
     fn program(command: &str, limit: Duration) -> ShellProgram<'_> {
         let environment = vec![("SEEKWISE_TEST".to_owned(), "here".to_owned())];
-        ShellProgram { command, environment, bounds: ProgramBounds { limit, stop: &GO } }
+        ShellProgram { command, environment, groups: &GROUPS, bounds: ProgramBounds { limit, stop: None } }
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -333,7 +335,8 @@ mod tests {
         let short = Duration::from_millis(50);
         let ended = program("sleep 1000 & sleep 1000", short).run().unwrap();
         assert_eq!(ended.how, ExitCause::Late(short));
-        let stopped = ProgramBounds { limit: LONG, stop: &AtomicBool::new(true) };
+        let stop = AtomicBool::new(true);
+        let stopped = ProgramBounds { limit: LONG, stop: Some(&stop) };
         let ended = ShellProgram { bounds: stopped, ..program("sleep 1000", stopped.limit) }.run().unwrap();
         assert_eq!(ended.how, ExitCause::Stopped);
     }
@@ -350,11 +353,9 @@ mod tests {
             ("stopped", "setsid sh -c 'kill -STOP $$; sleep TIME' & exit 3"),
         ];
         for (number, (name, way)) in ways.iter().enumerate() {
-            for (held, group) in
-                [("the kernel", ProcessGroup::new()), ("nobody", ProcessGroup::without_control_group())]
-            {
+            for (held, parent) in [("the kernel", &*GROUPS), ("nobody", &GroupParent::default())] {
                 let time = format!("98{number}.{}", std::process::id());
-                let ended = program(&way.replace("TIME", &time), LONG).run_in(&group).unwrap();
+                let ended = program(&way.replace("TIME", &time), LONG).run_in(&ProcessGroup::new(parent)).unwrap();
                 assert_eq!(ended.how, ExitCause::Exited(3), "{name}, held by {held}");
                 let living = program(&format!("pgrep -f '[s]leep {time}'"), LONG).run().unwrap();
                 assert_eq!(living.how, ExitCause::Exited(1), "{name}, held by {held}: {}", living.printed);

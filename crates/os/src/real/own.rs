@@ -6,49 +6,30 @@
 //!
 //! Source: lseek(2).
 
-use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::Mutex;
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
 use super::pattern;
 use super::uring::{ALIGNMENT, SlotMemory};
-use crate::system::in_use::FileIdentity;
+use crate::outputs::{FileStamp, is_own, record_own};
 
 /// Bytes read at once.
 const PIECE: usize = 1 << 20;
-
-/// Files that this process found to hold nothing of anybody else's, with their stamps at that time.
-static KNOWN: Mutex<BTreeMap<FileIdentity, FileStamp>> = Mutex::new(BTreeMap::new());
-
-/// Length and last change of a file (`ctime`, which no program can set): any change of the file changes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileStamp {
-    bytes: u64,
-    changed: (i64, i64),
-}
-
-impl FileStamp {
-    fn new(meta: &Metadata) -> FileStamp {
-        FileStamp { bytes: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) }
-    }
-}
 
 /// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error nothing is
 /// known of the file.
 pub fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
-    let (identity, state) = (FileIdentity::from_metadata(&before), FileStamp::new(&before));
-    if known_files().get(&identity) == Some(&state) {
+    if is_own(&before) {
         return Ok(None);
     }
     let found = search_foreign(file, bytes)?;
-    if found.is_none() && FileStamp::new(&file.metadata()?) == state {
-        known_files().insert(identity, state);
+    if found.is_none() && FileStamp::new(&file.metadata()?) == FileStamp::new(&before) {
+        record_own(&before);
     }
     Ok(found)
 }
@@ -56,12 +37,8 @@ pub fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
 /// Records that a whole file is ours as it is now: a run of ours has written it, and nobody else could.
 pub fn record_as_ours(file: &File) {
     if let Ok(meta) = file.metadata() {
-        known_files().insert(FileIdentity::from_metadata(&meta), FileStamp::new(&meta));
+        record_own(&meta);
     }
-}
-
-fn known_files() -> std::sync::MutexGuard<'static, BTreeMap<FileIdentity, FileStamp>> {
-    KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn search_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {

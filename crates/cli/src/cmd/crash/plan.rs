@@ -9,7 +9,9 @@ use seekwise_formats::recipe::{self, Recipe};
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root, tool_output};
+use seekwise_os::kernel::{
+    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, ShellProgram, is_root, tool_output,
+};
 use seekwise_os::outputs::{create_like_parent, create_scratch};
 use serde_json::json;
 
@@ -107,7 +109,12 @@ impl CrashPlan {
     }
 
     /// Makes the disk's initial contents in this folder: the file system, prepared as the recipe says.
-    pub fn make_base(&self, folder: &Path, bounds: ProgramBounds<'_>) -> Result<Option<PathBuf>, CommandError> {
+    pub fn make_base(
+        &self,
+        folder: &Path,
+        groups: &GroupParent,
+        bounds: ProgramBounds<'_>,
+    ) -> Result<Option<PathBuf>, CommandError> {
         let Some(system) = &self.system else { return Ok(None) };
         let base = folder.join("base");
         system.make_image(&base, self.size, bounds).map_err(CommandError::new)?;
@@ -120,7 +127,7 @@ impl CrashPlan {
         if let Some(command) = &self.recipe.prepare {
             let mut environment = self.environment.clone();
             environment.push(("SEEKWISE_MOUNT".to_owned(), mount.display().to_string()));
-            let ended = ShellProgram { command, environment, bounds }.run().map_err(CommandError::new)?;
+            let ended = ShellProgram { command, environment, groups, bounds }.run().map_err(CommandError::new)?;
             if !ended.how.is_success() {
                 let (how, said) = (ended.how, ended.printed.trim().to_owned());
                 return Err(CommandError::new(format!("the command of --prepare {how}: {said}")));
