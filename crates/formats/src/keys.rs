@@ -4,6 +4,8 @@
 //! The keys of figures are defined next to their readers (`profile/keys`, `stack/*`, `scene/keys`); this file adds the keys of
 //! studies, reviews and real devices.
 
+mod concerns;
+
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
@@ -16,6 +18,7 @@ use crate::spelling::is_same;
 pub use crate::stack::JOB;
 use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, strip_number};
 use crate::trace::keys::KEYS as TRACE;
+pub use concerns::{concern_of, may_change};
 
 /// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]

@@ -154,7 +154,7 @@ fn the_list_has_every_key_of_a_study() {
     );
 }
 
-/// Settings that record the work (`work`) are in no list of keys.
+/// Settings that record the work (`work`) are in no list of keys: each has a concern instead (`concerns`).
 #[test]
 fn every_constant_names_a_key_or_the_root_of_keys_and_is_called_like_it() {
     let all = sections();
