@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use seekwise::reading::holds_results;
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names::job;
 use seekwise_formats::limits::terms;
 use seekwise_formats::spelling::is_same;
 use seekwise_formats::{drives, fio};
@@ -194,7 +195,7 @@ fn field_word_tip(name: &str) -> Option<String> {
         return Some(format!("`seekwise compare … --metric NAME` judges by one figure; {others}"));
     }
     let term = terms::find(name)?;
-    let set = if term.keys.first() == Some(&"job.depth") { "`--set job.depth=N` sets it for any job; " } else { "" };
+    let set = if term.keys.first() == Some(&job::DEPTH) { "`--set job.depth=N` sets it for any job; " } else { "" };
     Some(format!("{set}`seekwise keys {name}` says what `{name}` is here"))
 }
 

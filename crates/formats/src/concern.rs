@@ -1,6 +1,6 @@
 //! Concerns: what a difference can be credited to. The list is fixed, so that a credit means the same in every study.
 //!
-//! The laboratory decides which setting belongs to which concern.
+//! [`keys`](crate::keys) says which setting belongs to which concern.
 
 use serde::Serializer;
 use serde::de::{Deserialize, Deserializer, Error};

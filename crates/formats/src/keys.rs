@@ -4,10 +4,13 @@
 //! The keys of figures are defined next to their readers (`profile/keys`, `stack/*`, `scene/keys`); this file adds the keys of
 //! studies, reviews and real devices.
 
+mod concerns;
+
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
 use crate::figure::{KeyDomain, Plain};
+use crate::key_names::real;
 use crate::limits::terms;
 use crate::metric::Metric;
 use crate::scene;
@@ -15,6 +18,7 @@ use crate::spelling::is_same;
 pub use crate::stack::JOB;
 use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, strip_number};
 use crate::trace::keys::KEYS as TRACE;
+pub use concerns::{concern_of, may_change};
 
 /// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]
@@ -50,45 +54,45 @@ const MUST: &str = "must be there";
 
 /// Keys of a real file or device; they override the job.
 pub const REAL: &[Plain] = &[
-    ("real.direct", "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
+    (real::DIRECT, "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
-        "real.engine",
+        real::ENGINE,
         "io_uring, psync",
         "as the job's ioengine says, else io_uring",
         "how requests reach the kernel: through its ring, or one call at a time",
     ),
     (
-        "real.cache",
+        real::CACHE,
         "drop, keep",
         "as the job's invalidate says, else drop",
         "whether to drop the file's pages from the page cache before a run, or keep them: declared warm",
     ),
     (
-        "real.layout",
+        real::LAYOUT,
         "a size such as 1g, in powers of 1024",
         "no file is created",
         "size of the file to create if there is none",
     ),
     (
-        "real.destroy",
+        real::DESTROY,
         "the serial number of the device, or the name of the file",
         "nothing is overwritten",
         "permission to overwrite what is there (--destroy)",
     ),
     (
-        "real.scheduler",
+        real::SCHEDULER,
         "a kernel scheduler, such as none, mq-deadline, bfq",
         "unchanged",
         "the kernel's I/O scheduler for the disk during a run, restored afterwards",
     ),
     (
-        "real.write_cache",
+        real::WRITE_CACHE,
         "on, off, unflushed",
         "unchanged",
         "the drive's write cache during a run; `unflushed` leaves it on and stops the kernel from sending flushes",
     ),
-    ("real.queue_depth", "a whole number from 1", "unchanged", "the disk's queue depth during a run"),
-    ("real.serial", "plain, hash", "plain", "how the result stores the disk's serial number"),
+    (real::QUEUE_DEPTH, "a whole number from 1", "unchanged", "the disk's queue depth during a run"),
+    (real::SERIAL, "plain, hash", "plain", "how the result stores the disk's serial number"),
 ];
 
 /// Keys of a scene that are names; its other keys are figures.

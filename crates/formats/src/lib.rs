@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`spelling`] | the known word that a misspelled one means |
 //! | `kept` | a process-wide cache of the most recently used values |
+//! | [`key_names`] | constants for keys, and functions that take keys apart |
 //! | [`concern`] | what a difference can be credited to: a fixed list |
 //! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
@@ -44,6 +45,7 @@ pub mod fio;
 pub mod fio_json;
 pub mod iometer;
 mod kept;
+pub mod key_names;
 pub mod keys;
 pub mod limits;
 pub mod metric;

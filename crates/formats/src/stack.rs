@@ -65,8 +65,8 @@ pub use keys::JOB;
 pub(crate) use keys::{STACK, VOCABULARY};
 use kind::LayerContext;
 use kinds::kind_of;
-pub(crate) use kinds::{KINDS, keys_of};
-pub use kinds::{concern_of, layers, strip_number};
+pub(crate) use kinds::{KINDS, keys_of, layer_concern};
+pub use kinds::{layers, strip_number};
 
 /// A stack as specified, not yet built.
 #[derive(Clone, Debug)]

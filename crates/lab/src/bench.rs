@@ -8,6 +8,7 @@
 //! pause after each.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names::{drive, job};
 use seekwise_model::block::Op;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::rng::Seed;
@@ -119,10 +120,10 @@ fn hash_rows(rows: &[ReplayRow]) -> u64 {
 /// All workloads on `drive`, a name or a file, with `requests` requests each.
 pub fn bench_workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<BenchWorkload>, Vec<Diagnostic>> {
     let with = |settings: &[(&str, &str)]| bench_stack(drive, settings, inputs);
-    let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
-    let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
+    let fcfs = with(&[(drive::FIRMWARE_QUEUE_POLICY, "fcfs")])?;
+    let sptf = with(&[(drive::FIRMWARE_QUEUE_POLICY, "sptf")])?;
     // The buffer in 16 segments: a single request fills one of 64 KiB, and nothing would be read ahead.
-    let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
+    let streaming = with(&[(drive::FIRMWARE_QUEUE_POLICY, "fcfs"), (drive::CACHE_SEGMENTS, "16")])?;
     let sectors = fcfs.profile.geometry.sectors();
     let random = |depth| read_job(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
@@ -155,7 +156,7 @@ pub fn bench_workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Resul
 fn server_load(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec<Diagnostic>> {
     let (drive, depth) = SERVER;
     let settings =
-        [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
+        [("drive", drive), ("job", pattern), (job::DEPTH, depth), (job::RAMP, "0s"), (job::RUNTIME, "10000h")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let prepared = plan::prepare_cell("bench", &Cell { levels: Vec::new(), settings }, inputs)?;
     Ok(Load::Job { most: requests, target: bare_stack(&prepared.target).into(), job: prepared.job })
@@ -186,12 +187,8 @@ fn draw_trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
 }
 
 fn bench_stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<Stack, Vec<Diagnostic>> {
-    let base = [
-        ("drive", drive),
-        ("drive.firmware.depth", "32"),
-        ("drive.firmware.queue.window", "0"),
-        ("job", "random-read"),
-    ];
+    let base =
+        [("drive", drive), (drive::FIRMWARE_DEPTH, "32"), (drive::FIRMWARE_QUEUE_WINDOW, "0"), ("job", "random-read")];
     let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: the benchmark times the drive and the layers named.

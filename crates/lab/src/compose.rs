@@ -5,6 +5,7 @@ pub mod parts;
 
 use std::cmp::Ordering;
 
+use seekwise_formats::key_names::work;
 use seekwise_formats::metric::{Metric, Statistic};
 use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
@@ -13,7 +14,6 @@ use crate::finding::{
     BestLevel, Cause, CellCase, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
     UNDECIDED, judgement_outcome,
 };
-use crate::job_settings;
 use crate::outcome::{DifferenceWords, Outcome, PROCESSOR_TIME};
 use crate::provenance::{ProgramVersion, StudyProvenance, differing_keys};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
@@ -470,7 +470,8 @@ fn report_arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
 /// The job and the layers of all cells together: a varied setting shows all its values.
 fn report_layers(made: &StudyProvenance) -> Vec<ReportLayer> {
     let mut all = made.all_settings();
-    let order: Vec<String> = job_settings::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
+    let of_job = work::ALL.iter().map(|key| (*key).to_owned());
+    let order: Vec<String> = of_job.chain(stack::keys()).collect();
     all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
     let mut roles: Vec<&str> = vec!["job", "stack"];
     for layer in stack::layers() {

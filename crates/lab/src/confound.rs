@@ -18,81 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use seekwise_formats::concern::Concern::{self, *};
 use seekwise_formats::concern::credit_title;
 use seekwise_formats::dotted::flatten;
-use seekwise_formats::stack::{self, Setting};
+use seekwise_formats::key_names::{is_below, job, job_variable, real};
+use seekwise_formats::keys::{concern_of, may_change};
+use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{ComparisonSpec, Factor};
 
 use crate::provenance::{StudyProvenance, differing_keys};
 
-/// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
-/// layer ([`stack::concern_of`]).
-const CONCERNS: [(Concern, &[&str]); 34] = [
-    (
-        FlushPolicy,
-        &["driver.flush", "driver.write_through", "driver.power_off", "driver.power_off_pause_ms", "accelerator.flush"],
-    ),
-    (
-        Queue,
-        &["drive.firmware.depth", "drive.firmware.queue", "drive.link.queuing", "driver.depth", "controller.depth"],
-    ),
-    (Scheduler, &["driver.queue", "driver.plug", "driver.merge", "driver.merge_reads"]),
-    (Interface, &["controller.mode", "drive.link"]),
-    (WriteCache, &["drive.cache.write_back", "drive.power.protected"]),
-    (ReadAhead, &["drive.cache.read_ahead"]),
-    (
-        MediaCache,
-        &[
-            "drive.cache.media_cache_mib",
-            "drive.cache.media_cache_stretches",
-            "drive.cache.media_cache_largest_kib",
-            "drive.cache.flash_kib",
-        ],
-    ),
-    (
-        Firmware,
-        &[
-            "drive.cache.dirty_percent",
-            "drive.cache.dirty_runs",
-            "drive.cache.fills_while_draining",
-            "drive.cache.destage_idle_ms",
-            "drive.cache.destage_age_ms",
-            "drive.cache.long_writes",
-            "drive.cache.written_hits",
-        ],
-    ),
-    (Segments, &["drive.cache"]),
-    (Mechanics, &["drive.mechanics"]),
-    (Media, &["drive.geometry"]),
-    (Faults, &["drive.faults", "drive.firmware.recovery_limit_ms", "drive.power"]),
-    (Firmware, &["drive.firmware", "drive.overhead"]),
-    (Change, &["at"]),
-    (Order, &["stack.order"]),
-    (Drive, &["device"]),
-    (System, &["system"]),
-    (System, &["real.engine"]),
-    (Scheduler, &["real.scheduler"]),
-    (Queue, &["real.queue_depth"]),
-    (WriteCache, &["real.write_cache"]),
-    (FlushPolicy, &["real.flush"]),
-    (PageCache, &["real"]),
-    (PageCache, &["pagecache"]),
-    (FileSystem, &["volume", "partitions"]),
-    (Workers, &["job.workers"]),
-    (Program, &["program"]),
-    (Depth, &["job.depth"]),
-    (Size, &["job.size"]),
-    (Place, &["job.place", "trace.map", "trace.device"]),
-    (Rate, &["job.rate", "trace.loop", "trace.speed"]),
-    (Flushes, &["job.flush"]),
-    (Duration, &["job.duration"]),
-    (Pattern, &["job.pattern", "trace"]),
-];
-
 /// Concerns that come with another drive. The queue, the write cache and the interface are named separately, because
 /// results are most often wrongly credited to them.
 const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechanics, Media, Firmware, Faults];
-
-/// Settings of a job to which no difference is credited: names, and the size of the drive for which it was laid out.
-pub const LABELS: [&str; 2] = ["job.names", "job.capacity"];
 
 /// A side of a comparison.
 pub struct ComparisonSide<'a> {
@@ -105,23 +40,10 @@ impl<'a> ComparisonSide<'a> {
     /// The side of a study's cell.
     pub fn from_cell(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
         let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
-        let job = asked.filter(|(key, _)| key == "job" || is_below(key, "job.env"));
+        let job = asked.filter(|(key, _)| key == "job" || job_variable(key).is_some());
         let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
         ComparisonSide { settings: made.cell_settings(cell).collect(), job: job.collect() }
     }
-}
-
-fn is_below(key: &str, root: &str) -> bool {
-    key.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// The concern of a setting; `None` for a name.
-pub fn concern_of(key: &str) -> Option<Concern> {
-    let (layer, rest) = key.split_once('.').unwrap_or((key, ""));
-    // A second driver is a driver.
-    let key = format!("{}.{rest}", stack::strip_number(layer));
-    let own = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| is_below(key.trim_end_matches('.'), root)));
-    own.map(|(concern, _)| *concern).or_else(|| stack::concern_of(layer))
 }
 
 /// The dotted keys that a factor sets on one of two of its levels.
@@ -135,33 +57,12 @@ fn factor_keys(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
     }
 }
 
-/// True if setting the key `named` may change the setting `key`.
-fn may_change(named: &str, key: &str) -> bool {
-    match named {
-        "stack" => !is_below(key, "job"),
-        "job.runtime" => ["job.duration.runtime", "job.duration.repeats"].contains(&key),
-        "job.ramp" => key == "job.duration.ramp",
-        // Another job is other work, which nothing stands for.
-        "job" => false,
-        variable if variable.starts_with("job.env.") => is_below(key, "job"),
-        // A cache without a size has no other settings, and nothing is opened through it.
-        "pagecache.mib" => is_below(key, "pagecache"),
-        // Past the page cache, hints do not apply.
-        "real.direct" => ["real.direct", "real.hint"].contains(&key),
-        // Another program has other figures.
-        program if program.starts_with("program.") && program.ends_with(".name") => {
-            is_below(key, program.trim_end_matches(".name"))
-        }
-        root => is_below(key, root),
-    }
-}
-
 /// The settings that count and in which two sides differ, each with its concern.
 fn differing_settings(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
     let [from, to] = sides;
     let mut keys = differing_keys(from.settings.iter().copied(), to.settings.iter().copied());
     let laid_out_alike = from.job == to.job;
-    keys.retain(|key| key.contains('.') && !LABELS.contains(&key.as_str()));
+    keys.retain(|key| key.contains('.'));
     keys.retain(|key| !(laid_out_alike && is_below(key, "job.place")));
     keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
 }
@@ -219,7 +120,7 @@ pub fn refusal_reason(compare: &ComparisonSpec, factor: &Factor, sides: &[Compar
         }
         // A variable stands for all that it changes in a job; if it makes other work, it is another job.
         None => keys.iter().any(|named| {
-            let other_work = named.starts_with("job.env.") && matches!(concern, Pattern | Size);
+            let other_work = job_variable(named).is_some() && matches!(concern, Pattern | Size);
             may_change(named, key) && !other_work
         }),
     };
@@ -241,8 +142,8 @@ pub fn refusal_reason(compare: &ComparisonSpec, factor: &Factor, sides: &[Compar
         (work, _) if !work.is_empty() => {
             let concerns: BTreeSet<Concern> = differ.iter().map(|(_, concern)| *concern).collect();
             let concerns: Vec<&str> = concerns.into_iter().map(Concern::word).collect();
-            let of_engine = keys.iter().any(|key| key == "real.engine")
-                && work == concern_with_keys(Concern::Depth, &["job.depth"]);
+            let of_engine =
+                keys.iter().any(|key| key == real::ENGINE) && work == concern_with_keys(Concern::Depth, &[job::DEPTH]);
             let why = match compare.credit {
                 None if of_engine => {
                     ": calls one after another have one request outstanding; expected `--set job.depth=1`, which gives both \

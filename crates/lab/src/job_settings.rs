@@ -2,10 +2,11 @@
 //! study sets. Two cells with equal settings do the same work.
 //!
 //! A setting lists the values of all workers, in their order; equal neighbours are counted: `1 (4 workers), 32`. The
-//! first word of its key is its concern: see [`confound`](crate::confound).
+//! first word of its key is its concern: see [`concern_of`](seekwise_formats::keys::concern_of).
 
 use std::fmt::{Debug, Display};
 
+use seekwise_formats::key_names::work;
 use seekwise_formats::recording;
 use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
@@ -18,66 +19,26 @@ use seekwise_model::workload::{
 
 use crate::digest::sha256;
 
-/// The keys, in the order in which they are shown.
-pub const KEYS: [&str; 36] = [
-    "job.names",
-    "job.capacity",
-    "job.workers.count",
-    "job.workers.stage",
-    "job.workers.group",
-    "job.depth",
-    "job.depth.engine",
-    "job.duration.runtime",
-    "job.duration.ramp",
-    "job.duration.counted",
-    "job.duration.repeats",
-    "job.duration.requests",
-    "job.duration.passes",
-    "job.rate.start",
-    "job.rate.limit",
-    "job.rate.spacing",
-    "job.rate.pause",
-    "job.pattern.generator",
-    "job.pattern.direction",
-    "job.pattern.reads",
-    "job.pattern.random",
-    "job.pattern.order",
-    "job.pattern.distribution",
-    "job.pattern.coverage",
-    "job.pattern.seed",
-    "job.pattern.shares",
-    "job.pattern.verify",
-    "job.pattern.priority",
-    "job.pattern.failures",
-    "job.size.blocks",
-    "job.size.align",
-    "job.place.files",
-    "job.place.bytes",
-    "job.place.zones",
-    "job.flush.every",
-    "job.flush.each",
-];
-
-/// A worker's value of one of the [`KEYS`].
+/// A worker's value of one of the keys of [`work`].
 type Told = (&'static str, String);
 
 /// The settings of `job` on a volume of `capacity` sectors.
 pub fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
     let told: Vec<Vec<Told>> = job.workers.iter().map(worker_values).collect();
     let value = |key: &'static str| match key {
-        "job.capacity" => Some(format!("{capacity} sectors")),
-        "job.workers.count" => Some(job.workers.len().to_string()),
+        work::CAPACITY => Some(format!("{capacity} sectors")),
+        work::WORKERS_COUNT => Some(job.workers.len().to_string()),
         _ => count_equal(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
     };
     let setting =
         |key: &'static str| Some(Setting::set_by_user(key.to_owned(), value(key)?, "the job as it was understood"));
-    KEYS.into_iter().filter_map(setting).collect()
+    work::ALL.iter().copied().filter_map(setting).collect()
 }
 
 /// The common settings of all scenes: when it ends, and the volume on which it is laid out.
 pub fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), format_seconds);
-    let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
+    let told = [(work::CAPACITY, format!("{capacity} sectors")), (work::DURATION_RUNTIME, end)];
     told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
@@ -85,9 +46,9 @@ pub fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
 pub fn from_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
     let hash = sha256(session.entries.iter().map(recording::request_line).collect::<String>().as_bytes());
     let told = [
-        ("job.names", session.name.clone()),
-        ("job.capacity", format!("{capacity} sectors")),
-        ("job.pattern.generator", format!("{} recorded requests, sha256 {hash}", session.entries.len())),
+        (work::NAMES, session.name.clone()),
+        (work::CAPACITY, format!("{capacity} sectors")),
+        (work::PATTERN_GENERATOR, format!("{} recorded requests, sha256 {hash}", session.entries.len())),
     ];
     told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the session as it was recorded")).to_vec()
 }
@@ -125,24 +86,24 @@ fn worker_values(worker: &Worker) -> Vec<Told> {
         Some(IssueRate::Requests(rate)) => format!("{rate} requests/s"),
     });
     let mut told = vec![
-        ("job.names", name.clone()),
-        ("job.workers.stage", stage.to_string()),
-        ("job.workers.group", group.to_string()),
-        ("job.depth", depth.to_string()),
-        ("job.duration.runtime", runtime.map_or("until its bytes are done".to_owned(), format_seconds)),
-        ("job.duration.ramp", format_seconds(*ramp)),
-        ("job.duration.repeats", time_based.to_string()),
-        ("job.rate.start", format_seconds(*start_delay)),
-        ("job.rate.limit", format_triple(&rates)),
-        ("job.rate.spacing", process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text)),
-        ("job.rate.pause", pace.think.map_or("none".to_owned(), think_text)),
+        (work::NAMES, name.clone()),
+        (work::WORKERS_STAGE, stage.to_string()),
+        (work::WORKERS_GROUP, group.to_string()),
+        (work::DEPTH, depth.to_string()),
+        (work::DURATION_RUNTIME, runtime.map_or("until its bytes are done".to_owned(), format_seconds)),
+        (work::DURATION_RAMP, format_seconds(*ramp)),
+        (work::DURATION_REPEATS, time_based.to_string()),
+        (work::RATE_START, format_seconds(*start_delay)),
+        (work::RATE_LIMIT, format_triple(&rates)),
+        (work::RATE_SPACING, process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text)),
+        (work::RATE_PAUSE, pace.think.map_or("none".to_owned(), think_text)),
         (
-            "job.pattern.failures",
+            work::PATTERN_FAILURES,
             format!("a failed read {}, a failed write {}", failure_word(*after_read), failure_word(*after_write)),
         ),
     ];
     if *counting == CountingRule::Window {
-        told.push(("job.duration.counted", "what completes in the run time".to_owned()));
+        told.push((work::DURATION_COUNTED, "what completes in the run time".to_owned()));
     }
     told.extend(match pattern {
         Pattern::Fio(pattern) => fio_values(pattern, *depth),
@@ -246,26 +207,26 @@ fn fio_values(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         _ => "not mixed".to_owned(),
     };
     vec![
-        ("job.pattern.generator", format!("fio, {generator}")),
-        ("job.pattern.direction", self::direction_word(*direction).to_owned()),
-        ("job.pattern.reads", reads),
-        ("job.pattern.random", format!("{} %", format_triple(random))),
-        ("job.pattern.order", format!("{}; {}", order_text(*modifier), service_word(*file_service))),
-        ("job.pattern.distribution", self::distribution_text(distribution)),
-        ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
-        ("job.pattern.seed", self::seed_text(*seed, *repeat)),
-        ("job.pattern.verify", verify_text(*verify, *sizes_alike, *backlog)),
-        ("job.pattern.priority", format!("{} %", format_triple(priority))),
-        ("job.size.blocks", format_triple(&blocks.each_ref().map(self::blocks_text)) + by),
-        ("job.size.align", format!("{} bytes", format_triple(align))),
-        ("job.place.files", join_values(files, region_text)),
-        ("job.place.bytes", bytes.to_string()),
-        ("job.place.zones", zones_text(strided.as_ref(), zoned.as_ref())),
-        ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
-        ("job.duration.passes", format!("{loops}{}", if *done_for_good { ", each file done once" } else { "" })),
-        ("job.flush.every", self::syncs_text(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
-        ("job.depth.engine", self::engine_text(*engine, depth, hangs)),
-        ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
+        (work::PATTERN_GENERATOR, format!("fio, {generator}")),
+        (work::PATTERN_DIRECTION, self::direction_word(*direction).to_owned()),
+        (work::PATTERN_READS, reads),
+        (work::PATTERN_RANDOM, format!("{} %", format_triple(random))),
+        (work::PATTERN_ORDER, format!("{}; {}", order_text(*modifier), service_word(*file_service))),
+        (work::PATTERN_DISTRIBUTION, self::distribution_text(distribution)),
+        (work::PATTERN_COVERAGE, (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
+        (work::PATTERN_SEED, self::seed_text(*seed, *repeat)),
+        (work::PATTERN_VERIFY, verify_text(*verify, *sizes_alike, *backlog)),
+        (work::PATTERN_PRIORITY, format!("{} %", format_triple(priority))),
+        (work::SIZE_BLOCKS, format_triple(&blocks.each_ref().map(self::blocks_text)) + by),
+        (work::SIZE_ALIGN, format!("{} bytes", format_triple(align))),
+        (work::PLACE_FILES, join_values(files, region_text)),
+        (work::PLACE_BYTES, bytes.to_string()),
+        (work::PLACE_ZONES, zones_text(strided.as_ref(), zoned.as_ref())),
+        (work::DURATION_REQUESTS, requests.map_or("no limit".to_owned(), |count| count.to_string())),
+        (work::DURATION_PASSES, format!("{loops}{}", if *done_for_good { ", each file done once" } else { "" })),
+        (work::FLUSH_EVERY, self::syncs_text(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
+        (work::DEPTH_ENGINE, self::engine_text(*engine, depth, hangs)),
+        (work::FLUSH_EACH, (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
 }
 
@@ -395,15 +356,15 @@ fn iometer_values(pattern: &IometerPattern) -> Vec<Told> {
     let IometerPattern { spec, area, worker_seed, target_seed } = pattern;
     let told = |said: fn(&AccessLine) -> String| line_values(&spec.lines, said);
     vec![
-        ("job.pattern.generator", "Iometer".to_owned()),
-        ("job.pattern.reads", told(|line| format!("{} %", line.reads))),
-        ("job.pattern.random", told(|line| format!("{} %", line.random))),
-        ("job.pattern.shares", join_values(&spec.lines, |line| format!("{} %", line.share))),
-        ("job.pattern.seed", format!("{worker_seed}, {target_seed}")),
-        ("job.size.blocks", told(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
-        ("job.size.align", told(|line| format!("{} bytes", line.align))),
-        ("job.rate.pause", told(|line| format!("{} before {}", format_seconds(line.delay), line.burst))),
-        ("job.place.files", region_text(area)),
+        (work::PATTERN_GENERATOR, "Iometer".to_owned()),
+        (work::PATTERN_READS, told(|line| format!("{} %", line.reads))),
+        (work::PATTERN_RANDOM, told(|line| format!("{} %", line.random))),
+        (work::PATTERN_SHARES, join_values(&spec.lines, |line| format!("{} %", line.share))),
+        (work::PATTERN_SEED, format!("{worker_seed}, {target_seed}")),
+        (work::SIZE_BLOCKS, told(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
+        (work::SIZE_ALIGN, told(|line| format!("{} bytes", line.align))),
+        (work::RATE_PAUSE, told(|line| format!("{} before {}", format_seconds(line.delay), line.burst))),
+        (work::PLACE_FILES, region_text(area)),
     ]
 }
 
@@ -437,7 +398,7 @@ mod tests {
     fn what_is_told_shows() {
         let base = "[a]\nioengine=libaio\ndirect=1\nsize=64m\nrw=randrw\nruntime=9\n";
         let keys = |text: &str| -> Vec<&'static str> {
-            KEYS.into_iter().filter(|key| told(base, key) != told(text, key)).collect()
+            work::ALL.iter().copied().filter(|key| told(base, key) != told(text, key)).collect()
         };
         for (option, key) in [
             ("iodepth=4", "job.depth"),

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names;
 use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::spelling::is_same;
@@ -300,7 +301,7 @@ fn replayed_log(
     asked: &JobQuery<'_>,
     replayed: fio::IologReplay,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
-    if let Some((key, _)) = asked.trace.iter().find(|(key, _)| *key != "trace.map") {
+    if let Some((key, _)) = asked.trace.iter().find(|(key, _)| *key != key_names::trace::MAP) {
         let fault = Diagnostic::at(name, 0, "the job says how its log is read and played").with_key(*key);
         return Err(vec![fault.with_expected("trace.map alone")]);
     }

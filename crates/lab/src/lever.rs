@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use seekwise_formats::figure::FigureOrigin;
+use seekwise_formats::key_names::strip_drive;
 use seekwise_formats::keys::scale_value;
 use seekwise_formats::stack::Setting;
 
@@ -38,7 +39,7 @@ enum LeverRange {
 impl Lever {
     fn from_setting(setting: &Setting) -> Option<Lever> {
         let inferred = setting.kind == FigureOrigin::Inferred;
-        let in_drive = setting.key.strip_prefix("drive.");
+        let in_drive = strip_drive(&setting.key);
         let number: Option<f64> = setting.value.parse().ok();
         let own =
             in_drive.zip(number).and_then(|(key, value)| ranges::range_for_key(key, value)).map(LeverRange::Number);

@@ -17,6 +17,9 @@ use seekwise_formats::drives;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::fio::{FioOpenFlags, LogOf};
+pub use seekwise_formats::key_names::real::DESTROY;
+pub use seekwise_formats::key_names::stack::PLACE;
+use seekwise_formats::key_names::{self, is_job_key, is_real_key, job, job_variable};
 use seekwise_formats::keys::JOB;
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::stack::{Setting, StackFile};
@@ -74,9 +77,6 @@ pub struct PreparedCell {
     pub logs: Vec<LogOf>,
 }
 
-/// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
-const VARIABLE: &str = "job.env.";
-
 const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
@@ -85,8 +85,8 @@ pub fn study_cells(study: &Study) -> Vec<Cell> {
     if let Some(job) = &study.job {
         base.push(("job".to_owned(), job.clone()));
     }
-    base.extend(study.runtime.map(|runtime| ("job.runtime".to_owned(), runtime.to_string())));
-    base.extend(study.ramp.map(|ramp| ("job.ramp".to_owned(), ramp.to_string())));
+    base.extend(study.runtime.map(|runtime| (job::RUNTIME.to_owned(), runtime.to_string())));
+    base.extend(study.ramp.map(|ramp| (job::RAMP.to_owned(), ramp.to_string())));
     base.extend(flatten(&study.stack));
     let mut cells = vec![Cell { levels: Vec::new(), settings: base }];
     for factor in &study.factor {
@@ -114,7 +114,7 @@ pub fn study_cells(study: &Study) -> Vec<Cell> {
 }
 
 /// Keys for which `none` keeps the job's own setting.
-const OF_JOB: [&str; 4] = ["job.depth", "job.runtime", "job.ramp", SPAN];
+const OF_JOB: [&str; 4] = [job::DEPTH, job::RUNTIME, job::RAMP, job::SPAN];
 
 /// The seed of run number `run` of every cell.
 pub fn run_seed(study: &Study, run: u32) -> u64 {
@@ -137,12 +137,11 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
     };
     let asked = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     // The last one counts.
-    let variables: Vec<_> =
-        asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
+    let variables: Vec<_> = asked.clone().rev().filter_map(|(key, value)| Some((job_variable(key)?, value))).collect();
     let scene: Vec<(&str, &str)> = asked.clone().filter(|(key, _)| SceneFile::has_key(key)).collect();
-    let runtime = cell.last_value("job.runtime").map(|value| parse_span(file, "job.runtime", value)).transpose()?;
+    let runtime = cell.last_value(job::RUNTIME).map(|value| parse_span(file, job::RUNTIME, value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
-    let (limits, depth) = (target.limits(), cell.last_value("job.depth"));
+    let (limits, depth) = (target.limits(), cell.last_value(job::DEPTH));
     let is_real = target.has_handles();
     let (limits, real) = (Some(&limits), is_real);
     let asked = JobQuery { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
@@ -151,7 +150,7 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
     let LoadedJob { mut job, origin, system, beside, opened, logs, mut warnings } =
         loaded.map_err(|faults| if is_real { faults.into_iter().map(advise_longer_file).collect() } else { faults })?;
     put_beside(&mut target, name, beside)?;
-    let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
+    let job_keys = |key: &str| is_job_key(key) && job_variable(key).is_none();
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
         set_job(file, &mut job, key, value)?;
     }
@@ -204,7 +203,7 @@ fn open_real(
         let ring = || place.check_ring();
         let (handles, said) =
             RealKeys::from_cell(file, cell)?.worker_handles(opened, &ring).map_err(|why| unfit_error(file, why))?;
-        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).with_key("real.engine")));
+        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).with_key(key_names::real::ENGINE)));
         warnings.extend(limit_calls_to_one(file, job, &handles));
         fit_file(file, target, job, &handles)?;
         settings.extend(real::handle_settings(&handles));
@@ -230,12 +229,6 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
     }
     Ok(())
 }
-
-/// The key that says where a cell runs.
-pub const PLACE: &str = "place";
-
-/// The key that names what may be overwritten (`--destroy`).
-pub const DESTROY: &str = "real.destroy";
 
 /// For a job that does not fit a file: adds what to do about it.
 fn advise_longer_file(fault: Diagnostic) -> Diagnostic {
@@ -272,7 +265,7 @@ fn limit_calls_to_one(file: &str, job: &mut Work, handles: &[RealHandle]) -> Opt
         }
     }
     let said = format!("psync has one request outstanding: the depth is 1, not {deepest}");
-    (deepest > 1).then(|| Diagnostic::at(file, 0, said).with_key("job.depth"))
+    (deepest > 1).then(|| Diagnostic::at(file, 0, said).with_key(job::DEPTH))
 }
 
 /// The place in real time called `name`, with its settings; the keys of a stack apply to a place that has one.
@@ -306,11 +299,11 @@ fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) ->
     let keys = RealKeys::from_cell(file, cell)?;
     let other = |key: &&String| {
         let of_place = match kind.of {
-            PlaceSource::File(_) | PlaceSource::Device(_) => key.starts_with(real::REAL_KEYS),
+            PlaceSource::File(_) | PlaceSource::Device(_) => is_real_key(key),
             PlaceSource::Address(_) => *key == DESTROY,
             _ => false,
         };
-        !of_place && *key != PLACE && *key != "job" && !is_job_key(key)
+        !of_place && *key != PLACE && *key != "job" && !is_work_key(key)
     };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
         let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).with_key(key);
@@ -375,12 +368,12 @@ fn read_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile,
         }
     };
     for (key, value) in &cell.settings {
-        if key.starts_with(real::REAL_KEYS) {
+        if is_real_key(key) {
             let fault =
                 Diagnostic::at(file, 0, "says how a real file is used, and there is a modelled disk").with_key(key);
             return Err(vec![fault.with_expected("--on file:PATH or device:PATH with it")]);
         }
-        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !is_job_key(key) {
+        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !is_work_key(key) {
             stack.set(key, value)?;
         }
     }
@@ -388,8 +381,8 @@ fn read_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile,
 }
 
 /// True for keys of the work, beside `job` itself.
-fn is_job_key(key: &str) -> bool {
-    key.starts_with("job.") || key.starts_with(ROOT) || SceneFile::has_key(key)
+fn is_work_key(key: &str) -> bool {
+    is_job_key(key) || key.starts_with(ROOT) || SceneFile::has_key(key)
 }
 
 impl Cell {
@@ -419,9 +412,9 @@ fn parse_span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic
 
 /// Sectors of a target that a job uses: all, or as many as `job.span` says.
 fn job_sectors(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
-    let Some(value) = cell.last_value(SPAN) else { return Ok(sectors) };
+    let Some(value) = cell.last_value(job::SPAN) else { return Ok(sectors) };
     let fault = |expected: String| {
-        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(SPAN).with_expected(expected)]
+        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(job::SPAN).with_expected(expected)]
     };
     let bytes = parse_size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
     // Whole blocks of any drive.
@@ -432,9 +425,6 @@ fn job_sectors(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnos
         _ => Ok(wanted),
     }
 }
-
-/// The key that limits a job's space.
-const SPAN: &str = "job.span";
 
 /// Bytes in the largest logical sector of a drive.
 const BLOCK: u64 = 4096;
@@ -448,9 +438,9 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
         // The end of a scene was set before it was built.
-        Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
+        Work::Scene(_) if matches!(key, job::RUNTIME | job::SPAN) => return Ok(()),
         // The end, depth and span of a trace were set before, too.
-        Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),
+        Work::Trace(_) if matches!(key, job::RUNTIME | job::DEPTH | job::SPAN) => return Ok(()),
         Work::Trace(_) => {
             let wrong = Diagnostic::at(file, 0, "a trace has no workers").with_key(key);
             return Err(vec![wrong.with_expected("job.runtime, job.depth, job.span, or a key of the trace")]);
@@ -466,22 +456,22 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
     };
     for worker in &mut job.workers {
         match key {
-            "job.depth" => match value.parse() {
+            job::DEPTH => match value.parse() {
                 Ok(depth) if (1..=65_535).contains(&depth) => worker.depth = depth,
                 _ => return Err(fault("a queue depth from 1 to 65535")),
             },
-            "job.runtime" => {
+            job::RUNTIME => {
                 worker.runtime = Some(parse_span(file, key, value)?);
                 worker.time_based = true;
             }
-            "job.ramp" => worker.ramp = parse_span(file, key, value)?,
-            "job.counted" => match value {
+            job::RAMP => worker.ramp = parse_span(file, key, value)?,
+            job::COUNTED => match value {
                 "tool" => worker.counting = CountingRule::Tool,
                 "window" => worker.counting = CountingRule::Window,
                 _ => return Err(fault("tool or window")),
             },
             // The job was laid out in it.
-            SPAN => {}
+            job::SPAN => {}
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
                 let wrong = Diagnostic::at(file, 0, "unknown key").with_key(key).with_expected(known.join(", "));

@@ -3,6 +3,7 @@
 //! come next.
 
 use seekwise_formats::duration::Duration;
+use seekwise_formats::key_names::job;
 use seekwise_formats::study::Study;
 use serde::{Deserialize, Serialize};
 
@@ -83,10 +84,10 @@ impl SamplingPlan {
             let group = self.group_of_cell(cell);
             if let (None, Some(runtime)) = (&group.fixed, group.runtime_ns) {
                 let keys = [
-                    ("job.runtime", length(runtime)),
-                    ("job.ramp", length(group.ramp_ns)),
+                    (job::RUNTIME, length(runtime)),
+                    (job::RAMP, length(group.ramp_ns)),
                     // A short run would be off by the requests at its ends.
-                    ("job.counted", "window".to_owned()),
+                    (job::COUNTED, "window".to_owned()),
                 ];
                 cell_with.settings.extend(keys.map(|(key, value)| (key.to_owned(), value)));
             }

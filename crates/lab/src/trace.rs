@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio::IologReplay;
+use seekwise_formats::key_names::{self, job, work};
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
@@ -146,7 +147,7 @@ fn trace_opener(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Resul
         Err(why) if why.kind() == ErrorKind::NotFound && !inputs.keeps_trace(name) => return Ok(None),
         Err(why) => return Err(Diagnostic::at(name, 0, format!("cannot be read: {why}"))),
     }
-    let named = keys.iter().any(|(key, _)| *key == "trace.format");
+    let named = keys.iter().any(|(key, _)| *key == key_names::trace::FORMAT);
     match trace::recognise(&head) {
         _ if named => Ok(Some(open)),
         // Played as it is, tag by tag, unless keys of a trace are set.
@@ -171,27 +172,29 @@ fn replay_mode(
     let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).with_key(key);
     let deep = |depth: &str| match depth.parse() {
         Ok(depth) if (1..=65_535).contains(&depth) => Ok(depth),
-        _ => Err(fault("job.depth", &format!("`{depth}` is invalid")).with_expected("from 1 to 65535")),
+        _ => Err(fault(job::DEPTH, &format!("`{depth}` is invalid")).with_expected("from 1 to 65535")),
     };
     let mode = match (asked.mode, heeded.depth) {
         (mode, None) => mode,
         (LoopMode::Closed(_), Some(depth)) => LoopMode::Closed(deep(depth)?),
         (LoopMode::Replay(replay), Some(depth)) => LoopMode::Replay(ReplayLoop { depth: deep(depth)?, ..replay }),
         (_, Some(_)) => {
-            let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
+            let wrong = fault(job::DEPTH, "a trace has no depth but in a closed loop");
             return Err(wrong.with_expected("trace.loop=closed beside it"));
         }
     };
     match mode {
         LoopMode::Closed(_) if asked.speed != seekwise_model::workload::trace::ReplaySpeed::default() => {
-            let wrong = fault("trace.speed", "a closed loop goes by no instants");
+            let wrong = fault(key_names::trace::SPEED, "a closed loop goes by no instants");
             return Err(wrong.with_expected("trace.loop=open or dependent with it"));
         }
         LoopMode::Closed(_) | LoopMode::Replay(_) => {}
         LoopMode::Dependent if survey.responses == 0 => {
             let title = survey.format.spec().title;
             let why = format!("it does not say when requests were over, and has no dependencies to keep: {title}");
-            return Err(fault("trace.loop", &why).with_expected("open or closed, or a trace with response times"));
+            return Err(
+                fault(key_names::trace::LOOP, &why).with_expected("open or closed, or a trace with response times")
+            );
         }
         LoopMode::Open | LoopMode::Dependent => survey.check_timestamps(name, &asked.reading)?,
     }
@@ -240,7 +243,7 @@ fn check_fits(
         let why =
             format!("what it touches is {:.1} GB, and the target has {:.1} GB", gb(places.needed_sectors()), gb(room));
         return Err(Diagnostic::at(name, 0, why)
-            .with_key("trace.map")
+            .with_key(key_names::trace::MAP)
             .with_expected("wrap or scale, or a larger target"));
     }
     let beyond = count_beyond_end(name, open, asked, survey, places)?;
@@ -259,7 +262,9 @@ fn check_fits(
         gb(room),
         gb(places.needed_sectors())
     );
-    Err(Diagnostic::at(name, 0, why).with_key("trace.map").with_expected("wrap, scale or compact, or a larger target"))
+    Err(Diagnostic::at(name, 0, why)
+        .with_key(key_names::trace::MAP)
+        .with_expected("wrap, scale or compact, or a larger target"))
 }
 
 /// How many requests lie beyond the target's end.
@@ -284,17 +289,17 @@ pub fn to_settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Set
     let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let mut told = vec![
-        ("job.names", name.to_owned()),
-        ("job.capacity", format!("{sectors} sectors")),
-        ("trace.format", survey.format.spec().word.to_owned()),
+        (work::NAMES, name.to_owned()),
+        (work::CAPACITY, format!("{sectors} sectors")),
+        (key_names::trace::FORMAT, survey.format.spec().word.to_owned()),
         ("trace.requests", survey.summary_line().trim().to_owned()),
-        ("trace.loop", loop_word(how.mode).to_owned()),
-        ("trace.map", asked.map.word().to_owned()),
-        ("trace.device", asked.reading.device.clone().unwrap_or_else(|| "all".to_owned())),
+        (key_names::trace::LOOP, loop_word(how.mode).to_owned()),
+        (key_names::trace::MAP, asked.map.word().to_owned()),
+        (key_names::trace::DEVICE, asked.reading.device.clone().unwrap_or_else(|| "all".to_owned())),
         ("trace.units", format!("{} ns, {} bytes, {} bytes", units.time, units.address, units.length)),
     ];
     match how.mode {
-        LoopMode::Closed(depth) => told.push(("job.depth", depth.to_string())),
+        LoopMode::Closed(depth) => told.push((work::DEPTH, depth.to_string())),
         LoopMode::Replay(ReplayLoop { depth, stall, calls }) => {
             let waits = match stall {
                 Stall::Recorded => "distances",
@@ -302,14 +307,14 @@ pub fn to_settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Set
                 Stall::None => "nothing",
             };
             let syncs = if calls { "syncs called" } else { "syncs queued" };
-            told.push(("job.depth", depth.to_string()));
+            told.push((work::DEPTH, depth.to_string()));
             told.push(("trace.replay", format!("{waits} waited for, {syncs}")));
-            told.push(("trace.speed", format!("{}", f64::from(how.speed.thousandths) / 1e3)));
+            told.push((key_names::trace::SPEED, format!("{}", f64::from(how.speed.thousandths) / 1e3)));
         }
-        _ => told.push(("trace.speed", format!("{}", f64::from(how.speed.thousandths) / 1e3))),
+        _ => told.push((key_names::trace::SPEED, format!("{}", f64::from(how.speed.thousandths) / 1e3))),
     }
     let end = how.until.map_or("until it ends".to_owned(), |until| format!("{} s", until.nanos() as f64 / 1e9));
-    told.push(("job.duration.runtime", end));
+    told.push((work::DURATION_RUNTIME, end));
     told.into_iter()
         .map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the trace as it was understood"))
         .collect()

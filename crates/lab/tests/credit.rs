@@ -2,10 +2,8 @@
 //! job, in job and stack.
 
 use seekwise_formats::study;
-use seekwise_lab::confound;
 use seekwise_lab::finding::{Evidence, Finding};
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::job_settings;
 use seekwise_lab::plan;
 use seekwise_lab::provenance::StudyProvenance;
 
@@ -275,13 +273,4 @@ fn a_key_is_credited_with_what_it_sets() {
     }
     let why = keyed("job", "random-read", "random-write").1.unwrap();
     assert_eq!(why, UNDECLARED);
-}
-
-/// Every setting of every layer, and of every job, has its concern, or is a name.
-#[test]
-fn every_setting_has_a_concern() {
-    let keys = seekwise_formats::stack::keys().into_iter().chain(job_settings::KEYS.map(str::to_owned));
-    for key in keys.filter(|key| !key.starts_with("drive.checks.")) {
-        assert_eq!(confound::concern_of(&key).is_none(), confound::LABELS.contains(&key.as_str()), "{key}");
-    }
 }

@@ -90,6 +90,15 @@ pub enum Layer {
 /// it; stack files do not.
 pub const POWER: &str = "power";
 
+/// The key that removes a drive from an array, given by its number.
+pub const ARRAY_LOSE: &str = "array.lose";
+
+/// The key that replaces a lost drive of an array by a new one, which is rebuilt.
+pub const ARRAY_REPLACE: &str = "array.replace";
+
+/// The key that switches the drives' write cache.
+pub const DRIVE_WRITE_BACK: &str = "drive.cache.write_back";
+
 /// A setting of a layer that changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SettingChange {

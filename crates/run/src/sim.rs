@@ -2,6 +2,7 @@
 
 pub mod follow;
 
+use seekwise_formats::key_names::array;
 use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
@@ -85,8 +86,8 @@ pub const UNFIT: &str = "the value does not fit";
 pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
     match (error, key) {
         (ControlError::UnknownKey, _) => UNCHANGEABLE,
-        (ControlError::BadValue, "array.lose") => "the value does not fit; expected the number of a drive of the array",
-        (ControlError::BadValue, "array.replace") => {
+        (ControlError::BadValue, array::LOSE) => "the value does not fit; expected the number of a drive of the array",
+        (ControlError::BadValue, array::REPLACE) => {
             "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
         }
         (ControlError::BadValue, _) => UNFIT,

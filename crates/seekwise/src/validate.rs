@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seekwise_formats::key_names::strip_drive;
 use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
@@ -148,7 +149,7 @@ pub fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
         _ => catalogue::load_drive(name)?,
     };
     for (key, value) in set {
-        drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
+        drive.set(strip_drive(key).unwrap_or(key), value)?;
     }
     warn_once(drive.warnings());
     Ok(drive)

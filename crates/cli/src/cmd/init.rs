@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use seekwise_formats::figure::{Figure, FigureValue};
+use seekwise_formats::key_names::figure;
 use seekwise_formats::keys::{KeyEntry, KeySection, sections};
 use seekwise_formats::stack::{StackFile, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile, nearest_drive};
@@ -32,12 +33,12 @@ const MAY_HAVE: [(&str, &str); 4] =
 
 /// Keys of a drive that people need first; `seekwise keys` lists the others.
 const ASKED: [&str; 6] = [
-    "cache.write_back",
-    "cache.segments",
-    "cache.read_ahead.max_sectors",
-    "firmware.depth",
-    "firmware.queue.policy",
-    "mechanics.rpm",
+    figure::CACHE_WRITE_BACK,
+    figure::CACHE_SEGMENTS,
+    figure::CACHE_READ_AHEAD_MAX_SECTORS,
+    figure::FIRMWARE_DEPTH,
+    figure::FIRMWARE_QUEUE_POLICY,
+    figure::MECHANICS_RPM,
 ];
 
 /// Columns of running text behind `# `.

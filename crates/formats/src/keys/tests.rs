@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::key_names::{NAMES, is_below};
 use crate::stack::StackFile;
 use crate::study;
 
@@ -151,6 +152,24 @@ fn the_list_has_every_key_of_a_study() {
         ["seed", "runs", "margin_percent"].map(otherwise),
         [least.seed.to_string(), least.runs.to_string(), least.margin_percent.to_string()]
     );
+}
+
+/// Settings that record the work (`work`) are in no list of keys: each has a concern instead (`concerns`).
+#[test]
+fn every_constant_names_a_key_or_the_root_of_keys_and_is_called_like_it() {
+    let all = sections();
+    let listed: Vec<&str> = all.iter().flat_map(|section| &section.keys).map(|entry| entry.key.as_str()).collect();
+    let changes = STACK.iter().find(|key| key.0 == "at.TIME.KEY").expect("changes during a run").3;
+    for &(module, names) in NAMES {
+        let layer = format!("{}.", if module == "work" { "job" } else { module });
+        for &(name, key) in names {
+            assert_eq!(name, key.strip_prefix(layer.as_str()).unwrap_or(key).replace('.', "_").to_uppercase(), "{key}");
+            let key = if module == "figure" { format!("drive.{key}") } else { key.to_owned() };
+            let changes_only = changes.split([' ', ',']).any(|word| word == key);
+            let is_known = changes_only || listed.iter().any(|listed| is_below(listed, &key));
+            assert!(is_known || module == "work", "{key}");
+        }
+    }
 }
 
 #[test]

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use super::hosts::hosts;
 use super::kinds::{keys_of, layers};
 use crate::figure::{Plain, Vocabulary};
+use crate::key_names::{job, stack};
 use crate::trace::keys::KEYS as TRACE;
 
 /// Keys of the stack as a whole.
 pub(crate) const STACK: &[Plain] = &[
     (
-        "place",
+        stack::PLACE,
         "sim, or a real-time place (listed by `seekwise --version`)",
         "sim",
         "where a study's cells run: on a modelled stack, or in real time, where no other key of a stack applies",
@@ -39,17 +40,17 @@ pub const JOB: &[Plain] = &[
         "",
         "the job to run (`seekwise patterns`)",
     ),
-    ("job.depth", "1 to 65535", "as the job says", "requests in flight per worker"),
-    ("job.runtime", "a duration such as 30 s", "as the job says", "measured time of each worker"),
-    ("job.ramp", "a duration such as 5 s", "as the job says", "warm-up time before it"),
+    (job::DEPTH, "1 to 65535", "as the job says", "requests in flight per worker"),
+    (job::RUNTIME, "a duration such as 30 s", "as the job says", "measured time of each worker"),
+    (job::RAMP, "a duration such as 5 s", "as the job says", "warm-up time before it"),
     (
-        "job.counted",
+        job::COUNTED,
         "tool, window",
         "tool",
         "requests that count: as the job's tool does, or what completes in the run time",
     ),
     (
-        "job.span",
+        job::SPAN,
         "a size such as 10g, in powers of 1024",
         "the whole target",
         "bytes from the start of the target that the job may use",

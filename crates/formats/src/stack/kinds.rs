@@ -23,7 +23,7 @@ pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// The concern that a difference in a layer above the drive is credited to, unless the key has its own.
-pub fn concern_of(layer: &str) -> Option<Concern> {
+pub(crate) fn layer_concern(layer: &str) -> Option<Concern> {
     kind_of(layer).map(|kind| kind.concern)
 }
 

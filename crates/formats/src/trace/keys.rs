@@ -5,6 +5,7 @@ use seekwise_model::workload::trace::{LoopMode, ReplaySpeed};
 use super::fields::TIMES;
 use super::format::{FORMATS, KernelEvent, TraceReadOptions, WINDOW, WaitMeaning};
 use crate::diagnostic::Diagnostic;
+use crate::key_names::trace;
 
 /// The prefix of the keys.
 pub const ROOT: &str = "trace.";
@@ -12,47 +13,47 @@ pub const ROOT: &str = "trace.";
 /// The keys: name, values, default, meaning.
 pub const KEYS: [(&str, &str, &str, &str); 11] = [
     (
-        "trace.format",
+        trace::FORMAT,
         "blktrace, blkparse, msr, spc, disksim, validation, iolog, alibaba, tencent, biosnoop, recording",
         "detected",
         "the format of the trace (docs/traces.md)",
     ),
     (
-        "trace.loop",
+        trace::LOOP,
         "open, closed, dependent",
         "open",
         "issue requests at their recorded times; keep job.depth in flight; or issue each one after all that had completed before it was issued",
     ),
-    ("trace.speed", "0.001 to 1000", "1", "replay speed relative to the recording"),
+    (trace::SPEED, "0.001 to 1000", "1", "replay speed relative to the recording"),
     (
-        "trace.map",
+        trace::MAP,
         "refuse, wrap, scale, compact",
         "refuse",
         "what to do with a trace of a larger device: refuse it; take addresses modulo the target's size; scale regions of 1 MiB in proportion; \
          or pack the regions that the trace touches one after another",
     ),
-    ("trace.device", "the name of a device of the trace", "all, one after another", "only the requests of this device"),
+    (trace::DEVICE, "the name of a device of the trace", "all, one after another", "only the requests of this device"),
     (
-        "trace.event",
+        trace::EVENT,
         "queued, issued",
         "queued",
         "for blktrace and blkparse: Q (queued by programs) or D (issued to the driver)",
     ),
-    ("trace.time", "ns, 100ns, us, ms, s", "as the format defines", "the unit of timestamps"),
+    (trace::TIME, "ns, 100ns, us, ms, s", "as the format defines", "the unit of timestamps"),
     (
-        "trace.address",
+        trace::ADDRESS,
         "1 to 1048576",
         "as the format defines",
         "bytes per unit of address: 1 for bytes, 512 for sectors",
     ),
-    ("trace.length", "1 to 1048576", "as the format defines", "bytes per unit of length"),
+    (trace::LENGTH, "1 to 1048576", "as the format defines", "bytes per unit of length"),
     (
-        "trace.wait",
+        trace::WAIT,
         "absolute, relative",
         "absolute if the values never decrease",
         "for fio's iolog version 2: milliseconds from the start, or microseconds since the previous wait",
     ),
-    ("trace.window", "1 to 1048576", "65536", "number of requests in the window that sorts an unsorted trace"),
+    (trace::WINDOW, "1 to 1048576", "65536", "number of requests in the window that sorts an unsorted trace"),
 ];
 
 /// The handling of requests of a trace of a larger device.
@@ -129,24 +130,24 @@ impl TraceOptions {
         };
         let reading = &mut self.reading;
         match key {
-            "trace.format" => reading.format = Some(parse_word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
-            "trace.loop" => self.mode = parse_word(value, &LOOPS, fault)?,
-            "trace.speed" => self.speed = parse_speed(value).ok_or_else(fault)?,
-            "trace.map" => self.map = parse_word(value, &AddressMapping::ALL, fault)?,
-            "trace.device" if value.is_empty() => return Err(fault()),
-            "trace.device" => reading.device = Some(value.to_owned()),
-            "trace.event" => {
+            trace::FORMAT => reading.format = Some(parse_word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
+            trace::LOOP => self.mode = parse_word(value, &LOOPS, fault)?,
+            trace::SPEED => self.speed = parse_speed(value).ok_or_else(fault)?,
+            trace::MAP => self.map = parse_word(value, &AddressMapping::ALL, fault)?,
+            trace::DEVICE if value.is_empty() => return Err(fault()),
+            trace::DEVICE => reading.device = Some(value.to_owned()),
+            trace::EVENT => {
                 reading.event =
                     parse_word(value, &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)], fault)?;
             }
-            "trace.time" => reading.time = Some(parse_word(value, &TIMES, fault)?),
-            "trace.address" => reading.address = Some(parse_bounded(value).ok_or_else(fault)?),
-            "trace.length" => reading.length = Some(parse_bounded(value).ok_or_else(fault)?),
-            "trace.wait" => {
+            trace::TIME => reading.time = Some(parse_word(value, &TIMES, fault)?),
+            trace::ADDRESS => reading.address = Some(parse_bounded(value).ok_or_else(fault)?),
+            trace::LENGTH => reading.length = Some(parse_bounded(value).ok_or_else(fault)?),
+            trace::WAIT => {
                 let words = [("absolute", WaitMeaning::Absolute), ("relative", WaitMeaning::Relative)];
                 reading.wait = Some(parse_word(value, &words, fault)?);
             }
-            "trace.window" => reading.window = parse_bounded(value).ok_or_else(fault)? as usize,
+            trace::WINDOW => reading.window = parse_bounded(value).ok_or_else(fault)? as usize,
             _ => {
                 let known = KEYS.map(|known| known.0);
                 let fault = Diagnostic::at(file, 0, "unknown key").with_key(key).with_expected(known.join(", "));

@@ -2,6 +2,7 @@
 //! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
 use seekwise_formats::figure::FigureOrigin;
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
@@ -59,17 +60,17 @@ pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> 
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
-    let held = doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, "geometry.sectors").is_some());
+    let held = doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, figure::GEOMETRY_SECTORS).is_some());
     let capacity = held.unwrap_or(offers) as f64;
     let compared = [
-        ("capacity", "geometry.sectors", capacity, doubts::SPARE),
-        ("average seek, read", "checks.average_seek_ms", ms(seek.mean_time()), SEEK),
-        ("average seek, write", "checks.average_write_seek_ms", ms(seek.mean_time()) + settle, SEEK),
-        ("single-track seek", "checks.single_seek_ms", ms(seek.seek_time(1)), SEEK),
-        ("full-stroke seek", "checks.full_seek_ms", ms(full), SEEK),
-        ("half a revolution", "checks.latency_ms", ms(mechanics.revolution()) / 2.0, TURN),
-        ("rate, outermost zone", "checks.outer_mb_s", read(outer), RATE),
-        ("rate, innermost zone", "checks.inner_mb_s", read(inner), RATE),
+        ("capacity", figure::GEOMETRY_SECTORS, capacity, doubts::SPARE),
+        ("average seek, read", figure::CHECKS_AVERAGE_SEEK_MS, ms(seek.mean_time()), SEEK),
+        ("average seek, write", figure::CHECKS_AVERAGE_WRITE_SEEK_MS, ms(seek.mean_time()) + settle, SEEK),
+        ("single-track seek", figure::CHECKS_SINGLE_SEEK_MS, ms(seek.seek_time(1)), SEEK),
+        ("full-stroke seek", figure::CHECKS_FULL_SEEK_MS, ms(full), SEEK),
+        ("half a revolution", figure::CHECKS_LATENCY_MS, ms(mechanics.revolution()) / 2.0, TURN),
+        ("rate, outermost zone", figure::CHECKS_OUTER_MB_S, read(outer), RATE),
+        ("rate, innermost zone", figure::CHECKS_INNER_MB_S, read(inner), RATE),
     ];
     let mut checks: Vec<DatasheetCheck> = compared
         .into_iter()

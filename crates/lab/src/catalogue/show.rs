@@ -3,6 +3,7 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::{FigureOrigin, FigureValue, ZoneRow};
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
 use serde::Serialize;
@@ -78,9 +79,9 @@ pub fn build_sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
         studies: drive.studies.clone(),
         interface: drive.interface.clone(),
         capacity_gb: (geometry.sectors() * SECTOR) as f64 / 1e9,
-        rpm: drive.number("mechanics.rpm").unwrap_or(0.0),
+        rpm: drive.number(figure::MECHANICS_RPM).unwrap_or(0.0),
         heads: geometry.surfaces(),
-        cache_kib: drive.number("cache.size_kib").unwrap_or(0.0) as u64,
+        cache_kib: drive.number(figure::CACHE_SIZE_KIB).unwrap_or(0.0) as u64,
         depth: profile.firmware.depth,
         average_seek_ms: profile.mechanics.seek().mean_time().nanos() as f64 / 1e6,
         outer_mb_s: sustained_mb_s(&profile, first, end, false),

@@ -6,6 +6,7 @@
 
 mod layout;
 
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
@@ -87,10 +88,10 @@ pub fn nearest_drive(given: &Datasheet) -> Option<&'static str> {
     let distance = |name: &str| {
         let drive = load_drive(name).ok()?;
         let seek = drive.profile().ok()?.mechanics.seek().mean_time().nanos() as f64 / 1e6;
-        let bytes = drive.number("geometry.sectors")? * SECTOR as f64;
+        let bytes = drive.number(figure::GEOMETRY_SECTORS)? * SECTOR as f64;
         Some(
             far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
-                + far(given.rpm, drive.number("mechanics.rpm")?, 3.0)
+                + far(given.rpm, drive.number(figure::MECHANICS_RPM)?, 3.0)
                 + far(given.outer, SustainedRates::from_drive(&drive).ok()?.outer, 1.0)
                 + far(given.seek, seek, 1.0),
         )
@@ -241,33 +242,41 @@ impl<'a> Sketch<'a> {
         let (layout, given) = (self.layout.clone(), *self.given);
         match given.capacity {
             Some(bytes) => {
-                self.set_stated_figure("geometry.sectors", layout.sectors as i64, &format!("--capacity {bytes}"))
+                self.set_stated_figure(figure::GEOMETRY_SECTORS, layout.sectors as i64, &format!("--capacity {bytes}"))
             }
-            None => {
-                self.set_figure("geometry.sectors", layout.sectors as i64, "inferred", &format!("as {}", self.like))
-            }
+            None => self.set_figure(
+                figure::GEOMETRY_SECTORS,
+                layout.sectors as i64,
+                "inferred",
+                &format!("as {}", self.like),
+            ),
         }
         match given.heads {
-            Some(heads) => self.set_stated_figure("geometry.heads", i64::from(heads), &format!("--heads {heads}")),
-            None => {
-                self.set_figure("geometry.heads", i64::from(layout.heads), "inferred", &layout.explain_heads(self.like))
+            Some(heads) => {
+                self.set_stated_figure(figure::GEOMETRY_HEADS, i64::from(heads), &format!("--heads {heads}"))
             }
+            None => self.set_figure(
+                figure::GEOMETRY_HEADS,
+                i64::from(layout.heads),
+                "inferred",
+                &layout.explain_heads(self.like),
+            ),
         }
         let mut why = format!("{}'s, the same time for the arm at this speed", self.like);
         if self.skew > 1.0 {
             why += &format!("; {:.2} times as wide, so that its slower arm loses no revolution", self.skew);
         }
-        self.set_figure("geometry.track_skew", layout.skews.0, "inferred", &why);
-        self.set_figure("geometry.head_skew", layout.skews.1, "inferred", &why);
+        self.set_figure(figure::GEOMETRY_TRACK_SKEW, layout.skews.0, "inferred", &why);
+        self.set_figure(figure::GEOMETRY_HEAD_SKEW, layout.skews.1, "inferred", &why);
         let mut zones = Table::new();
         zones.insert("inferred", toml_edit::value(layout.explain_zones(self.like)));
         zones.insert("value", Item::Value(Value::Array(layout.zone_rows())));
-        put_figure(self.document.as_table_mut(), "geometry.zones", Item::Table(zones));
+        put_figure(self.document.as_table_mut(), figure::GEOMETRY_ZONES, Item::Table(zones));
     }
 
     fn write_mechanics(&mut self) -> Result<(), String> {
         if let Some(rpm) = self.given.rpm {
-            self.set_stated_figure("mechanics.rpm", shortest_number(rpm), &format!("--rpm {rpm}"));
+            self.set_stated_figure(figure::MECHANICS_RPM, shortest_number(rpm), &format!("--rpm {rpm}"));
         }
         let profile = self.base.profile().map_err(|errors| join_faults(&errors))?;
         let ms = |span: Span| span.nanos() as f64 / 1e6;
@@ -290,24 +299,27 @@ impl<'a> Sketch<'a> {
         let table = self.document["mechanics"]["seek"].as_table_like_mut();
         table.into_iter().for_each(|table| ["points", "write_points"].iter().for_each(|key| drop(table.remove(key))));
         self.set_figure(
-            "mechanics.seek.form",
+            figure::MECHANICS_SEEK_FORM,
             "sibling",
             "inferred",
             "the shape that nine measured curves have in common",
         );
         let times = |what: &str| format!("{like}'s {what} seek, {all}");
-        self.set_figure("mechanics.seek.single_ms", single, "inferred", &times("single-track"));
+        self.set_figure(figure::MECHANICS_SEEK_SINGLE_MS, single, "inferred", &times("single-track"));
         match self.given.seek {
             Some(average) => self.set_stated_figure(
-                "mechanics.seek.average_ms",
+                figure::MECHANICS_SEEK_AVERAGE_MS,
                 shortest_number(average),
                 &format!("--seek {average}"),
             ),
-            None => {
-                self.set_figure("mechanics.seek.average_ms", round_six_digits(average), "inferred", &times("average"))
-            }
+            None => self.set_figure(
+                figure::MECHANICS_SEEK_AVERAGE_MS,
+                round_six_digits(average),
+                "inferred",
+                &times("average"),
+            ),
         }
-        self.set_figure("mechanics.seek.full_ms", full, "inferred", &times("full-stroke"));
+        self.set_figure(figure::MECHANICS_SEEK_FULL_MS, full, "inferred", &times("full-stroke"));
         Ok(())
     }
 
@@ -315,13 +327,14 @@ impl<'a> Sketch<'a> {
     fn write_link_and_buffer(&mut self) {
         let under_heads = self.layout.media_rate_mb_s();
         let number = |key: &str| self.base.number(key).unwrap_or(0.0);
-        let (link, kib, segments) = (number("link.rate_mb_s"), number("cache.size_kib"), number("cache.segments"));
+        let (link, kib, segments) =
+            (number(figure::LINK_RATE_MB_S), number(figure::CACHE_SIZE_KIB), number(figure::CACHE_SEGMENTS));
         let carries = LINKS.iter().find(|(rate, _)| *rate >= under_heads);
         if let Some((rate, why)) = carries.filter(|_| link < under_heads) {
             let table = self.document["link"].as_table_like_mut();
             table.into_iter().for_each(|table| drop(table.remove("write_rate_mb_s")));
             self.set_figure(
-                "link.rate_mb_s",
+                figure::LINK_RATE_MB_S,
                 shortest_number(*rate),
                 "inferred",
                 &format!("{why}: what carries the outermost zone"),
@@ -332,7 +345,7 @@ impl<'a> Sketch<'a> {
         let most = (kib / track).floor().max(1.0);
         if segments > most && kib / segments >= was {
             let why = format!("as many as hold a track of {track:.0} KiB each; {segments} on {}", self.like);
-            self.set_figure("cache.segments", most as i64, "inferred", &why);
+            self.set_figure(figure::CACHE_SEGMENTS, most as i64, "inferred", &why);
         }
     }
 
@@ -341,11 +354,16 @@ impl<'a> Sketch<'a> {
         self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
         let given = *self.given;
         let latency = round_six_digits(30_000.0 / self.layout.rpm);
-        self.set_figure("checks.latency_ms", latency, "inferred", "half of 60,000 ms by the revolutions a minute");
+        self.set_figure(
+            figure::CHECKS_LATENCY_MS,
+            latency,
+            "inferred",
+            "half of 60,000 ms by the revolutions a minute",
+        );
         let stated = [
-            ("checks.outer_mb_s", "outer", given.outer),
-            ("checks.inner_mb_s", "inner", given.inner),
-            ("checks.average_seek_ms", "seek", given.seek),
+            (figure::CHECKS_OUTER_MB_S, "outer", given.outer),
+            (figure::CHECKS_INNER_MB_S, "inner", given.inner),
+            (figure::CHECKS_AVERAGE_SEEK_MS, "seek", given.seek),
         ];
         for (key, option, value) in stated {
             if let Some(value) = value {

@@ -1,6 +1,7 @@
 //! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; [`super::arithmetic`] has
 //! the expected results.
 
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
 use seekwise_model::block::SECTOR;
@@ -165,6 +166,6 @@ pub fn applicable_cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCas
 /// The drive with its write cache switched on or off; `None` if it cannot be.
 pub fn profile_with_cache(drive: &DriveFile, on: bool) -> Option<Profile> {
     let mut drive = drive.clone();
-    drive.set("cache.write_back", if on { "true" } else { "false" }).ok()?;
+    drive.set(figure::CACHE_WRITE_BACK, if on { "true" } else { "false" }).ok()?;
     drive.profile().ok()
 }

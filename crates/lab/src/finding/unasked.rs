@@ -1,6 +1,8 @@
 //! Why a change of settings had no effect: the feature that the job would have had to use, and did not. The records and the settings alone
 //! show this, as for all findings.
 
+use seekwise_formats::key_names::{accelerator, controller, drive, driver, is_below, work};
+
 use super::Evidence;
 use crate::provenance::differing_keys;
 
@@ -27,9 +29,7 @@ impl Evidence<'_> {
         let count = |of: fn(&crate::run::RunRecord) -> u64| self.cell_runs(from).iter().map(|run| of(run)).sum::<u64>();
         let (reads, writes, flushes) =
             (count(|run| run.read.ios), count(|run| run.write.ios), count(|run| run.flush.ios));
-        let below = |roots: &[&str]| {
-            roots.iter().any(|root| key.strip_prefix(root).is_some_and(|it| it.is_empty() || it.starts_with('.')))
-        };
+        let below = |roots: &[&str]| roots.iter().any(|root| is_below(key, root));
         let in_flight = self.max_in_flight(from).filter(|depth| self.max_in_flight(to) == Some(*depth));
         if writes == 0 && below(&WRITES) {
             return Some("the job writes nothing, so a cache of writes cannot matter".to_owned());
@@ -55,7 +55,7 @@ impl Evidence<'_> {
     /// Number of requests that all workers of a cell's job have in flight at most; `None` if the job does not say.
     fn max_in_flight(&self, cell: usize) -> Option<u64> {
         let value = |key: &str| self.made.find_setting(cell, key).map(|setting| setting.value.as_str());
-        let (depth, workers) = (value("job.depth")?, value("job.workers.count")?.parse::<u64>().ok()?);
+        let (depth, workers) = (value(work::DEPTH)?, value(work::WORKERS_COUNT)?.parse::<u64>().ok()?);
         // `32`, or `1 (4 workers), 32`.
         let part = |text: &str| {
             let (depth, count) = text.split_once(" (").map_or((text, "1"), |(depth, rest)| (depth, rest));
@@ -71,24 +71,24 @@ impl Evidence<'_> {
 
 /// Settings that only writes ask for.
 const WRITES: [&str; 8] = [
-    "drive.cache.write_back",
-    "drive.cache.dirty_percent",
-    "drive.cache.destage_idle_ms",
-    "drive.cache.destage_age_ms",
-    "drive.firmware.destage",
-    "drive.cache.flash_kib",
-    "drive.power.protected",
-    "driver.write_through",
+    drive::CACHE_WRITE_BACK,
+    drive::CACHE_DIRTY_PERCENT,
+    drive::CACHE_DESTAGE_IDLE_MS,
+    drive::CACHE_DESTAGE_AGE_MS,
+    drive::FIRMWARE_DESTAGE,
+    drive::CACHE_FLASH_KIB,
+    drive::POWER_PROTECTED,
+    driver::WRITE_THROUGH,
 ];
 
 /// Settings that only flushes ask for.
-const FLUSHES: [&str; 3] = ["driver.flush", "accelerator.flush", "drive.overhead.flush_ms"];
+const FLUSHES: [&str; 3] = [driver::FLUSH, accelerator::FLUSH, drive::OVERHEAD_FLUSH_MS];
 
 /// Settings that only reads ask for.
-const READS: [&str; 2] = ["drive.cache.read_ahead", "accelerator.read_ahead_kib"];
+const READS: [&str; 2] = [drive::CACHE_READ_AHEAD, accelerator::READ_AHEAD_KIB];
 
 /// Limits of commands in flight.
-const DEPTHS: [&str; 4] = ["drive.firmware.depth", "driver.depth", "driver.capacity", "controller.depth"];
+const DEPTHS: [&str; 4] = [drive::FIRMWARE_DEPTH, driver::DEPTH, driver::CAPACITY, controller::DEPTH];
 
 /// The first of some keys, and how many more.
 fn summarize_keys(keys: &[String]) -> String {

@@ -4,6 +4,7 @@
 //! The search sees one part ([`DataSplit::Seen`]); the other is held back to test the result.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_model::block::Op;
@@ -204,7 +205,7 @@ impl FitTrace {
     }
 
     fn rpm(&self, drive: &DriveFile) -> f64 {
-        drive.number("mechanics.rpm").unwrap_or(7200.0)
+        drive.number(figure::MECHANICS_RPM).unwrap_or(7200.0)
     }
 }
 

@@ -5,13 +5,11 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::{Figure, FigureOrigin, FigureValue};
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use serde::Serialize;
 
 use super::ranges::{self, ParameterRange};
-
-/// The seek curve's points.
-pub const CURVE: &str = "mechanics.seek.points";
 
 /// Where a seek curve is bent: at the shortest distance, at a quarter of the longest, at the longest; straight over the
 /// root of the distance between them, because a seek takes a time proportional to the root of its distance while the
@@ -122,7 +120,7 @@ pub fn collect_parameters(drive: &DriveFile, only: &[String]) -> Vec<Parameter> 
     for figure in drive.figures() {
         let Some(marked) = moved(figure.key, figure_mark(drive, figure)) else { continue };
         match &figure.value {
-            FigureValue::Points(points) if figure.key == CURVE && has_seek_table(drive) => {
+            FigureValue::Points(points) if figure.key == figure::MECHANICS_SEEK_POINTS && has_seek_table(drive) => {
                 all.extend(bend_parameters(points, marked))
             }
             FigureValue::Whole(_) | FigureValue::Number(_) if ranges::find_rule(figure.key).is_none() => {
@@ -137,7 +135,7 @@ pub fn collect_parameters(drive: &DriveFile, only: &[String]) -> Vec<Parameter> 
 }
 
 fn has_seek_table(drive: &DriveFile) -> bool {
-    drive.figure("mechanics.seek.form").is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
+    drive.figure(figure::MECHANICS_SEEK_FORM).is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
 }
 
 /// The origin of a figure, if it may move.
@@ -167,8 +165,8 @@ fn bend_parameters(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> 
         points.iter().find(|point| f64::from(point.0) >= distance).map_or(0.0, |point| point.1)
     };
     let bend = |(index, place): (usize, &&str)| Parameter {
-        name: format!("{CURVE} ({place})"),
-        key: CURVE,
+        name: format!("{} ({place})", figure::MECHANICS_SEEK_POINTS),
+        key: figure::MECHANICS_SEEK_POINTS,
         bend: Some(index),
         form: ParameterDomain::Number(ranges::bend_range(at([0.0, QUARTER, 1.0][index]))),
         origin: 0.0,
@@ -207,11 +205,11 @@ pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f6
         }
     }
     if corrections != [0.0; 3]
-        && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(CURVE)
+        && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(figure::MECHANICS_SEEK_POINTS)
     {
         let rows: Vec<String> =
             bend_curve(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
-        all.push((CURVE, format!("[{}]", rows.join(", "))));
+        all.push((figure::MECHANICS_SEEK_POINTS, format!("[{}]", rows.join(", "))));
     }
     all
 }

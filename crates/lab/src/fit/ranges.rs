@@ -6,6 +6,8 @@
 //! the layout (it defines the addresses), the capacity, the state of the write cache (a condition of the data, not a
 //! property of the drive), protection, faults and checks.
 
+use seekwise_formats::key_names::figure;
+
 /// The values of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParameterRange {
@@ -66,31 +68,35 @@ fn ratio_range(value: f64, factor: f64, step: f64) -> Option<ParameterRange> {
 pub fn range_for_key(key: &str, value: f64) -> Option<ParameterRange> {
     match key {
         // Electronics: from nothing to twice the figure and 2.5 ms, the most by which an extraction was found wrong.
-        _ if key.starts_with("overhead.") && key != "overhead.flush_ms" => {
+        _ if key.starts_with("overhead.") && key != figure::OVERHEAD_FLUSH_MS => {
             linear_range(0.0, 2.0 * value + 2.5, STEP_MS)
         }
-        "overhead.flush_ms" | "firmware.dispatch_ms" | "link.command_ms" => {
+        figure::OVERHEAD_FLUSH_MS | figure::FIRMWARE_DISPATCH_MS | figure::LINK_COMMAND_MS => {
             linear_range(0.0, 2.0 * value + 1.0, STEP_MS)
         }
         // Settling is a fitted remainder in extractions, and below zero in some.
-        "mechanics.write_settle_ms" => linear_range(value - value.abs() - 1.0, value + value.abs() + 1.0, STEP_MS),
-        "mechanics.least_write_ms" => linear_range(0.0, 2.0 * value + 3.0, STEP_MS),
-        "mechanics.head_switch_ms" => linear_range(0.0, 2.0 * value + 0.5, STEP_MS),
-        "mechanics.seek.single_ms" => ratio_range(value, 2.0, STEP_MS),
+        figure::MECHANICS_WRITE_SETTLE_MS => {
+            linear_range(value - value.abs() - 1.0, value + value.abs() + 1.0, STEP_MS)
+        }
+        figure::MECHANICS_LEAST_WRITE_MS => linear_range(0.0, 2.0 * value + 3.0, STEP_MS),
+        figure::MECHANICS_HEAD_SWITCH_MS => linear_range(0.0, 2.0 * value + 0.5, STEP_MS),
+        figure::MECHANICS_SEEK_SINGLE_MS => ratio_range(value, 2.0, STEP_MS),
         // Half of a revolution is often subtracted wrongly, or the settling left in: a quarter either way.
-        "mechanics.seek.average_ms" | "mechanics.seek.full_ms" => ratio_range(value, 1.25, STEP_MS),
-        "mechanics.rpm" => linear_range(0.995 * value, 1.005 * value, 0.1),
-        "link.rate_mb_s" | "link.write_rate_mb_s" => ratio_range(value, 2.0, 0.001),
-        "link.buffer_full_percent" => linear_range(0.0, 100.0, 1.0),
-        "cache.dirty_percent" => linear_range(1.0, 100.0, 1.0),
-        "cache.size_kib" => ratio_range(value, 2.0, 1.0),
-        "cache.segments" | "cache.dirty_runs" => ratio_range(value.max(1.0), 4.0, 1.0),
-        "cache.destage_idle_ms" => linear_range(0.0, 2.0 * value + 50.0, 0.1),
-        "cache.read_ahead.max_sectors" => ratio_range(value, 4.0, 1.0),
-        "cache.read_ahead.min_sectors" if value > 0.0 => linear_range(0.0, 4.0 * value, 1.0),
+        figure::MECHANICS_SEEK_AVERAGE_MS | figure::MECHANICS_SEEK_FULL_MS => ratio_range(value, 1.25, STEP_MS),
+        figure::MECHANICS_RPM => linear_range(0.995 * value, 1.005 * value, 0.1),
+        figure::LINK_RATE_MB_S | figure::LINK_WRITE_RATE_MB_S => ratio_range(value, 2.0, 0.001),
+        figure::LINK_BUFFER_FULL_PERCENT => linear_range(0.0, 100.0, 1.0),
+        figure::CACHE_DIRTY_PERCENT => linear_range(1.0, 100.0, 1.0),
+        figure::CACHE_SIZE_KIB => ratio_range(value, 2.0, 1.0),
+        figure::CACHE_SEGMENTS | figure::CACHE_DIRTY_RUNS => ratio_range(value.max(1.0), 4.0, 1.0),
+        figure::CACHE_DESTAGE_IDLE_MS => linear_range(0.0, 2.0 * value + 50.0, 0.1),
+        figure::CACHE_READ_AHEAD_MAX_SECTORS => ratio_range(value, 4.0, 1.0),
+        figure::CACHE_READ_AHEAD_MIN_SECTORS if value > 0.0 => linear_range(0.0, 4.0 * value, 1.0),
         // The cost of a track change is built into the skew; makers round it up by a few sectors.
-        "geometry.track_skew" | "geometry.head_skew" if value > 0.0 => linear_range(0.8 * value, 1.2 * value, 0.001),
-        "firmware.queue.max_wait_ms" | "firmware.destage.max_wait_ms" | "cache.destage_age_ms" => {
+        figure::GEOMETRY_TRACK_SKEW | figure::GEOMETRY_HEAD_SKEW if value > 0.0 => {
+            linear_range(0.8 * value, 1.2 * value, 0.001)
+        }
+        figure::FIRMWARE_QUEUE_MAX_WAIT_MS | figure::FIRMWARE_DESTAGE_MAX_WAIT_MS | figure::CACHE_DESTAGE_AGE_MS => {
             ratio_range(value, 4.0, 1.0)
         }
         _ => None,
@@ -121,29 +127,29 @@ const REVISE: &[&str] = &["0", "0.2"];
 
 /// Rules: the default of a profile without one, and the choices.
 pub const RULES: &[(&str, (&str, &[&str]))] = &[
-    ("cache.read_ahead.after", ("1", &["1", "2", "3", "4"])),
-    ("cache.read_ahead.until", ("segment", &["segment", "track", "cylinder", "next-track"])),
-    ("cache.read_ahead.over_requested", ("false", FLAG)),
-    ("cache.read_ahead.free_blocks", ("false", FLAG)),
-    ("cache.read_ahead.hold", ("never", &["never", "track", "segment", "stream"])),
-    ("cache.read_ahead.discard", ("false", FLAG)),
-    ("cache.long_writes", ("several", &["several", "wrap"])),
-    ("cache.written_hits", ("cached", &["none", "cached", "all"])),
-    ("cache.fills_while_draining", ("false", FLAG)),
-    ("firmware.zero_latency", ("false", FLAG)),
-    ("firmware.depth", ("1", &["1", "2", "4", "8", "16", "32", "64"])),
-    ("firmware.revise_ms", ("0", REVISE)),
-    ("firmware.queue.policy", ("fcfs", POLICY)),
-    ("firmware.queue.window", ("0", AMONG)),
-    ("firmware.queue.nearest", ("0", AMONG)),
-    ("firmware.queue.ageing", ("0", AGEING)),
-    ("firmware.queue.patience", ("0", PATIENCE)),
-    ("firmware.queue.round_percent", ("0", ROUND)),
-    ("firmware.queue.ahead", ("0", AHEAD)),
-    ("firmware.destage.policy", ("fcfs", POLICY)),
-    ("firmware.destage.window", ("0", AMONG)),
-    ("firmware.destage.nearest", ("0", AMONG)),
-    ("firmware.destage.ageing", ("0", AGEING)),
+    (figure::CACHE_READ_AHEAD_AFTER, ("1", &["1", "2", "3", "4"])),
+    (figure::CACHE_READ_AHEAD_UNTIL, ("segment", &["segment", "track", "cylinder", "next-track"])),
+    (figure::CACHE_READ_AHEAD_OVER_REQUESTED, ("false", FLAG)),
+    (figure::CACHE_READ_AHEAD_FREE_BLOCKS, ("false", FLAG)),
+    (figure::CACHE_READ_AHEAD_HOLD, ("never", &["never", "track", "segment", "stream"])),
+    (figure::CACHE_READ_AHEAD_DISCARD, ("false", FLAG)),
+    (figure::CACHE_LONG_WRITES, ("several", &["several", "wrap"])),
+    (figure::CACHE_WRITTEN_HITS, ("cached", &["none", "cached", "all"])),
+    (figure::CACHE_FILLS_WHILE_DRAINING, ("false", FLAG)),
+    (figure::FIRMWARE_ZERO_LATENCY, ("false", FLAG)),
+    (figure::FIRMWARE_DEPTH, ("1", &["1", "2", "4", "8", "16", "32", "64"])),
+    (figure::FIRMWARE_REVISE_MS, ("0", REVISE)),
+    (figure::FIRMWARE_QUEUE_POLICY, ("fcfs", POLICY)),
+    (figure::FIRMWARE_QUEUE_WINDOW, ("0", AMONG)),
+    (figure::FIRMWARE_QUEUE_NEAREST, ("0", AMONG)),
+    (figure::FIRMWARE_QUEUE_AGEING, ("0", AGEING)),
+    (figure::FIRMWARE_QUEUE_PATIENCE, ("0", PATIENCE)),
+    (figure::FIRMWARE_QUEUE_ROUND_PERCENT, ("0", ROUND)),
+    (figure::FIRMWARE_QUEUE_AHEAD, ("0", AHEAD)),
+    (figure::FIRMWARE_DESTAGE_POLICY, ("fcfs", POLICY)),
+    (figure::FIRMWARE_DESTAGE_WINDOW, ("0", AMONG)),
+    (figure::FIRMWARE_DESTAGE_NEAREST, ("0", AMONG)),
+    (figure::FIRMWARE_DESTAGE_AGEING, ("0", AGEING)),
 ];
 
 /// The rule `key`: its default, and its choices.

@@ -7,6 +7,7 @@ pub mod beside;
 mod cases;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names::{drive, strip_drive};
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured;
 use seekwise_model::workload::replay::Timing;
@@ -60,10 +61,10 @@ impl FileArgument {
                 "cache" => {
                     let on = ["on", "off"].contains(&value);
                     let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
-                    set.push(("drive.cache.write_back".to_owned(), on.to_owned()));
+                    set.push((drive::CACHE_WRITE_BACK.to_owned(), on.to_owned()));
                 }
                 "beside" => beside = Some(value.to_owned()),
-                "depth" => set.push(("drive.firmware.depth".to_owned(), value.to_owned())),
+                "depth" => set.push((drive::FIRMWARE_DEPTH.to_owned(), value.to_owned())),
                 key if key.contains('.') || key == "driver" || key == "controller" => {
                     set.push((key.to_owned(), value.to_owned()));
                 }
@@ -80,7 +81,7 @@ impl FileArgument {
 
     /// The settings of the drive, without the prefix `drive.`.
     pub fn drive_settings(&self) -> Vec<(String, String)> {
-        let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
+        let of_drive = |(key, value): &(String, String)| Some((strip_drive(key)?.to_owned(), value.clone()));
         self.set.iter().filter_map(of_drive).collect()
     }
 }
@@ -101,7 +102,7 @@ pub fn parse_share(text: &str) -> Option<f64> {
 pub fn parse_trace(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
     let file = &named.file;
     let one = |fault: Diagnostic| vec![fault];
-    if let Some((key, _)) = named.set.iter().find(|(key, _)| !key.starts_with("drive.")) {
+    if let Some((key, _)) = named.set.iter().find(|(key, _)| strip_drive(key).is_none()) {
         let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").with_key(key);
         return Err(one(fault.with_expected("keys that begin with `drive.`")));
     }

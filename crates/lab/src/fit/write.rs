@@ -2,13 +2,14 @@
 //! it was fitted, to which data, its interval, and its earlier value.
 
 use seekwise_formats::figure::FigureValue;
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use crate::rewriting::{drop_uncited, put_figure};
 
 use super::FitResult;
-use super::parameter::{CURVE, changed_settings};
+use super::parameter::changed_settings;
 
 /// The words for a figure's origin in a profile.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
@@ -56,7 +57,7 @@ fn free_name(drive: &DriveFile) -> String {
 /// The bends of the curve, in words.
 fn bend_words(fitted: &FitResult, key: &str) -> String {
     let bent = fitted.parameters.iter().enumerate().filter(|(index, parameter)| {
-        key == CURVE && parameter.bend.is_some() && fitted.point[*index] != parameter.origin
+        key == figure::MECHANICS_SEEK_POINTS && parameter.bend.is_some() && fitted.point[*index] != parameter.origin
     });
     let says = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let place = parameter.bend.map_or("", |bend| super::parameter::BENDS[bend]);

@@ -3,14 +3,12 @@
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::parse_size;
 use seekwise_formats::fio::{AccessHint, FioOpenFlags};
+use seekwise_formats::key_names::{is_real_key, real, strip_real};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
 use seekwise_run::handle::{RealEngine, RealHandle, RealOptions};
 
 use super::Cell;
-
-/// The prefix of all keys.
-pub const REAL_KEYS: &str = "real.";
 
 /// The values of a cell's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +24,7 @@ impl RealKeys {
     /// The keys of a cell; `file` names the study in errors.
     pub fn from_cell(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
         let mut keys = RealKeys::default();
-        for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
+        for (key, value) in cell.settings.iter().filter(|(key, _)| is_real_key(key)) {
             let known = REAL.iter().find(|known| known.0 == key);
             let Some((_, takes, ..)) = known else {
                 let fault = Diagnostic::at(file, 0, "unknown key").with_key(key);
@@ -50,20 +48,20 @@ impl RealKeys {
             _ => None,
         };
         match key {
-            "real.direct" => self.direct = Some(flag(value)?),
-            "real.engine" => {
+            real::DIRECT => self.direct = Some(flag(value)?),
+            real::ENGINE => {
                 self.engine =
                     Some([RealEngine::Ring, RealEngine::Calls].into_iter().find(|engine| engine.name() == value)?);
             }
-            "real.cache" => {
+            real::CACHE => {
                 self.drop = Some(match value {
                     "drop" => true,
                     "keep" => false,
                     _ => return None,
                 });
             }
-            "real.layout" => self.wanted.layout = Some(parse_size(value).filter(|bytes| *bytes > 0)?),
-            "real.serial" => {
+            real::LAYOUT => self.wanted.layout = Some(parse_size(value).filter(|bytes| *bytes > 0)?),
+            real::SERIAL => {
                 self.wanted.hashed = match value {
                     "hash" => true,
                     "plain" => false,
@@ -71,10 +69,10 @@ impl RealKeys {
                 };
             }
             // The place knows the settings of its disk.
-            "real.scheduler" | "real.write_cache" | "real.queue_depth" => {
-                self.wanted.settings.push((key.strip_prefix(REAL_KEYS)?.to_owned(), value.to_owned()));
+            real::SCHEDULER | real::WRITE_CACHE | real::QUEUE_DEPTH => {
+                self.wanted.settings.push((strip_real(key)?.to_owned(), value.to_owned()));
             }
-            "real.destroy" => self.wanted.destroy = Some(value.to_owned()).filter(|name| !name.is_empty()),
+            real::DESTROY => self.wanted.destroy = Some(value.to_owned()).filter(|name| !name.is_empty()),
             _ => return None,
         }
         Some(())
@@ -131,18 +129,14 @@ pub fn handle_settings(handles: &[RealHandle]) -> Vec<Setting> {
         if words.iter().all(|word| *word == words[0]) {
             words.truncate(1);
         }
-        Setting::set_by_user(
-            format!("{REAL_KEYS}{key}"),
-            words.join("; "),
-            "the job as it was understood, and `real` keys",
-        )
+        Setting::set_by_user(key.to_owned(), words.join("; "), "the job as it was understood, and `real` keys")
     };
     vec![
-        each("engine", |handle| handle.engine.name()),
-        each("direct", |handle| if handle.direct { "true" } else { "false" }),
-        each("cache", |handle| if handle.invalidate { "drop" } else { "keep" }),
-        each("flush", |handle| if handle.data_only { "fdatasync" } else { "fsync" }),
-        each("hint", |handle| match handle.hint {
+        each(real::ENGINE, |handle| handle.engine.name()),
+        each(real::DIRECT, |handle| if handle.direct { "true" } else { "false" }),
+        each(real::CACHE, |handle| if handle.invalidate { "drop" } else { "keep" }),
+        each("real.flush", |handle| if handle.data_only { "fdatasync" } else { "fsync" }),
+        each("real.hint", |handle| match handle.hint {
             AccessHint::None => "none",
             AccessHint::Random => "random",
             AccessHint::Sequential => "sequential",

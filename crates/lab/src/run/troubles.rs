@@ -1,5 +1,6 @@
 //! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
 
+use seekwise_formats::key_names::array;
 use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
@@ -44,11 +45,11 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let Some(spec) = stack.array() else { return Vec::new() };
     // A new drive restores nothing of a lost volume: the first state that it does not survive counts. The time of its
     // rebuild is left out: a second loss meanwhile shows in the errors alone.
-    let member = |change: &SettingChange| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
+    let member = |change: &SettingChange| change.value.parse::<u32>().ok().filter(|_| change.key == array::LOSE);
     let mut lost = spec.lost;
     let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];
     for change in stack.changes.iter().filter(|change| change.at <= end) {
-        if change.key == "array.replace" {
+        if change.key == array::REPLACE {
             lost &= !change.value.parse().map_or(0, |member: u32| 1 << member);
         }
         lost |= member(change).map_or(0, |member| 1 << member);

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use crate::files::note::{FileNote, FileNotes};
+use crate::stack::{ARRAY_LOSE, ARRAY_REPLACE};
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
@@ -440,8 +441,8 @@ impl<T: Tally> Witness for CutJudge<T> {
         self.read_notes();
         if let Some(on) = DriveTerms::cache_switch(key, value) {
             self.queue_event(now, ClientEvent::Caches(on));
-        } else if matches!(key, "array.lose" | "array.replace") {
-            if let ("array.replace", Ok(member)) = (key, value.parse()) {
+        } else if matches!(key, ARRAY_LOSE | ARRAY_REPLACE) {
+            if let (ARRAY_REPLACE, Ok(member)) = (key, value.parse()) {
                 self.heads.start_drive(member, now);
             }
             self.queue_event(now, ClientEvent::Turn);

@@ -1,10 +1,7 @@
 //! The promises of a stack for its writes, and what a cut does to the sector under a head.
 
 use crate::block::{CutSector, SECTOR};
-use crate::stack::Stack;
-
-/// The key that switches the drives' write cache.
-const WRITE_BACK: &str = "drive.cache.write_back";
+use crate::stack::{DRIVE_WRITE_BACK, Stack};
 
 /// The promises of a drive, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +49,7 @@ impl DriveTerms {
 
     /// Returns the new state of the drives' write cache if `key` is its switch.
     pub fn cache_switch(key: &str, value: &str) -> Option<bool> {
-        (key == WRITE_BACK).then_some(matches!(value, "on" | "true"))
+        (key == DRIVE_WRITE_BACK).then_some(matches!(value, "on" | "true"))
     }
 
     /// The fate of the sector under the head, as a profile names it.

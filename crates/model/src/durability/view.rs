@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 use crate::block::{CutSector, MemberRole, Request};
 use crate::host::array::layout::ArrayVolume;
-use crate::stack::Stack;
+use crate::stack::{ARRAY_LOSE, ARRAY_REPLACE, Stack};
 use crate::time::Instant;
 
 use super::Tally;
@@ -53,8 +53,8 @@ impl CutArray {
     pub fn from_stack(stack: &Stack) -> Result<CutArray, String> {
         let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
         let turn = |key: &str, value: &str| match (key, value.parse()) {
-            ("array.lose", Ok(member)) => Some(DriveChange::Lose(member)),
-            ("array.replace", Ok(member)) => Some(DriveChange::Replace(member)),
+            (ARRAY_LOSE, Ok(member)) => Some(DriveChange::Lose(member)),
+            (ARRAY_REPLACE, Ok(member)) => Some(DriveChange::Replace(member)),
             _ => None,
         };
         let turns: Vec<DriveChange> =

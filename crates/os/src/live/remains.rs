@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use seekwise_formats::key_names::array;
 use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use seekwise_model::durability::served;
 use seekwise_model::history::{CutRemains, History, HistoryEvent, WriteData};
@@ -200,7 +201,7 @@ impl ArrayHistory {
     /// Records a changed setting.
     pub fn record_setting(&mut self, at: Instant, key: &str, value: &str) {
         match (changed_member(key, value), key) {
-            (Some(drive), "array.replace") => self.rebuilding |= self.lost & drive,
+            (Some(drive), array::REPLACE) => self.rebuilding |= self.lost & drive,
             (Some(drive), _) => {
                 (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
                 self.by_itself &= !drive;
@@ -250,7 +251,7 @@ fn touched_stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
 
 /// Returns the drive, as a bit, that this change removes from an array or adds to it; `None` for another change.
 fn changed_member(key: &str, value: &str) -> Option<u64> {
-    matches!(key, "array.lose" | "array.replace").then(|| value.parse().map_or(0, |member: u32| 1 << member))
+    matches!(key, array::LOSE | array::REPLACE).then(|| value.parse().map_or(0, |member: u32| 1 << member))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! shrank: twice the sectors a track, twice the tracks. The profile is written elsewhere.
 
 use seekwise_formats::figure::{FigureValue as Figure, ZoneRow};
+use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
 use toml_edit::{Array, InlineTable, Value};
@@ -28,7 +29,7 @@ impl SustainedRates {
     /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
     pub(super) fn from_datasheet(base: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
         let were = SustainedRates::from_drive(base)?;
-        let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number("mechanics.rpm").unwrap_or(rpm));
+        let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number(figure::MECHANICS_RPM).unwrap_or(rpm));
         let ratio = were.outer / were.inner;
         Ok(match (given.outer, given.inner) {
             (Some(outer), Some(inner)) => SustainedRates { outer, inner },
@@ -88,23 +89,24 @@ impl SketchLayout {
         wider: f64,
     ) -> Result<SketchLayout, String> {
         let number = |key: &str| base.number(key).unwrap_or(0.0);
-        let unit = (number("geometry.physical_sector") as u64 / SECTOR).max(1);
+        let unit = (number(figure::GEOMETRY_PHYSICAL_SECTOR) as u64 / SECTOR).max(1);
         let sectors = match given.capacity {
             Some(bytes) if !(1_000_000..=MOST).contains(&bytes) => {
                 return Err(format!("--capacity {bytes} bytes: expected 1 MB to 144 PB (10^15)"));
             }
             Some(bytes) => bytes / SECTOR / unit * unit,
-            None => number("geometry.sectors") as u64,
+            None => number(figure::GEOMETRY_SECTORS) as u64,
         };
-        let rpm = given.rpm.unwrap_or_else(|| number("mechanics.rpm"));
-        let slower = rpm / number("mechanics.rpm");
+        let rpm = given.rpm.unwrap_or_else(|| number(figure::MECHANICS_RPM));
+        let slower = rpm / number(figure::MECHANICS_RPM);
         let skew = |key: &str| super::round_six_digits((number(key) * slower * wider).min(0.99));
-        let skews = (skew("geometry.track_skew"), skew("geometry.head_skew"));
-        let run = base.number("geometry.run_tracks").unwrap_or(1.0);
+        let skews = (skew(figure::GEOMETRY_TRACK_SKEW), skew(figure::GEOMETRY_HEAD_SKEW));
+        let run = base.number(figure::GEOMETRY_RUN_TRACKS).unwrap_or(1.0);
         // Consecutive tracks have the one skew or the other.
-        let (long, short) = match base.figure("geometry.order").map(|figure| figure.value.to_string()).as_deref() {
+        let (long, short) = match base.figure(figure::GEOMETRY_ORDER).map(|figure| figure.value.to_string()).as_deref()
+        {
             Some("serpentine") => (run - 1.0, 1.0),
-            _ => (1.0, number("geometry.heads") - 1.0),
+            _ => (1.0, number(figure::GEOMETRY_HEADS) - 1.0),
         };
         let lost = (long * skews.0 + short * skews.1) / (long + short);
         let track = |rate: f64| {
@@ -119,7 +121,7 @@ impl SketchLayout {
         };
         let rows: Vec<(f64, u64)> = shape.rows.iter().map(|&(share, part)| (share, along(part))).collect();
         let mean: f64 = rows.iter().map(|&(share, spt)| share * spt as f64).sum();
-        let reserved = number("cache.media_cache_mib") as u64 * 2048;
+        let reserved = number(figure::CACHE_MEDIA_CACHE_MIB) as u64 * 2048;
         let tracks = (sectors + reserved) as f64 / mean;
         let of_surface = shape.tracks_a_sector * outer as f64;
         let heads = given.heads.map_or_else(|| (tracks / of_surface).round().max(1.0), f64::from);
@@ -213,7 +215,7 @@ struct ZoneShape {
 }
 
 fn zone_shape(base: &DriveFile) -> ZoneShape {
-    let rows: &[ZoneRow] = match base.figure("geometry.zones").map(|figure| &figure.value) {
+    let rows: &[ZoneRow] = match base.figure(figure::GEOMETRY_ZONES).map(|figure| &figure.value) {
         Some(Figure::Zones(rows)) => rows,
         _ => &[],
     };

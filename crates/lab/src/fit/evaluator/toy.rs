@@ -1,6 +1,8 @@
 //! Toy fits for tests: the loss of each point is a formula, so that what is searched, kept and put back is known by hand. An
 //! evaluator knows the answers for every point of the ranges beforehand, and simulates nothing.
 
+use seekwise_formats::key_names::figure;
+
 use super::*;
 use crate::catalogue;
 use crate::fit::parameter::{FigureMark, ParameterDomain};
@@ -19,8 +21,12 @@ pub struct Toy {
 }
 
 /// Keys whose figures are times from nothing on.
-const KEYS: [&str; 4] =
-    ["overhead.read_hit_ms", "overhead.write_hit_ms", "overhead.read_miss_ms", "overhead.write_miss_ms"];
+const KEYS: [&str; 4] = [
+    figure::OVERHEAD_READ_HIT_MS,
+    figure::OVERHEAD_WRITE_HIT_MS,
+    figure::OVERHEAD_READ_MISS_MS,
+    figure::OVERHEAD_WRITE_MISS_MS,
+];
 
 /// The number `index` of a toy: from 0 to so many thousandths, a thousandth a step.
 pub fn number(index: usize, thousandths: u32, origin: f64) -> Parameter {
@@ -32,7 +38,7 @@ pub fn number(index: usize, thousandths: u32, origin: f64) -> Parameter {
 /// A rule whose choices are numbers; the first is the profile's.
 pub fn rule(words: &[&str]) -> Parameter {
     let words = words.iter().map(|word| (*word).to_owned()).collect();
-    let key = "cache.read_ahead.after";
+    let key = figure::CACHE_READ_AHEAD_AFTER;
     let form = ParameterDomain::Choice(words);
     Parameter { name: key.to_owned(), key, bend: None, form, origin: 0.0, marked: FigureMark::Inferred }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
+use seekwise_formats::key_names::{figure, job, strip_drive};
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::time::Span;
 use seekwise_run::place::Target;
@@ -69,7 +70,7 @@ impl JobContext<'_> {
         };
         let mut work = prepared.job;
         limit_runtime(file, &mut work)?;
-        let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
+        let of_drive = |(key, value): &(String, String)| Some((strip_drive(key)?.to_owned(), value.clone()));
         Ok(MeasuredPoint {
             what: what.to_owned(),
             file: file.clone(),
@@ -91,7 +92,7 @@ fn limit_runtime(file: &str, work: &mut Work) -> Result<(), Vec<Diagnostic>> {
         Work::Job(job) => job.workers.iter().any(|worker| worker.runtime.is_some_and(|runtime| runtime > LONGEST)),
         _ => false,
     };
-    if long { plan::set_job(file, work, "job.runtime", "60 s") } else { Ok(()) }
+    if long { plan::set_job(file, work, job::RUNTIME, "60 s") } else { Ok(()) }
 }
 
 /// Options that do not affect a drive, and those in which the points of a series differ.
@@ -532,7 +533,7 @@ fn row_point(
         ]
     };
     if options.contains_key("distance") {
-        let blocks = bed.drive.number("geometry.sectors").unwrap_or(0.0) as u64;
+        let blocks = bed.drive.number(figure::GEOMETRY_SECTORS).unwrap_or(0.0) as u64;
         let distance = options["distance"].parse::<u64>().ok().filter(|distance| *distance < blocks);
         let distance = distance.ok_or_else(|| wrong("distance", "a number of blocks, fewer than the drive has"))?;
         let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_formats::dotted::parse_size(text));
