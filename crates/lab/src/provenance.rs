@@ -7,6 +7,7 @@ pub mod parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use seekwise_formats::key_names::stack::PLACE;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{settings_hash, sha256};
 use crate::inputs::InputTexts;
-use crate::plan::{self, Cell, PLACE, PreparedCell};
+use crate::plan::{self, Cell, PreparedCell};
 use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
 

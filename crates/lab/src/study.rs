@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::key_names::{trace, work};
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_run::cutoff::RunCutoff;
@@ -56,7 +57,7 @@ pub fn set_default_metrics(study: &mut Study, made: &StudyProvenance) {
 /// or a trace is played at its recorded instants.
 fn is_arrival_driven(made: &StudyProvenance, cell: usize) -> bool {
     let says = |key: &str, given: fn(&str) -> bool| made.find_setting(cell, key).is_some_and(|it| given(&it.value));
-    says("job.rate.limit", |rates| !rates.contains("none")) || says("trace.loop", |mode| mode == "open")
+    says(work::RATE_LIMIT, |rates| !rates.contains("none")) || says(trace::LOOP, |mode| mode == "open")
 }
 
 /// Checks that every program whose operations an expression names is in some cell. A part of a plan is not checked: the

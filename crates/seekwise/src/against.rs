@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use seekwise_formats::key_names::{is_job_key, is_real_key, job};
 use seekwise_lab::run::{KindRecord, RunRecord, pool_responses};
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::response::Response;
@@ -88,10 +89,8 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
         ..setup.clone()
     };
     reject_repeated_keys(&setup.set)?;
-    let is_real = |key: &str| key.starts_with("real.");
-    let is_jobs = |key: &str| key.starts_with("job.");
-    let mut measured = with(&setup.target, &|key| is_real(key) || is_jobs(key), setup.destroy.clone());
-    let mut predicted = with(drive, &|key| !is_real(key), None);
+    let mut measured = with(&setup.target, &|key| is_real_key(key) || is_job_key(key), setup.destroy.clone());
+    let mut predicted = with(drive, &|key| !is_real_key(key), None);
     let found = measured.prepare()?;
     if !found.target.is_measured() {
         return Err(Error::new(format!(
@@ -100,10 +99,10 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
             setup.target
         )));
     }
-    if !setup.set.iter().any(|(key, _)| key == "job.span") {
+    if !setup.set.iter().any(|(key, _)| key == job::SPAN) {
         let space = found.target.sectors() * SECTOR / BLOCK * BLOCK;
         for side in [&mut measured, &mut predicted] {
-            side.set.push(("job.span".to_owned(), space.to_string()));
+            side.set.push((job::SPAN.to_owned(), space.to_string()));
         }
     }
     drop(found);

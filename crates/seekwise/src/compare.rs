@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::slice::from_ref;
 
+use seekwise_formats::key_names::array;
 use seekwise_formats::metric::{Metric, MetricScope};
 use seekwise_formats::study::{ComparisonSpec, Factor, Sampling, Study};
 use seekwise_lab::compose::pairing_words;
@@ -324,11 +325,12 @@ impl ComparisonAnswer<'_> {
 
     /// A note if both sides of a finding lack a drive of their arrays: the finding does not show what a failed drive costs.
     pub fn both_degraded(&self, finding: &Finding) -> Option<String> {
-        const LOSE: &str = "array.lose";
-        let lost = |cell: usize| self.evidence.made.find_setting(cell, LOSE).map(|setting| setting.value.as_str());
+        let lost =
+            |cell: usize| self.evidence.made.find_setting(cell, array::LOSE).map(|setting| setting.value.as_str());
         let (from, to) = (lost(finding.from)?, lost(finding.to)?);
-        let whole = format!("`--vary {LOSE}=none,{to}` compares a whole array with a degraded one");
-        (self.key == LOSE).then(|| format!("both sides lack a drive (number {from}, number {to}): {whole}"))
+        let lose = array::LOSE;
+        let whole = format!("`--vary {lose}=none,{to}` compares a whole array with a degraded one");
+        (self.key == lose).then(|| format!("both sides lack a drive (number {from}, number {to}): {whole}"))
     }
 
     /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.

@@ -1,6 +1,7 @@
 //! How long a comparison will take, without running it: each side is simulated once on a modelled drive, in the space of the file
 //! or device that is to be measured. Nothing is opened for writing, and nothing is made.
 
+use seekwise_formats::key_names::{is_real_key, job, real};
 use seekwise_lab::run::measure_run;
 use seekwise_model::rng::Seed;
 use seekwise_os::places::PLACES;
@@ -30,9 +31,9 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
     for value in values {
         let mut set: Vec<(String, String)> = setup.set.clone();
         set.push((key.clone(), value.clone()));
-        set.retain(|(key, _)| !key.starts_with("real."));
-        if let Some(bytes) = space.filter(|_| !set.iter().any(|(key, _)| key == "job.span")) {
-            set.push(("job.span".to_owned(), bytes.to_string()));
+        set.retain(|(key, _)| !is_real_key(key));
+        if let Some(bytes) = space.filter(|_| !set.iter().any(|(key, _)| key == job::SPAN)) {
+            set.push((job::SPAN.to_owned(), bytes.to_string()));
         }
         let target = if space.is_some() { drive.to_owned() } else { setup.target.clone() };
         let prepared = Setup { target, set, destroy: None, ..setup.clone() }.prepare()?;
@@ -48,7 +49,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
 fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
     match place::find_kind(PLACES, &setup.target) {
         Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
-            let layout = setup.set.iter().find(|(key, _)| key == "real.layout");
+            let layout = setup.set.iter().find(|(key, _)| key == real::LAYOUT);
             let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::parse_size(value));
             let wanted = RealOptions { layout: bytes, ..RealOptions::default() };
             let bytes = length(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;

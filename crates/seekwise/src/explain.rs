@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use seekwise_formats::duration::Duration;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
+use seekwise_formats::key_names::strip_drive;
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{catalogue_claims, checked_cells};
@@ -405,7 +406,7 @@ impl ExplainSession<'_> {
         }
         for (lever, found) in found {
             let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);
-            for case in cases.iter().filter(|case| lever.key.starts_with("drive.") && !case.sets_key(&lever.key)) {
+            for case in cases.iter().filter(|case| strip_drive(&lever.key).is_some() && !case.sets_key(&lever.key)) {
                 found.cases += 1;
                 let held = case.is_met(&[]).map_err(Error::new)?;
                 let now = case.is_met(&[(lever.key.clone(), found.to.clone())]).unwrap_or(false);

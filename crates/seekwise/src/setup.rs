@@ -5,6 +5,7 @@ use std::path::Path;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::duration::Duration;
+use seekwise_formats::key_names::{self, is_job_key, job, real, trace};
 use seekwise_formats::study::Study;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
@@ -16,9 +17,6 @@ use seekwise_run::place::{self, PlaceSource};
 use crate::error::Error;
 use crate::reading::{self, FileKind};
 use crate::shell::quoted;
-
-/// The key of a trace's format.
-const FORMAT: &str = "trace.format";
 
 /// A job on a target, with settings on top.
 ///
@@ -91,11 +89,11 @@ impl Setup {
         let mut settings = vec![("job".to_owned(), self.job.clone())];
         settings.extend(target);
         if let Some(runtime) = &self.runtime {
-            settings.push(("job.runtime".to_owned(), runtime.clone()));
+            settings.push((job::RUNTIME.to_owned(), runtime.clone()));
         }
         settings.extend(self.destroy_key()?);
         if let Some(format) = &self.trace_format {
-            settings.push((FORMAT.to_owned(), format.clone()));
+            settings.push((trace::FORMAT.to_owned(), format.clone()));
         }
         settings.extend(self.set.iter().cloned());
         Ok(Cell { levels: Vec::new(), settings })
@@ -109,10 +107,10 @@ impl Setup {
     /// The key that `--destroy` stands for.
     fn destroy_key(&self) -> Result<Option<(String, String)>, Error> {
         let Some(name) = &self.destroy else { return Ok(None) };
-        if self.set.iter().any(|(key, _)| key == plan::DESTROY) {
+        if self.set.iter().any(|(key, _)| key == real::DESTROY) {
             return Err(Error::new(format!(
                 "--destroy {name}: conflicts with --set {}; expected one of the two",
-                plan::DESTROY
+                real::DESTROY
             )));
         }
         match place::find_kind(PLACES, &self.target) {
@@ -121,7 +119,7 @@ impl Setup {
                     of: PlaceSource::File(_) | PlaceSource::Device(_) | PlaceSource::Address(_), ..
                 },
                 _,
-            )) => Ok(Some((plan::DESTROY.to_owned(), name.clone()))),
+            )) => Ok(Some((real::DESTROY.to_owned(), name.clone()))),
             _ => Err(Error::new(format!(
                 "--destroy {name}: {} holds nothing to destroy; expected file:PATH, device:PATH or nbd:ADDRESS",
                 self.target
@@ -136,10 +134,10 @@ impl Setup {
             let said = match key.as_str() {
                 "job" => "the argument before --on names the job",
                 "stack" => "--on names the stack",
-                plan::PLACE => "--on names the place",
+                key_names::stack::PLACE => "--on names the place",
                 "drive" if drive => "--on names the drive",
-                "job.runtime" if self.runtime.is_some() => "--runtime sets the run time",
-                FORMAT if self.trace_format.is_some() => "--trace-format names the format",
+                job::RUNTIME if self.runtime.is_some() => "--runtime sets the run time",
+                trace::FORMAT if self.trace_format.is_some() => "--trace-format names the format",
                 _ => continue,
             };
             return Err(Error::new(format!("--set {key}={value}: {said}; expected one of the two")));
@@ -176,7 +174,7 @@ impl Setup {
         for (key, value) in self.cell()?.settings {
             match key.as_str() {
                 "job" => study.job = Some(value),
-                "job.runtime" => study.runtime = Some(Duration::parse(&value).map_err(Error::new)?),
+                job::RUNTIME => study.runtime = Some(Duration::parse(&value).map_err(Error::new)?),
                 _ => drop(study.stack.insert(key, value.into())),
             }
         }
@@ -197,10 +195,10 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnos
         return Err(unmodelled());
     }
     let mut settings = target_settings(name)?;
-    if settings.iter().any(|(key, _)| key == plan::PLACE) {
+    if settings.iter().any(|(key, _)| key == key_names::stack::PLACE) {
         return Err(unmodelled());
     }
-    if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
+    if let Some((key, _)) = set.iter().find(|(key, _)| is_job_key(key)) {
         return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
     }
     settings.extend(set.iter().cloned());
@@ -265,18 +263,18 @@ fn target_settings(name: &str) -> Result<Vec<(String, String)>, Error> {
         return match (&kind.of, rest) {
             (PlaceSource::Stack(_), Some(stack)) => {
                 let mut settings = target_settings(stack)?;
-                if settings.iter().any(|(key, _)| key == plan::PLACE) {
+                if settings.iter().any(|(key, _)| key == key_names::stack::PLACE) {
                     return Err(Error::new(format!(
                         "{name}: `{stack}` is not a modelled disk; expected {}",
                         kind.form
                     )));
                 }
-                settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
+                settings.insert(0, (key_names::stack::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
             }
             (PlaceSource::Nothing(_), None)
             | (PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_), Some(_)) => {
-                Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
+                Ok(vec![(key_names::stack::PLACE.to_owned(), name.to_owned())])
             }
             _ => Err(Error::new(format!("{name}: expected {}", kind.form))),
         };
@@ -381,8 +379,8 @@ mod tests {
         let why = keys(&setup().with_destroy("Z1")).unwrap_err();
         assert!(why.contains("barracuda-7200.7-ncq holds nothing to destroy"), "{why}");
         let file = Setup::new("random-read", "file:/tmp/there-is-none").with_destroy("there-is-none");
-        assert!(keys(&file).unwrap().contains(&format!("{}=there-is-none", plan::DESTROY)));
-        let why = keys(&file.with(plan::DESTROY, "other")).unwrap_err();
+        assert!(keys(&file).unwrap().contains(&format!("{}=there-is-none", real::DESTROY)));
+        let why = keys(&file.with(real::DESTROY, "other")).unwrap_err();
         assert!(why.contains("conflicts with --set"), "{why}");
     }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use seekwise_formats::duration::Duration;
+use seekwise_formats::key_names::job;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Study;
 use seekwise_model::block::Op;
@@ -131,7 +132,7 @@ fn run_pilot(
     seed: u64,
 ) -> Result<Pilot, RunError> {
     let mut job = cell.job.clone();
-    for (key, nanos) in [("job.runtime", nanos), ("job.ramp", 0)] {
+    for (key, nanos) in [(job::RUNTIME, nanos), (job::RAMP, 0)] {
         set_job("pilot", &mut job, key, &Duration { nanos }.to_string()).expect("jobs of workers have both keys");
     }
     let each = (nanos / TIMES as u64).max(1);
