@@ -108,9 +108,9 @@ fn a_changed_journal_is_refused_with_its_line() {
     let resume = [&early[..], &["--resume"]].concat();
     for (line, text) in whole.lines().enumerate().skip(1) {
         // Any digit of the answer: a figure that nobody measured.
-        let (question, answer) = text.split_once(" = ").unwrap();
+        let (question, answer) = text.split_once("\"answer\":\"").unwrap();
         let digit = if answer.starts_with('1') { '2' } else { '1' };
-        let changed = format!("{question} = {digit}{}", &answer[1..]);
+        let changed = format!("{question}\"answer\":\"{digit}{}", &answer[1..]);
         let lines: String = whole
             .lines()
             .enumerate()
@@ -119,7 +119,7 @@ fn a_changed_journal_is_refused_with_its_line() {
         fs::write(&at, lines).unwrap();
         let said = fit(folder.path(), &["t.csv"], &resume);
         assert_eq!(said.code, 2, "{}", said.err);
-        let named = format!("out.toml.journal:{}: it was changed after it was written", line + 1);
+        let named = format!("out.toml.journal:{}: `sum`: this line was changed after it was written", line + 1);
         assert!(said.err.contains(&named), "{}", said.err);
     }
     // A writer that was killed has left a part of its last line.

@@ -178,24 +178,6 @@ fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
 }
 
 #[test]
-fn records_that_name_no_place_are_of_the_model() {
-    let folder = folder();
-    let at = folder.path();
-    let study = STUDY.replace("place = 'null'", "drive = 'caviar-wd400jb'").replace("runs = 6", "runs = 2");
-    fs::write(at.join("study.toml"), study).unwrap();
-    seekwise(at, &["study", "study.toml", "--out", "out"]).done();
-    let path = at.join("out/results.jsonl");
-    let lines = fs::read_to_string(&path).unwrap();
-    assert_eq!(lines.matches("\"place\":\"sim\",").count(), 6);
-    // They are of a time that knew no sums either.
-    let bare = |line: &str| line.replace("\"place\":\"sim\",", "").split(",\"sum\"").next().unwrap().to_owned() + "}\n";
-    fs::write(&path, lines.lines().map(bare).collect::<String>()).unwrap();
-    fs::remove_file(at.join("out/sums.txt")).unwrap();
-    seekwise(at, &["report", "out"]).done();
-    assert!(is_virtual(at));
-}
-
-#[test]
 fn what_a_place_in_real_time_cannot_do_is_refused() {
     let folder = folder();
     let at = folder.path();

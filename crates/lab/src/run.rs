@@ -52,21 +52,16 @@ pub const SCHEMA: u32 = 1;
 /// The kept record of a run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// [`SCHEMA`] of the program that wrote it; 0: before there was one.
-    #[serde(default)]
+    /// [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
     /// Index of the cell in its study; 0 for a single run.
-    #[serde(default)]
     pub cell: usize,
     /// Index of the run in its cell.
-    #[serde(default)]
     pub run: u32,
     /// The hash of all settings of the stack and the job that it ran.
-    #[serde(default)]
     pub cell_hash: String,
     pub target: String,
     /// `sim` in virtual time; any other place is in real time, and its figures are measured.
-    #[serde(default = "simulated")]
     pub place: String,
     pub job: String,
     pub seed: u64,
@@ -82,7 +77,6 @@ pub struct RunRecord {
     pub read: KindRecord,
     pub write: KindRecord,
     /// Flushes; they move no bytes, and are not in `all`.
-    #[serde(default)]
     pub flush: KindRecord,
     /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<CpuRecord>,
@@ -97,7 +91,6 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub receipt: BTreeMap<String, f64>,
     /// Counts of the drives, from the run's beginning to its end.
-    #[serde(default)]
     pub drive: DriveCounts,
     /// Losses by power cuts, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,12 +99,11 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdowns: Option<Box<CutRecord>>,
     /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
-    #[serde(default)]
     pub arrivals: Option<Arrivals>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: MeanParts,
     /// Requests that ended with an error, counted or not.
-    #[serde(default, deserialize_with = "count")]
+    #[serde(deserialize_with = "count")]
     pub failures: u64,
     /// Doubts and notes for the reader.
     pub warnings: Vec<String>,
@@ -142,10 +134,6 @@ pub struct StreamRecord {
 }
 
 /// The place of records that name none: they are older than all others.
-fn simulated() -> String {
-    sim::NAME.to_owned()
-}
-
 impl StreamRecord {
     fn from_hash(stream: &StreamHash) -> StreamRecord {
         StreamRecord { requests: stream.requests, hash: format!("{:016x}", stream.hash) }
@@ -222,7 +210,6 @@ pub struct PhaseRecord {
     pub all: KindRecord,
     pub read: KindRecord,
     pub write: KindRecord,
-    #[serde(default)]
     pub flush: KindRecord,
 }
 
@@ -298,10 +285,8 @@ pub struct CpuRecord {
     /// Reads and writes per core-second.
     pub ios_per_cpu_second: f64,
     /// Reads and writes a second for each per cent: the older studies' efficiency.
-    #[serde(default)]
     pub iops_per_percent: f64,
     /// MB/s for each per cent. Within one pattern it is equivalent to `iops_per_percent`.
-    #[serde(default)]
     pub mb_per_s_per_percent: f64,
 }
 
@@ -344,8 +329,8 @@ pub struct DriveCounts {
     /// Seeks in the opposite direction to the one before. Two places in turn: all; at random: two of three.
     #[serde(deserialize_with = "count")]
     pub reversals: u64,
-    /// Pages of an array's write-intent bitmap, each written to all of its drives. Results of before it have none.
-    #[serde(default, deserialize_with = "count")]
+    /// Pages of an array's write-intent bitmap, each written to all of its drives.
+    #[serde(deserialize_with = "count")]
     pub bitmap_writes: u64,
 }
 
@@ -377,7 +362,7 @@ pub struct CutRecord {
     #[serde(deserialize_with = "count")]
     pub torn_cuts: u64,
     /// Cuts that left rows with parity that does not belong to their data.
-    #[serde(default, deserialize_with = "count")]
+    #[serde(deserialize_with = "count")]
     pub hole_cuts: u64,
     /// For a scene: losses of files, as a mount would find them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -495,7 +480,6 @@ pub struct KindRecord {
     #[serde(deserialize_with = "Response::kept")]
     pub response_ms: Option<Response>,
     /// Times since requests were due by a rate or a trace; `None` without such requests.
-    #[serde(default)]
     pub since_due_ms: Option<Response>,
     /// Mean of each part of the response, in ms; empty without requests, or in older folders without the parts.
     #[serde(default, skip_serializing_if = "MeanParts::is_empty")]

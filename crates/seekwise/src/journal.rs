@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! first line   the hash of all that the result is made from
-//! others       QUESTION = VALUE … #SUM, numbers as short as they can be said and read back the same
+//! others       {"question":"…","answer":"VALUE …","sum":"…"}, numbers as short as they can be said and read back the same
 //! ```
 //!
-//! A sum is the first 16 digits of the SHA-256 of the first line and its own line, so a changed line is found and named. The last
-//! line may have been cut short by the end of its writer. Only one process at a time writes a journal.
+//! Lines are sealed ([`sealed`](crate::sealed)) with the first line, so that none stands for that of another journal. The last line
+//! may have been cut short by the end of its writer. Only one process at a time writes a journal.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,19 +16,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seekwise_lab::digest::sha256;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
+use crate::sealed::{check_line, seal_line};
 use seekwise_os::outputs::open_append;
 use seekwise_os::unfinished::hold;
 
 /// Attempts at a journal that others remove meanwhile.
 const ATTEMPTS: u32 = 100;
-
-/// Digits of a sum.
-const DIGITS: usize = 16;
 
 /// An open journal.
 pub struct SearchJournal {
@@ -162,16 +160,18 @@ fn is_begun(text: &str, hash: &str) -> bool {
     }
 }
 
-fn answer_line(hash: &str, question: &str, answer: &[f64]) -> String {
-    let answer: Vec<String> = answer.iter().map(ToString::to_string).collect();
-    let said = format!("{question} = {}", answer.join(" "));
-    format!("{said} #{}\n", line_sum(hash, &said))
+/// A question with its answer, as a line has them.
+#[derive(Serialize, Deserialize)]
+struct AnswerLine {
+    question: String,
+    /// Numbers that JSON does not know, such as an infinite one, are words.
+    answer: String,
 }
 
-fn line_sum(hash: &str, said: &str) -> String {
-    let mut sum = sha256(format!("{hash}\n{said}").as_bytes());
-    sum.truncate(DIGITS);
-    sum
+fn answer_line(hash: &str, question: &str, answer: &[f64]) -> String {
+    let answer = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let line = AnswerLine { question: question.to_owned(), answer };
+    seal_line(hash, &serde_json::to_string(&line).expect("it has no keys but strings"))
 }
 
 /// The answers of a journal, and how many of its bytes are good. An error names the line.
@@ -197,17 +197,12 @@ fn read_answers(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known
 
 /// The question and the answer of a line.
 fn parse_line(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
-    let (said, kept) =
-        line.rsplit_once(" #").ok_or("it does not end in its sum: it was changed after it was written")?;
-    let made = line_sum(hash, said);
-    if made != kept {
-        return Err(format!("it was changed after it was written: its sum is {made}; expected {kept}"));
-    }
-    let (question, answer) = said.split_once(" = ").ok_or("it is no answer")?;
+    check_line(hash, line)?;
+    let AnswerLine { question, answer } = serde_json::from_str(line).map_err(|_| "it is no answer")?;
     let answer: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
     let answer = answer.map_err(|_| "its answer is no list of numbers")?;
-    check(question, &answer)?;
-    Ok((question.to_owned(), answer))
+    check(&question, &answer)?;
+    Ok((question, answer))
 }
 
 #[cfg(test)]

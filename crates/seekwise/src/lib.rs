@@ -22,6 +22,7 @@
 //! | [`reading`] | files, standard input and pipes as texts and traces |
 //! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
+//! | `sealed` | lines that end in their own sum |
 //! | [`shell`] | words of a command |
 //! | [`setup`] | a job on a target with settings |
 //! | [`answer`] | answers as the program prints them |
@@ -73,6 +74,7 @@ pub mod reading;
 pub mod request_log;
 pub mod results;
 pub mod run;
+mod sealed;
 pub mod setup;
 pub mod shell;
 pub mod store;

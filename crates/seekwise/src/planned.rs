@@ -126,7 +126,7 @@ impl WaitingSession {
     pub fn take_turn(self) -> Result<StudySession, Error> {
         let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
         let folder = results.folder();
-        let kept = results::kept_as_judged(folder)?;
+        let kept = results::kept(folder)?;
         if kept.made.hash() != made_sha256 {
             return Err(Error::new(format!("{}: what makes its results was changed meanwhile", folder.display())));
         }

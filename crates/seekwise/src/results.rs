@@ -13,9 +13,8 @@
 //! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and a result
 //! folder for each part.
 //!
-//! Files are checked against their sums when they are read, and a record's figures against one another. A folder of an
-//! earlier version has no sums: it opens with a warning. A folder may come from somebody else: no link in it is followed
-//! ([`foreign`]). Only one process at a time writes it ([`lock`](crate::lock)).
+//! Files are checked against their sums when they are read, and a record's figures against one another. A folder may come from
+//! somebody else: no link in it is followed ([`foreign`]). Only one process at a time writes it ([`lock`](crate::lock)).
 //!
 //! A process that is killed before its first run leaves some of the first three files. Whoever starts the same study there again
 //! takes them over; another study needs `force`.
@@ -35,12 +34,12 @@ use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading::{self, MADE, holds_results};
+use crate::sealed::{check_line, seal_line};
 use crate::shell::quoted;
 use crate::store::Store;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
-pub(crate) use sums::seal_record;
 
 const STUDY: &str = "study.toml";
 const LINES: &str = "results.jsonl";
@@ -62,8 +61,6 @@ pub struct StudyManifest {
     pub study: String,
     /// The origin of the results.
     pub made: StudyProvenance,
-    /// Whether its files have sums.
-    pub sealed: bool,
 }
 
 /// Why a folder could not be used.
@@ -79,6 +76,8 @@ pub enum FolderError {
     Foreign(PathBuf),
     /// The folder does not say what made its results.
     Unknown(PathBuf),
+    /// The folder has results and no sums.
+    Unsealed(PathBuf),
     /// A file does not fit the others.
     Unfit(PathBuf, String),
     /// A line is not the record that the plan has there.
@@ -119,6 +118,12 @@ impl std::fmt::Display for FolderError {
                 f,
                 "{}: has no {MADE} and no {STUDY}, so the origin of its results is unknown; run the study again, \
                  into another folder",
+                path.display()
+            ),
+            FolderError::Unsealed(path) => write!(
+                f,
+                "{}: has no {SUMS}, so that nothing shows whether its files are as they were written; run the study again, into \
+                 another folder",
                 path.display()
             ),
             FolderError::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
@@ -171,17 +176,8 @@ fn read_text(folder: &Path, name: &str) -> Result<String, FolderError> {
     foreign::text(&path).map_err(io_error(&path))
 }
 
-/// Reads the manifest of a folder; warns if the folder has no sums.
+/// Reads the manifest of a folder.
 pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
-    read_kept(folder, warn_of_no_sums)
-}
-
-/// Reads the manifest of a folder that was opened before, which gave the warning.
-pub fn kept_as_judged(folder: &Path) -> Result<StudyManifest, FolderError> {
-    read_kept(folder, |_| ())
-}
-
-fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
@@ -194,21 +190,13 @@ fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, Fo
     };
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
-    let sealed = sums::check_sums(folder, &[(STUDY, &study), (MADE, &made)])?;
-    // A folder without results was begun by a process that was killed: it is sealed when it goes on.
-    if !sealed && holds(folder) {
-        without_sums(folder);
+    // A process that was killed while it began a folder left no sums: they are written when it goes on.
+    if !sums::check_sums(folder, &[(STUDY, &study), (MADE, &made)])? && holds(folder) {
+        return Err(FolderError::Unsealed(folder.to_owned()));
     }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
     made.check_study(&study).map_err(unfit)?;
-    Ok(StudyManifest { study, made, sealed })
-}
-
-fn warn_of_no_sums(folder: &Path) {
-    log::warn!(
-        "{} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
-        folder.display()
-    );
+    Ok(StudyManifest { study, made })
 }
 
 /// The manifest of the folder of a review.
@@ -225,7 +213,7 @@ pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError>
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
     let text = read_text(folder, STUDY)?;
     if !sums::check_sums(folder, &[(STUDY, &text), (MADE, &bytes)])? {
-        warn_of_no_sums(folder);
+        return Err(FolderError::Unsealed(folder.to_owned()));
     }
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     made.check_review(&text).map_err(unfit)?;
@@ -408,7 +396,7 @@ fn clear_results(folder: &Path) -> Result<(), FolderError> {
 
 /// The line of a record, with its sum.
 pub(crate) fn line_of(record: &RunRecord) -> String {
-    seal_record(&serde_json::to_string(record).expect("a record has no keys but strings"))
+    seal_line("", &serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// Counts the lines of a file that have their end.
@@ -430,26 +418,19 @@ pub(crate) fn read_lines(
     order: &[(usize, usize)],
     first: usize,
     whole: &[u8],
-    sealed: bool,
 ) -> Result<Vec<RunRecord>, (usize, String)> {
     let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    let record = |(index, line)| record_of(made, order, first + index, line, sealed).map_err(|why| (index + 1, why));
+    let record = |(index, line)| record_of(made, order, first + index, line).map_err(|why| (index + 1, why));
     lines.map(record).collect()
 }
 
 /// The record of a line, which is number `index` of the plan.
-fn record_of(
-    made: &StudyProvenance,
-    order: &[(usize, usize)],
-    index: usize,
-    line: &[u8],
-    sealed: bool,
-) -> Result<RunRecord, String> {
+fn record_of(made: &StudyProvenance, order: &[(usize, usize)], index: usize, line: &[u8]) -> Result<RunRecord, String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
     made.check_record(order, index, &record)?;
     record.check_figures()?;
-    sums::check_record(text, sealed).map(|()| record)
+    check_line("", text).map(|()| record)
 }
 
 /// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures; a
@@ -475,7 +456,7 @@ fn parse_lines(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64
             order = self::plan_order(path, kept, &records)?;
             records.reserve_exact(order.len().saturating_sub(index));
         }
-        let read = record_of(&kept.made, &order, index, &line, kept.sealed);
+        let read = record_of(&kept.made, &order, index, &line);
         records.push(read.map_err(|why| FolderError::Line(path.to_owned(), index + 1, why))?);
         whole += line.len() as u64;
     }

@@ -200,8 +200,7 @@ impl SweepPlan {
     pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
         let lines = part::unpack_lines(file, self.runs_in_part(part)).map_err(fault)?;
-        let records =
-            read_lines(&self.made, &self.made.fixed_order(), part.first * self.runs(), lines.as_bytes(), true);
+        let records = read_lines(&self.made, &self.made.fixed_order(), part.first * self.runs(), lines.as_bytes());
         let records = records.map_err(|(line, why)| fault(format!("run {line}: {why}")))?;
         let expected = self.runs_in_part(part);
         if records.len() != expected {

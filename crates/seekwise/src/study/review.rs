@@ -179,7 +179,7 @@ fn write_review_page(
 ) -> Result<ReviewResult, Error> {
     let part = |part: &ReviewPart| {
         let folder = results::below(folder, part.folder())?;
-        let kept = results::kept_as_judged(&folder)?;
+        let kept = results::kept(&folder)?;
         Ok((kept_study(&folder, &kept)?, kept.made))
     };
     let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
