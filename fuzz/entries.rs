@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each fuzz target uses one entry")]
 
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 use seekwise_formats::study::{self as studies, review as reviews};
 use seekwise_formats::{
@@ -40,6 +41,9 @@ pub(crate) const ALL: [(&str, Entry); 16] = [
 
 /// A drive for stacks to stand on.
 const DRIVE: &str = include_str!("../drives/barracuda-7200.7.toml");
+
+/// The drive as it was read for earlier stacks.
+static READ: LazyLock<profiles::ReadingCache> = LazyLock::new(profiles::ReadingCache::default);
 
 /// An Iometer configuration, and the job it makes on a small, a common and the largest drive.
 pub(crate) fn icf(data: &[u8], hear: Hear<'_>) {
@@ -152,7 +156,7 @@ pub(crate) fn stack(data: &[u8], hear: Hear<'_>) {
     let Ok(stack) = parsed else {
         return;
     };
-    let built = stack.build(&|_| Ok(DRIVE.to_owned()));
+    let built = stack.build_with_cache(&|_| Ok(DRIVE.to_owned()), &READ);
     hear(&built);
     if let Ok(built) = built {
         assert!(!built.settings.is_empty(), "a stack is recorded");

@@ -75,7 +75,7 @@ pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
 
 /// Reads a built-in drive. An unknown name is an error that names the nearest.
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
-    profile::parse_cached(&format!("{name}.toml"), &read(name)?)
+    profile::parse(&format!("{name}.toml"), &read(name)?)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! | room | what it reads or writes |
 //! |---|---|
 //! | [`spelling`] | the known word that a misspelled one means |
-//! | `kept` | a process-wide cache of the most recently used values |
 //! | [`key_names`] | constants for keys, and functions that take keys apart |
+//! | `recent_cache` | a cache of the most recently used values |
 //! | [`concern`] | what a difference can be credited to: a fixed list |
 //! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
@@ -44,13 +44,13 @@ pub mod figure;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
-mod kept;
 pub mod key_names;
 pub mod keys;
 pub mod limits;
 pub mod metric;
 pub mod profile;
 pub mod program;
+mod recent_cache;
 pub mod recipe;
 pub mod recording;
 pub mod scene;

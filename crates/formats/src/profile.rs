@@ -12,8 +12,8 @@
 //! | [`not_modelled`] | parameters of a foreign description beyond the model |
 //! | [`doubts`] | implausible combinations of figures |
 //! | `build` | figures to the model's profile |
-//! | `mechanism` | a cache of platters and arms |
-//! | `known` | a cache of parsed profiles |
+//! | `mechanism` | platters and arms, shared by drives with the same figures |
+//! | `reading_cache` | a cache of profiles, mechanisms and scene layouts, owned by the caller |
 //! | `seek` | the shape of measured curves, scaled |
 
 mod build;
@@ -22,9 +22,9 @@ pub mod doubts;
 mod drive_file;
 pub mod everyday;
 pub mod keys;
-mod known;
 mod mechanism;
 pub mod not_modelled;
+mod reading_cache;
 mod seek;
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ use crate::diagnostic::{Diagnostic, sorted_by_line};
 use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, parse_setting};
 pub use drive_file::DriveFile;
 use keys::{KEYS, VOCABULARY};
-pub use known::parse_cached;
+pub use reading_cache::ReadingCache;
 
 const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
 
@@ -174,7 +174,12 @@ impl DriveFile {
 
     /// The model's drive.
     pub fn profile(&self) -> Result<Profile, Vec<Diagnostic>> {
-        build::build_profile(self).map_err(sorted_by_line)
+        self.build_profile(&ReadingCache::default())
+    }
+
+    /// The model's drive; shares platters and arm with other drives that `cache` has seen.
+    pub fn build_profile(&self, cache: &ReadingCache) -> Result<Profile, Vec<Diagnostic>> {
+        build::build_profile(self, cache).map_err(sorted_by_line)
     }
 }
 

@@ -26,7 +26,6 @@
 //! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene need
 //! no source, as they are the user's.
 
-mod fits;
 mod keys;
 
 use std::collections::BTreeSet;
@@ -46,6 +45,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, sorted_by_line};
 use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting};
+use crate::profile::ReadingCache;
 use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
 use crate::stack::{Setting, VOCABULARY, figure_setting};
 pub use keys::ROOTS;
@@ -215,8 +215,9 @@ impl SceneFile {
         Ok(())
     }
 
-    /// Builds the scene for a drive of this many sectors.
-    pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
+    /// Builds the scene for a drive of this many sectors. To see whether it fits, all its files are laid out, which takes
+    /// milliseconds; a layout that `cache` has seen fit is not tried again.
+    pub fn build(&self, sectors: u64, runtime: Option<Span>, cache: &ReadingCache) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
         let family = self.system_family(&mut settings)?;
         let beside = self.devices.iter().map(|part| self.build_device(part, &mut settings));
@@ -237,14 +238,17 @@ impl SceneFile {
             plan.after = self.prior_programs(part)?;
         }
         self.check_order(&programs)?;
-        let cache = self.page_cache(family)?;
+        let system = SystemSpec { family, largest: u32::MAX, cache: self.page_cache(family)? };
         settings.extend(self.pagecache.figures.iter().map(|figure| figure_setting("pagecache", figure)));
-        let system = SystemSpec { family, largest: u32::MAX, cache };
         let volume_names = self.part_names(&self.volumes);
         let name = self.file.clone();
         let limits = beside.iter().map(FlashSpec::limits).collect();
         let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
-        fits::check(&spec.trial_layout(sectors)).map_err(|unfit| vec![self.unfit_error(unfit)])?;
+        let layout = spec.trial_layout(sectors);
+        if cache.layouts.find(|it| *it == layout, |_| ()).is_none() {
+            layout.check_fit().map_err(|unfit| vec![self.unfit_error(unfit)])?;
+            cache.layouts.add(layout);
+        }
         Ok(BuiltScene { spec, beside, settings })
     }
 

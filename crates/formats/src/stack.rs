@@ -59,7 +59,7 @@ use crate::figure::{
     parse_switch,
 };
 use crate::metric::Metric;
-use crate::profile::{self, DriveFile};
+use crate::profile::{DriveFile, ReadingCache};
 pub use hosts::{HostPreset, hosts};
 pub use keys::JOB;
 pub(crate) use keys::{STACK, VOCABULARY};
@@ -294,9 +294,18 @@ impl StackFile {
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
     ) -> Result<BuiltStack, Vec<Diagnostic>> {
+        self.build_with_cache(drives, &ReadingCache::default())
+    }
+
+    /// Builds the stack, as [`StackFile::build`] does; a drive that `cache` has seen is not read again.
+    pub fn build_with_cache(
+        &self,
+        drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
+        cache: &ReadingCache,
+    ) -> Result<BuiltStack, Vec<Diagnostic>> {
         let hosts = hosts()?;
-        let drive = self.read_drive(drives)?;
-        let mut profile = drive.profile()?;
+        let drive = self.read_drive(drives, cache)?;
+        let mut profile = drive.build_profile(cache)?;
         let standing = self.layers_in_order()?;
         let figures =
             standing.iter().map(|asked| self.layer_figures(hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
@@ -326,11 +335,12 @@ impl StackFile {
     fn read_drive(
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
+        cache: &ReadingCache,
     ) -> Result<DriveFile, Vec<Diagnostic>> {
         let name = self.drive();
         let text =
             drives(name).map_err(|faults| faults.into_iter().map(|why| self.drive_error(why)).collect::<Vec<_>>())?;
-        let mut drive = profile::parse_cached(name, &text)?;
+        let mut drive = cache.parse_profile(name, &text)?;
         if let Some(asked) = self.find_layer("drive") {
             asked.left_out.iter().for_each(|key| drive.remove_figure(key));
             asked.figures.iter().for_each(|figure| drive.replace_figure(figure.clone()));

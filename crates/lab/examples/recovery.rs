@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::profile::{self, DriveFile, ReadingCache};
 use seekwise_formats::trace::measured::{self, MeasuredTrace};
 use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitListener, share_better};
@@ -95,8 +95,11 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let (effort, known) = (SearchEffort::thorough(generations), BTreeMap::new());
     let task = FitTask { drive, parameters, data: &data, effort, most: None, known };
     let found = fit(task, FitListener::never_ending(&|_| ())).expect("nobody cancels it");
-    let least =
-        data[0].losses(&real, DataSplit::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
+    let cache = ReadingCache::default();
+    let least = data[0]
+        .losses(&real, DataSplit::Seen, None, &cache)
+        .expect("a drive that can be built")
+        .map_or(0.0, |loss| loss[0]);
     println!(
         "\ndrive {index}: loss seen {:.4} to {:.4}, in truth {least:.4}; held back {:?}",
         found.seen.0, found.seen.1, found.held
@@ -105,7 +108,7 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let losses = |point: &[f64]| {
         let drive = parameter::apply_point(drive, &found.parameters, point).expect("a drive within its ranges");
         data[0]
-            .losses(&drive, DataSplit::Seen, Some(&draws))
+            .losses(&drive, DataSplit::Seen, Some(&draws), &cache)
             .expect("a drive that can be built")
             .expect("a part that is seen")
     };

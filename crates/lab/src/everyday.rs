@@ -15,8 +15,8 @@ pub mod matrix;
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CaseException;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;
@@ -117,13 +117,13 @@ pub struct EverydayPlan<'a> {
 
 /// The cases of all `drives`.
 pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    let mut todo = Vec::new();
+    let (mut todo, reading) = (Vec::new(), ReadingCache::default());
     for drive in drives {
-        let delivered = drive.profile()?;
-        for case in matrix::applicable_cases(drive, &delivered) {
+        let delivered = drive.build_profile(&reading)?;
+        for case in matrix::applicable_cases(drive, &delivered, &reading) {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                op => matrix::profile_with_cache(drive, op == CaseOp::Cached),
+                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
             };
             todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
@@ -134,13 +134,13 @@ pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnost
 /// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
 /// regardless of what a profile says about those.
 pub fn plan_streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    let mut todo = Vec::new();
+    let (mut todo, reading) = (Vec::new(), ReadingCache::default());
     for drive in drives {
-        let delivered = drive.profile()?;
+        let delivered = drive.build_profile(&reading)?;
         for case in matrix::stream_cases() {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::profile_with_cache(drive, true),
+                _ => matrix::profile_with_cache(drive, true, &reading),
             };
             todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }

@@ -92,8 +92,8 @@ pub struct FitTask<'a> {
 /// Fits a drive to data. `listener` gets each event, and may end the fit: with the best point so far, or without a result.
 pub fn fit(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
     let FitTask { drive, parameters, data, effort, most, known } = task;
-    let shorter: Vec<FitData> = data.iter().map(|data| data.with_short_jobs(drive)).collect();
     let whole = PointEvaluator::new(drive, &parameters, data, known, listener).with_point_limit(most);
+    let shorter = whole.shorten_data();
     let rough = whole.with_short_data(&shorter);
     let at = Fidelities { rough: if effort.thorough { &whole } else { &rough }, whole: &whole };
     let origin = parameter::original_point(&parameters);

@@ -3,6 +3,8 @@
 //!
 //! No file is opened here: the caller supplies a reader. A trace may be larger than any memory. The caller supplies an
 //! opener for it; it is surveyed once for each way of reading, and its properties are kept, not its text.
+//!
+//! Drives and scenes that were made of the texts are in a cache, which several inputs may share.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,6 +13,7 @@ use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::drives;
+use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::survey::TraceSurvey;
 use seekwise_formats::trace::{TracePart, TraceReadOptions};
@@ -104,19 +107,14 @@ pub struct Inputs<'a> {
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
     /// Settings so far: most are those of many cells.
     settings: RefCell<KnownSettings>,
+    /// Profiles and layouts of scenes so far.
+    cache: Arc<ReadingCache>,
 }
 
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn from_today(read: &'a TextLoader<'a>) -> Inputs<'a> {
-        Inputs {
-            read: Some(read),
-            open: None,
-            places: &[],
-            taken: RefCell::default(),
-            surveys: RefCell::default(),
-            settings: RefCell::default(),
-        }
+        Inputs { read: Some(read), ..Inputs::from_kept(InputTexts::default()) }
     }
 
     /// Only kept texts are read.
@@ -128,6 +126,7 @@ impl<'a> Inputs<'a> {
             taken: RefCell::new(taken),
             surveys: RefCell::default(),
             settings: RefCell::default(),
+            cache: Arc::default(),
         }
     }
 
@@ -141,6 +140,17 @@ impl<'a> Inputs<'a> {
     #[must_use]
     pub fn with_places(self, places: &'static [PlaceKind]) -> Inputs<'a> {
         Inputs { places, ..self }
+    }
+
+    /// Shares the cache of other inputs.
+    #[must_use]
+    pub fn with_cache(self, cache: Arc<ReadingCache>) -> Inputs<'a> {
+        Inputs { cache, ..self }
+    }
+
+    /// The cache of profiles and layouts of scenes.
+    pub fn cache(&self) -> &Arc<ReadingCache> {
+        &self.cache
     }
 
     /// Places in real time that a plan may name.
@@ -317,6 +327,25 @@ pub fn first_differences(name: &str, before: &str, now: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Cell, prepare_cell};
+
+    #[test]
+    fn cells_share_a_drive_s_tables_if_their_inputs_share_a_cache() {
+        let settings = [("job", "random-read"), ("drive", "raptor-wd740gd")];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        let cell = Cell { levels: Vec::new(), settings };
+        let mechanics = |inputs: &Inputs<'_>| {
+            let prepared = prepare_cell("s.toml", &cell, inputs).unwrap();
+            prepared.target.stack().unwrap().profile.mechanics.clone()
+        };
+        let absent = |_: &str| Err(ErrorKind::NotFound.into());
+        let inputs = Inputs::from_today(&absent);
+        let first = mechanics(&inputs);
+        assert!(first.shares_tables(&mechanics(&inputs)));
+        let again = || Inputs::from_kept(inputs.texts_read());
+        assert!(!first.shares_tables(&mechanics(&again())));
+        assert!(first.shares_tables(&mechanics(&again().with_cache(Arc::clone(inputs.cache())))));
+    }
 
     #[test]
     fn a_text_is_read_once_and_found_again_without_its_file() {

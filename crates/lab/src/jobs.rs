@@ -205,7 +205,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>)
         return Err(unused(variable, &[]));
     }
     if is_scene {
-        return scene_job(name, &text, sectors, asked.scene, runtime);
+        return scene_job(name, &text, sectors, inputs, asked);
     }
     if looks_like_iometer(name, &text) {
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
@@ -255,12 +255,12 @@ fn scene_job(
     name: &str,
     text: &str,
     sectors: u64,
-    asked: &[(&str, &str)],
-    runtime: Option<Span>,
+    inputs: &Inputs<'_>,
+    asked: &JobQuery<'_>,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
     let mut scene = SceneFile::parse(name, text)?;
-    asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
-    let built = scene.build(sectors, runtime)?;
+    asked.scene.iter().try_for_each(|(key, value)| scene.set(key, value))?;
+    let built = scene.build(sectors, asked.runtime, inputs.cache())?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), JobOrigin::Scene(built.settings));
     Ok(LoadedJob { beside: built.beside, ..LoadedJob::on_drive_alone(job, origin, Vec::new()) })
 }

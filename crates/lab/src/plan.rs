@@ -333,7 +333,8 @@ fn build_stack(
     cell: &Cell,
     inputs: &Inputs<'_>,
 ) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let built = read_stack(file, cell, inputs)?.build(&|name| drive_profile(name, inputs))?;
+    let built =
+        read_stack(file, cell, inputs)?.build_with_cache(&|name| drive_profile(name, inputs), inputs.cache())?;
     if !built.stack.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
             .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).with_key("at")])?;

@@ -2,7 +2,9 @@
 //! test `published` does, and docs/published.md.
 
 use std::io;
+use std::sync::Arc;
 
+use seekwise_formats::profile::ReadingCache;
 use serde::Deserialize;
 
 use crate::inputs::Inputs;
@@ -74,6 +76,7 @@ impl PublishedCase {
         set: &[String],
         more: &[(String, String)],
         profile: ReadProfile<'_>,
+        cache: &Arc<ReadingCache>,
     ) -> Result<f64, String> {
         // Without a size the job has the whole drive.
         let job = if job.contains("size=") { job.to_owned() } else { format!("filename=/dev/sdx\n{job}") };
@@ -84,7 +87,8 @@ impl PublishedCase {
         settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
         let cell = Cell { levels: Vec::new(), settings };
         let read = |name: &str| if name == "case.fio" { Ok(text.clone()) } else { profile(name) };
-        let prepared = plan::prepare_cell("published", &cell, &Inputs::from_today(&read))
+        let inputs = Inputs::from_today(&read).with_cache(Arc::clone(cache));
+        let prepared = plan::prepare_cell("published", &cell, &inputs)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         let measured = measure_run(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
         let record = measured.to_record(&self.drive, &self.what, 1, Vec::new());
@@ -110,14 +114,19 @@ impl PublishedCase {
         }
     }
 
-    /// Simulates the figure, with more settings of the stack.
-    pub fn simulate(&self, more: &[(String, String)], profile: ReadProfile<'_>) -> Result<f64, String> {
-        let ours = self.simulate_job(&self.job, &self.set, more, profile)?;
+    /// Simulates the figure, with more settings of the stack. Cases may share a cache.
+    pub fn simulate(
+        &self,
+        more: &[(String, String)],
+        profile: ReadProfile<'_>,
+        cache: &Arc<ReadingCache>,
+    ) -> Result<f64, String> {
+        let ours = self.simulate_job(&self.job, &self.set, more, profile, cache)?;
         let (job, set) = match (&self.over, &self.over_job) {
             (None, None) => return Ok(ours),
             (over, job) => (job.as_ref().unwrap_or(&self.job), over.as_ref().unwrap_or(&self.set)),
         };
-        Ok(ours / self.simulate_job(job, set, more, profile)?)
+        Ok(ours / self.simulate_job(job, set, more, profile, cache)?)
     }
 
     /// How far a figure is from the measured one, in percent.
@@ -131,9 +140,9 @@ impl PublishedCase {
     }
 
     /// Whether it is met with more settings of the stack, for a built-in drive.
-    pub fn is_met(&self, more: &[(String, String)]) -> Result<bool, String> {
+    pub fn is_met(&self, more: &[(String, String)], cache: &Arc<ReadingCache>) -> Result<bool, String> {
         let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
-        self.simulate(more, &absent).map(|found| self.is_within_tolerance(found))
+        self.simulate(more, &absent, cache).map(|found| self.is_within_tolerance(found))
     }
 
     /// Whether it sets a key itself.

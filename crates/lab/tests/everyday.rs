@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
-use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_lab::catalogue::{load_drive, names};
 use seekwise_lab::everyday::arithmetic::RateLaw;
 use seekwise_lab::everyday::matrix::{self, CaseOp, CasePattern, CaseRegion, EverydayCase};
@@ -198,13 +198,13 @@ fn a_fall_between_neighbours_is_found() {
 fn no_depth_is_slower_than_those_about_it() {
     let drives: Vec<DriveFile> = names().map(|name| load_drive(name).expect("a drive of the catalogue")).collect();
     let sizes = [4 << 10, 64 << 10, 512 << 10];
-    let mut all = Vec::new();
+    let (mut all, reading) = (Vec::new(), ReadingCache::default());
     for drive in &drives {
-        let delivered = drive.profile().expect("a profile");
+        let delivered = drive.build_profile(&reading).expect("a profile");
         for op in [CaseOp::Read, CaseOp::Cached, CaseOp::Uncached] {
             let profile = match op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::profile_with_cache(drive, op == CaseOp::Cached),
+                _ => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
             };
             let Some(profile) = profile else { continue };
             let fits = |bytes: &u64| *bytes <= u64::from(profile.link.max_transfer) * SECTOR;

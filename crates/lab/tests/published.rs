@@ -7,8 +7,10 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
+use seekwise_formats::profile::ReadingCache;
 use seekwise_lab::published::{MissingFromCase, PublishedCase};
 use serde::Deserialize;
 
@@ -32,9 +34,9 @@ fn workspace() -> PathBuf {
 }
 
 /// What the model says; drives that are not built in are read here.
-fn simulated(case: &PublishedCase) -> f64 {
+fn simulated(case: &PublishedCase, cache: &Arc<ReadingCache>) -> f64 {
     let read = |name: &str| fs::read_to_string(workspace().join(format!("validation/published/{name}.toml")));
-    case.simulate(&[], &read).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
+    case.simulate(&[], &read, cache).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
 }
 
 /// How many of the cases hold, as a sentence.
@@ -131,7 +133,8 @@ fn published_behaviour_is_what_the_table_and_the_page_say() {
     for case in &published.case {
         told(&published, case).unwrap_or_else(|fault| panic!("{}: {fault}", name(case)));
     }
-    let found: Vec<f64> = published.case.par_iter().map(simulated).collect();
+    let cache = Arc::default();
+    let found: Vec<f64> = published.case.par_iter().map(|case| simulated(case, &cache)).collect();
     let figures = figures(&published, &found);
     eprintln!("{figures}");
     let otherwise = |(case, found): &(&PublishedCase, &f64)| case.is_within_tolerance(**found) != case.holds;

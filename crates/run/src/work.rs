@@ -310,6 +310,7 @@ impl Source for Issuer {
 #[cfg(test)]
 mod tests {
     use seekwise_formats::fio::{self, FioContext};
+    use seekwise_formats::profile::ReadingCache;
     use seekwise_formats::scene::SceneFile;
 
     use super::*;
@@ -322,7 +323,9 @@ mod tests {
     }
 
     fn scene(text: &str) -> Work {
-        Work::Scene(Box::new(SceneFile::parse("s.toml", text).unwrap().build(DRIVE, None).unwrap().spec))
+        Work::Scene(Box::new(
+            SceneFile::parse("s.toml", text).unwrap().build(DRIVE, None, &ReadingCache::default()).unwrap().spec,
+        ))
     }
 
     fn session(name: &str) -> Work {

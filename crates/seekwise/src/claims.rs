@@ -389,7 +389,7 @@ impl ClaimsExecution<'_> {
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
-            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &reading::inputs());
+            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &planned.inputs());
             let located = |fault| locate_fault(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };

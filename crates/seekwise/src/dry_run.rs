@@ -11,8 +11,8 @@ use seekwise_run::place::{self, PlaceSource};
 
 use crate::compare::Comparison;
 use crate::error::Error;
-use crate::reading::spoken;
-use crate::setup::Setup;
+use crate::reading::{self, spoken};
+use crate::setup::{self, Setup};
 
 /// How long it will take.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct DryRun {
 pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
     let Comparison { setup, key, values, .. } = comparison;
     let space = measured_space(setup)?;
-    let mut seconds = Vec::new();
+    let (mut seconds, inputs) = (Vec::new(), reading::inputs());
     for value in values {
         let mut set: Vec<(String, String)> = setup.set.clone();
         set.push((key.clone(), value.clone()));
@@ -36,7 +36,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
             set.push((job::SPAN.to_owned(), bytes.to_string()));
         }
         let target = if space.is_some() { drive.to_owned() } else { setup.target.clone() };
-        let prepared = Setup { target, set, destroy: None, ..setup.clone() }.prepare()?;
+        let prepared = setup::prepare(&Setup { target, set, destroy: None, ..setup.clone() }.cell()?, &inputs)?;
         if prepared.target.is_measured() {
             return Err(Error::new(format!("--dry-run: {} is not a modelled disk; expected a drive", spoken(drive))));
         }

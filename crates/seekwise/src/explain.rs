@@ -11,15 +11,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use seekwise_formats::duration::Duration;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
 use seekwise_formats::key_names::strip_drive;
+use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{catalogue_claims, checked_cells};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::{BoundDistance, Evidence};
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
@@ -136,6 +139,8 @@ struct ExplainSession<'a> {
     journal: Option<SearchJournal>,
     known: BTreeMap<String, Vec<f64>>,
     tries: usize,
+    /// Drives and scenes of all tries: most differ in one figure.
+    cache: Arc<ReadingCache>,
 }
 
 /// Explains a claim.
@@ -154,7 +159,7 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         }
         None => (None, BTreeMap::new()),
     };
-    let mut explaining = ExplainSession { asked, observer, journal, known, tries: 0 };
+    let mut explaining = ExplainSession { asked, observer, journal, known, tries: 0, cache: Arc::default() };
     let mut carrier = explaining.load_carrier(&id, bounds)?;
     let all: Vec<Lever> =
         find_levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants_lever(lever)).collect();
@@ -202,6 +207,10 @@ fn takes_interval(part: &Subexpression) -> bool {
 }
 
 impl ExplainSession<'_> {
+    fn inputs(&self) -> Inputs<'static> {
+        reading::inputs().with_cache(Arc::clone(&self.cache))
+    }
+
     /// Loads a claim and its cells, and judges it with unchanged settings.
     fn load_carrier(&mut self, id: &str, bounds: &Bounds) -> Result<ClaimCarrier, Error> {
         let (name, mut study, claim) = find_carrier(id)?
@@ -230,7 +239,7 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = planned::prepare(name, (String::new(), study.clone()), &cells, &reading::inputs())?;
+        let planned = planned::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
         let extent = planned::extent(&planned.study, &planned.prepared, self.asked.threads);
         bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
         let earlier = EarlierRuns::default();
@@ -249,7 +258,7 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = planned::prepare(name, (String::new(), runs.study.clone()), &cells, &reading::inputs())?;
+        let planned = planned::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
         let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
@@ -279,7 +288,8 @@ impl ExplainSession<'_> {
         let (name, claim) = (carrier.name, carrier.claim.clone());
         let runs = carrier.runs_by_length(full);
         let cells = lever.cells_with_value(&runs.cells, &runs.planned.prepared, value);
-        let fits = cells.iter().all(|cell| plan::prepare_cell(name, cell, &reading::inputs()).is_ok());
+        let inputs = self.inputs();
+        let fits = cells.iter().all(|cell| plan::prepare_cell(name, cell, &inputs).is_ok());
         let holds = if fits { self.judge_cells(name, &claim, runs, cells, false)?.0 } else { None };
         if let Some(journal) = &self.journal {
             journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
@@ -368,13 +378,12 @@ impl ExplainSession<'_> {
         if found.is_empty() {
             return Ok(());
         }
-        let mut others = Vec::new();
+        let (mut others, inputs) = (Vec::new(), self.inputs());
         for &(name, text) in BUILT_IN {
             let study = parse(name, text)?;
             let here = study.claim.iter().filter(|claim| !claim.check.is_empty() && claim.id != carrier.claim.id);
             for claim in here {
                 let cells = checked_cells(&study, claim);
-                let inputs = reading::inputs();
                 let prepared =
                     cells.iter().map(|cell| plan::prepare_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
                 if found.iter().any(|(lever, _)| lever.is_in(&prepared)) {
@@ -408,8 +417,8 @@ impl ExplainSession<'_> {
             let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);
             for case in cases.iter().filter(|case| strip_drive(&lever.key).is_some() && !case.sets_key(&lever.key)) {
                 found.cases += 1;
-                let held = case.is_met(&[]).map_err(Error::new)?;
-                let now = case.is_met(&[(lever.key.clone(), found.to.clone())]).unwrap_or(false);
+                let held = case.is_met(&[], &self.cache).map_err(Error::new)?;
+                let now = case.is_met(&[(lever.key.clone(), found.to.clone())], &self.cache).unwrap_or(false);
                 if held && !now {
                     found.cases_broken.push(case.what.clone());
                 }

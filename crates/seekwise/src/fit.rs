@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::profile::{self, DriveFile, ReadingCache};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
@@ -258,9 +258,9 @@ fn forecast_search(
     parameters: &[parameter::Parameter],
     effort: SearchEffort,
 ) -> Result<f64, Error> {
-    let clock = Clock::start();
+    let (clock, cache) = (Clock::start(), ReadingCache::default());
     for data in &given.data {
-        data.simulated_values(&given.drive)?;
+        data.simulated_values(&given.drive, &cache)?;
     }
     let one = clock.elapsed_seconds();
     let points = fit::expected_points(parameters, effort);

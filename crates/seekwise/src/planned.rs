@@ -2,11 +2,13 @@
 //! No folder is touched for a plan that its bounds refuse.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
-use seekwise_lab::inputs::{InputTexts, Inputs, first_differences};
+use seekwise_lab::inputs::{Inputs, first_differences};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
@@ -33,6 +35,8 @@ pub struct PlannedStudy {
     pub prepared: Vec<PreparedCell>,
     /// The origin of its results.
     pub made: StudyProvenance,
+    /// The drives and scenes of its cells, which plans of other cells of the study share.
+    pub cache: Arc<ReadingCache>,
 }
 
 impl PlannedStudy {
@@ -42,12 +46,12 @@ impl PlannedStudy {
         (text, mut study): (String, Study),
         cells: &[Cell],
         prepared: Vec<PreparedCell>,
-        inputs: InputTexts,
+        inputs: &Inputs<'_>,
     ) -> Result<PlannedStudy, Vec<Diagnostic>> {
         seekwise_lab::study::check_study(name, &study, &prepared)?;
-        let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs);
+        let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs.texts_read());
         seekwise_lab::study::set_default_metrics(&mut study, &made);
-        Ok(PlannedStudy { text, study, prepared, made })
+        Ok(PlannedStudy { text, study, prepared, made, cache: Arc::clone(inputs.cache()) })
     }
 
     /// The same plan with this seed for its one run.
@@ -55,6 +59,11 @@ impl PlannedStudy {
     pub fn with_seed(mut self, seed: u64) -> PlannedStudy {
         self.made.seeds = vec![seed];
         self
+    }
+
+    /// Inputs for a plan of other cells of the study.
+    pub fn inputs(&self) -> Inputs<'static> {
+        reading::inputs().with_cache(Arc::clone(&self.cache))
     }
 
     /// The number of runs; `None` if they end when it is decided.
@@ -362,13 +371,13 @@ pub fn prepare(
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let prepared = cells.iter().map(|cell| plan::prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
-    PlannedStudy::new(name, study, cells, prepared, inputs.texts_read())
+    PlannedStudy::new(name, study, cells, prepared, inputs)
 }
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
 /// cores (0: all). An error for runs in real time.
 fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
-    let PlannedStudy { text, study, prepared, made } = planned;
+    let PlannedStudy { text, study, prepared, made, cache } = planned;
     if is_measured(&prepared) {
         return Err(Error::new(
             "runs in real time cannot be sampled until decided: a device would be worn by pilots, and begin each short run cold; \
@@ -383,6 +392,7 @@ fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) 
     };
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = Inputs::from_kept(made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
+    let inputs = inputs.with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepare("study.toml", (text, study.clone()), &cells, &inputs)?;
     (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));

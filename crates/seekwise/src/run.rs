@@ -94,8 +94,8 @@ impl<'a> PreparedRun<'a> {
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
         let study = setup.study(format!("How fast is {}?", setup.title()), 1)?;
         study.check("command line")?;
-        let (study, inputs) = ((study.to_text(), study), inputs.texts_read());
-        let planned = PlannedStudy::new("command line", study, &[cell], vec![prepared], inputs)?;
+        let study = (study.to_text(), study);
+        let planned = PlannedStudy::new("command line", study, &[cell], vec![prepared], &inputs)?;
         // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
         Ok(PreparedRun { setup, planned: planned.with_seed(setup.seed) })
     }
@@ -113,7 +113,7 @@ impl<'a> PreparedRun<'a> {
         watch: &mut dyn FnMut(&Record),
     ) -> Result<RunResult, Error> {
         let PreparedRun { setup, planned } = self;
-        let PlannedStudy { text, study, prepared, made } = planned;
+        let PlannedStudy { text, study, prepared, made, .. } = planned;
         options.bounds.admit(&planned::extent(&study, &prepared, 1))?;
         let (seed, prepared) = (setup.seed, prepared.into_iter().next().expect("a run has one cell"));
         iolog::admit_all(&prepared.logs, options.force)?;

@@ -88,7 +88,7 @@ impl SweepPlan {
     }
 
     fn from_planned(planned: PlannedStudy) -> Result<SweepPlan, Error> {
-        let PlannedStudy { text, study, prepared, made } = planned;
+        let PlannedStudy { text, study, prepared, made, .. } = planned;
         if made.is_measured() {
             let why =
                 "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";

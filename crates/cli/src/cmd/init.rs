@@ -6,6 +6,7 @@ use std::path::Path;
 use seekwise_formats::figure::{Figure, FigureValue};
 use seekwise_formats::key_names::figure;
 use seekwise_formats::keys::{KeyEntry, KeySection, sections};
+use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::stack::{StackFile, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile, nearest_drive};
 use seekwise_lab::{built_in, catalogue};
@@ -104,7 +105,8 @@ fn stack_text(file: &str) -> Result<String, CommandError> {
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
     let loaded = catalogue::load_drive(DRIVE)?;
     let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
-    text += &layer_text(section("drive"), DRIVE, catalogue::names(), drive, "");
+    let cache = ReadingCache::default();
+    text += &layer_text(section("drive"), DRIVE, catalogue::names(), drive, "", &cache);
     let hosts = hosts()?;
     let others = layers().filter(|layer| *layer != "drive" && !HAS.iter().any(|(has, _)| has == layer));
     let shown = HAS.iter().map(|(layer, _)| (*layer, "")).chain(others.map(|layer| (layer, "# ")));
@@ -114,7 +116,7 @@ fn stack_text(file: &str) -> Result<String, CommandError> {
         let ready = chosen.or(names.clone().next()).expect("each layer has a ready-made one");
         let host = hosts.iter().find(|host| host.layer == kind && host.name == ready);
         let figures = host.iter().flat_map(|host| &host.figures);
-        text += &layer_text(section(kind), ready, names, figures, hidden);
+        text += &layer_text(section(kind), ready, names, figures, hidden, &cache);
     }
     Ok(text)
 }
@@ -126,6 +128,7 @@ fn layer_text<'n, 'a>(
     names: impl Iterator<Item = &'n str>,
     figures: impl Iterator<Item = &'a Figure>,
     hidden: &str,
+    cache: &ReadingCache,
 ) -> String {
     let others: Vec<&str> = names.filter(|other| *other != name).collect();
     let mut text = format!("\n## {}", section.what);
@@ -136,7 +139,7 @@ fn layer_text<'n, 'a>(
     if !others.is_empty() {
         text += &format!("## or {}\n", others.join(", "));
     }
-    for figure in figures.filter(|figure| is_settable(section.name, name, figure)) {
+    for figure in figures.filter(|figure| is_settable(section.name, name, figure, cache)) {
         let entry = section.keys.iter().find(|entry| entry.key == format!("{}.{}", section.name, figure.key));
         let about = entry.map_or(String::new(), key_summary);
         let value = match &figure.value {
@@ -149,11 +152,12 @@ fn layer_text<'n, 'a>(
 }
 
 /// Whether a figure may be set in a layer of that name: a key that changes nothing beside the others is an error.
-fn is_settable(layer: &str, name: &str, figure: &Figure) -> bool {
+fn is_settable(layer: &str, name: &str, figure: &Figure, cache: &ReadingCache) -> bool {
     let mut stack = StackFile::named_drive(DRIVE);
     let set = stack.set(layer, name);
     let set = set.and_then(|()| stack.set(&format!("{layer}.{}", figure.key), &figure.value.to_string()));
-    set.and_then(|()| stack.build(&|name| Ok(catalogue::find_text(name).unwrap_or_default().to_owned()))).is_ok()
+    let text = |name: &str| Ok(catalogue::find_text(name).unwrap_or_default().to_owned());
+    set.and_then(|()| stack.build_with_cache(&text, cache)).is_ok()
 }
 
 /// Range, unit and meaning of a key.
@@ -213,9 +217,9 @@ fn profile_text(like: Option<&str>, given: &Datasheet, file: &str) -> Result<Str
 mod tests {
     use super::*;
 
-    fn builds(text: &str) -> Result<(), String> {
+    fn builds(text: &str, cache: &ReadingCache) -> Result<(), String> {
         let drives = |name: &str| Ok(catalogue::find_text(name).expect("a drive of the catalogue").to_owned());
-        let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+        let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build_with_cache(&drives, cache));
         built.map(|_| ()).map_err(|faults| format!("{}\n{text}", faults[0]))
     }
 
@@ -236,8 +240,8 @@ mod tests {
     #[test]
     fn a_scene_runs_as_it_is() {
         let text = scene_text("s.toml");
-        let built =
-            seekwise_formats::scene::SceneFile::parse("s.toml", &text).and_then(|scene| scene.build(1 << 29, None));
+        let scene = seekwise_formats::scene::SceneFile::parse("s.toml", &text);
+        let built = scene.and_then(|scene| scene.build(1 << 29, None, &ReadingCache::default()));
         assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
         assert!(text.contains("## volume.NAME.fragments"));
     }
@@ -245,15 +249,17 @@ mod tests {
     #[test]
     fn a_stack_builds_with_every_line_that_may_be_taken_in() {
         let text = stack_text("s.toml").unwrap();
-        assert_eq!(builds(&text), Ok(()));
+        let cache = ReadingCache::default();
+        assert_eq!(builds(&text, &cache), Ok(()));
         let tables = tables(&text);
         assert_eq!(tables.len(), layers().count());
         let drive = format!("[drive]\nname = \"{DRIVE}\"\n");
         for table in &tables {
             let head = table[..2].join("\n");
             let beside = if head.starts_with("[drive]") { "" } else { &drive };
-            table[2..].iter().for_each(|line| assert_eq!(builds(&format!("{beside}{head}\n{line}\n")), Ok(())));
-            assert_eq!(builds(&format!("{beside}{}\n", table.join("\n"))), Ok(()));
+            let with = |line: &String| format!("{beside}{head}\n{line}\n");
+            table[2..].iter().for_each(|line| assert_eq!(builds(&with(line), &cache), Ok(())));
+            assert_eq!(builds(&format!("{beside}{}\n", table.join("\n")), &cache), Ok(()));
         }
     }
 

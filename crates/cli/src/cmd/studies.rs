@@ -7,6 +7,7 @@ use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_formats::study::{Factor, Study, parse};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::demand;
+use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;
 use serde_json::{Value, json};
 
@@ -30,11 +31,14 @@ pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
             None => show_study(name, json),
         };
     }
-    let reviews =
-        REVIEWS.iter().map(|&(name, text)| ListedStudy::list_review(name, text)).collect::<Result<Vec<_>, _>>()?;
+    // The studies name the same few drives.
+    let inputs = reading::inputs();
+    let reviews = REVIEWS.iter().map(|&(name, text)| ListedStudy::list_review(name, text, &inputs));
+    let reviews = reviews.collect::<Result<Vec<_>, _>>()?;
     let in_one = |name: &str| reviews.iter().flat_map(|review| &review.parts).any(|part| part.name == name);
     let others = BUILT_IN.iter().filter(|(name, _)| !in_one(name));
-    let others = others.map(|&(name, text)| ListedStudy::list_study(name, text)).collect::<Result<Vec<_>, _>>()?;
+    let others = others.map(|&(name, text)| ListedStudy::list_study(name, text, &inputs));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
     if json {
         print_json(&reviews.iter().chain(&others).map(ListedStudy::to_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
@@ -60,13 +64,12 @@ struct ListedStudy {
 }
 
 impl ListedStudy {
-    fn list_study(name: &str, text: &str) -> Result<ListedStudy, CommandError> {
+    fn list_study(name: &str, text: &str, inputs: &Inputs<'_>) -> Result<ListedStudy, CommandError> {
         let study = parse(name, text)?;
         let cells = plan::study_cells(&study);
-        let inputs = reading::inputs();
         // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
-        let some = (0..probed).map(|place| plan::prepare_cell(name, &cells[place * step % cells.len()], &inputs));
+        let some = (0..probed).map(|place| plan::prepare_cell(name, &cells[place * step % cells.len()], inputs));
         let some = some.collect::<Result<Vec<_>, _>>()?;
         let share = some.len() as f64 / cells.len() as f64;
         let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
@@ -75,12 +78,12 @@ impl ListedStudy {
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 
-    fn list_review(name: &str, text: &str) -> Result<ListedStudy, CommandError> {
+    fn list_review(name: &str, text: &str, inputs: &Inputs<'_>) -> Result<ListedStudy, CommandError> {
         let Review { title, question, part, .. } = Review::parse(name, text)?;
         let find = |part: &ReviewPart| {
             let known = BUILT_IN.iter().find(|(known, _)| *known == part.study);
             let &(name, text) = known.ok_or_else(|| CommandError::new(format!("{name}: no study `{}`", part.study)))?;
-            ListedStudy::list_study(name, text)
+            ListedStudy::list_study(name, text, inputs)
         };
         let parts = part.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let (runs, takes) = (parts.iter().map(|part| part.runs).sum(), parts.iter().map(|part| part.takes).sum());
@@ -118,7 +121,7 @@ fn approximate_time(seconds: f64) -> String {
 
 /// Shows a review: its subject and its parts.
 fn show_review(name: &str, text: &str, json: bool) -> CommandResult {
-    let listed_review = ListedStudy::list_review(name, text)?;
+    let listed_review = ListedStudy::list_review(name, text, &reading::inputs())?;
     let review = Review::parse(name, text)?;
     if json {
         let mut value = listed_review.to_json();

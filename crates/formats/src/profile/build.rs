@@ -16,15 +16,16 @@ use seekwise_model::time::Span;
 use super::drive_file::DriveFile;
 use super::keys::KEYS;
 use super::mechanism::{self, Mechanism};
+use super::reading_cache::ReadingCache;
 use super::seek;
 use crate::diagnostic::Diagnostic;
 use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span_from_ms};
 
 type Errors = Vec<Diagnostic>;
 
-pub(super) fn build_profile(drive: &DriveFile) -> Result<Profile, Errors> {
+pub(super) fn build_profile(drive: &DriveFile, cache: &ReadingCache) -> Result<Profile, Errors> {
     let figures = DriveFigures { file: &drive.file, figures: Figures::new(KEYS, &drive.figures) };
-    let Mechanism { geometry, media_cache, mechanics } = mechanism::find_or_build(&figures)?;
+    let Mechanism { geometry, media_cache, mechanics } = mechanism::find_or_build(&figures, &cache.mechanisms)?;
     let profile = Profile {
         name: drive.name.clone(),
         physical_sector: figures.whole("geometry.physical_sector") as u32,

@@ -1,5 +1,5 @@
-//! A cache of platters and arms: building their tables takes milliseconds and a megabyte, and the cells of a study mostly
-//! differ in other figures. An entry holds the figures that its building asked for; a drive with these figures shares its
+//! Platters and arms, built once: their tables take milliseconds and a megabyte, and the cells of a study mostly differ in
+//! other figures. A cached mechanism holds the figures that its building asked for; a drive with these figures shares its
 //! tables.
 
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use seekwise_model::drive::profile::MediaCacheSpec;
 use super::build::{self, DriveFigures};
 use crate::diagnostic::Diagnostic;
 use crate::figure::FigureValue;
-use crate::kept::RecentCache;
+use crate::recent_cache::RecentCache;
 
 /// The places of blocks, and the times to get there.
 #[derive(Clone)]
@@ -24,20 +24,18 @@ pub(super) struct Mechanism {
 }
 
 /// A mechanism, and each figure that building it asked for.
-struct CachedMechanism {
+pub(super) struct CachedMechanism {
     asked: Vec<(&'static str, Option<FigureValue>)>,
     mechanism: Mechanism,
 }
 
-/// The most recently used mechanisms. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
-static BUILT: RecentCache<CachedMechanism> = RecentCache::new(KEPT);
-
-/// The number of cached mechanisms: no built-in study has as many. Together they take 70 MB at most.
-const KEPT: usize = 16;
-
-/// The mechanism of these figures, as built before or built now.
-pub(super) fn find_or_build(figures: &DriveFigures<'_>) -> Result<Mechanism, Vec<Diagnostic>> {
-    if let Some(mechanism) = find_cached(figures) {
+/// The mechanism of these figures, as `built` before or built now.
+pub(super) fn find_or_build(
+    figures: &DriveFigures<'_>,
+    built: &RecentCache<CachedMechanism>,
+) -> Result<Mechanism, Vec<Diagnostic>> {
+    let is = |it: &CachedMechanism| it.asked.iter().all(|(key, was)| figure_value(figures, key) == *was);
+    if let Some(mechanism) = built.find(is, |found| found.mechanism.clone()) {
         return Ok(mechanism);
     }
     let asked = RefCell::new(BTreeSet::new());
@@ -46,13 +44,8 @@ pub(super) fn find_or_build(figures: &DriveFigures<'_>) -> Result<Mechanism, Vec
     let mechanics = build::build_mechanics(&noting, geometry.cylinders())?;
     let mechanism = Mechanism { geometry, media_cache, mechanics };
     let asked = asked.borrow().iter().map(|&key| (key, figure_value(figures, key))).collect();
-    BUILT.add(CachedMechanism { asked, mechanism: mechanism.clone() });
+    built.add(CachedMechanism { asked, mechanism: mechanism.clone() });
     Ok(mechanism)
-}
-
-fn find_cached(figures: &DriveFigures<'_>) -> Option<Mechanism> {
-    let is = |it: &CachedMechanism| it.asked.iter().all(|(key, was)| figure_value(figures, key) == *was);
-    BUILT.find(is, |found| found.mechanism.clone())
 }
 
 fn figure_value(figures: &DriveFigures<'_>, key: &str) -> Option<FigureValue> {
@@ -62,15 +55,17 @@ fn figure_value(figures: &DriveFigures<'_>, key: &str) -> Option<FigureValue> {
 #[cfg(test)]
 mod tests {
     use crate::drives;
+    use crate::profile::ReadingCache;
 
     #[test]
     fn a_drive_with_other_figures_has_another_mechanism() {
+        let cache = ReadingCache::default();
         let at = |set: &[(&str, &str)]| {
             let mut drive = drives::load("barracuda-7200.7").unwrap();
             for (key, value) in set {
                 drive.set(key, value).unwrap();
             }
-            let profile = drive.profile().unwrap();
+            let profile = drive.build_profile(&cache).unwrap();
             (profile.mechanics.revolution(), profile.mechanics.seek().clone(), profile.geometry.sectors())
         };
         let own = at(&[]);
@@ -82,13 +77,18 @@ mod tests {
 
     #[test]
     fn equal_mechanisms_share_their_tables() {
-        let with = |key: &str, value: &str| {
+        let cache = ReadingCache::default();
+        let with = |key: &str, value: &str, cache: &ReadingCache| {
             let mut drive = drives::load("raptor-wd740gd").unwrap();
             drive.set(key, value).unwrap();
-            drive.profile().unwrap().mechanics
+            drive.build_profile(cache).unwrap().mechanics
         };
-        let first = with("cache.segments", "4");
-        assert!(first.shares_tables(&with("cache.segments", "8")));
-        assert!(!first.shares_tables(&with("mechanics.rpm", "7200")));
+        let first = with("cache.segments", "4", &cache);
+        assert!(first.shares_tables(&with("cache.segments", "8", &cache)));
+        assert!(!first.shares_tables(&with("mechanics.rpm", "7200", &cache)));
+        assert!(
+            !first.shares_tables(&with("cache.segments", "8", &ReadingCache::default())),
+            "nothing outlives its cache"
+        );
     }
 }

@@ -9,6 +9,7 @@ mod layout;
 use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_model::block::SECTOR;
+use seekwise_model::drive::profile::Profile;
 use seekwise_model::time::Span;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
@@ -87,12 +88,13 @@ pub fn nearest_drive(given: &Datasheet) -> Option<&'static str> {
     let far = |value: Option<f64>, other: f64, weight: f64| value.map_or(0.0, |it| weight * (it / other).ln().abs());
     let distance = |name: &str| {
         let drive = load_drive(name).ok()?;
-        let seek = drive.profile().ok()?.mechanics.seek().mean_time().nanos() as f64 / 1e6;
+        let profile = drive.profile().ok()?;
+        let seek = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
         let bytes = drive.number(figure::GEOMETRY_SECTORS)? * SECTOR as f64;
         Some(
             far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
                 + far(given.rpm, drive.number(figure::MECHANICS_RPM)?, 3.0)
-                + far(given.outer, SustainedRates::from_drive(&drive).ok()?.outer, 1.0)
+                + far(given.outer, SustainedRates::from_profile(&profile).outer, 1.0)
                 + far(given.seek, seek, 1.0),
         )
     };
@@ -106,17 +108,17 @@ pub fn nearest_drive(given: &Datasheet) -> Option<&'static str> {
 pub fn draft_profile(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
     given.check_limits()?;
     let base = load_drive(like).map_err(|errors| errors[0].to_string())?;
+    let base_profile = base.profile().map_err(|errors| join_faults(&errors))?;
     // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a track. Wider skews avoid
     // that.
     let mut skew = 1.0;
-    let (text, drive) = loop {
-        let (text, drive, loses) = draft_at_skew(like, &base, given, name, skew)?;
+    let (text, drive, profile) = loop {
+        let (text, drive, profile, loses) = draft_at_skew(like, (&base, &base_profile), given, name, skew)?;
         match loses && skew < WIDEST {
             true => skew *= WIDER,
-            false => break (text, drive),
+            false => break (text, drive, profile),
         }
     };
-    let profile = drive.profile().map_err(|errors| join_faults(&errors))?;
     let missed = check_drive(&drive, &profile).into_iter().find(|check| !check.ok);
     let doubt = drive.warnings().into_iter().next();
     match (missed, doubt) {
@@ -137,27 +139,28 @@ pub fn draft_profile(like: &str, given: &Datasheet, name: &str) -> Result<String
 /// tracks.
 fn draft_at_skew(
     like: &str,
-    base: &DriveFile,
+    base: (&DriveFile, &Profile),
     given: &Datasheet,
     name: &str,
     skew: f64,
-) -> Result<(String, DriveFile, bool), String> {
+) -> Result<(String, DriveFile, Profile, bool), String> {
     // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second
     // corrects that.
-    let first = SustainedRates::from_datasheet(base, given)?;
-    let made = parse_profile(name, &Sketch::new(like, base, given, &first, skew)?.into_toml(name)?)?;
-    let sketch = Sketch::new(like, base, given, &first.correct_for(&made, given)?, skew)?;
+    let first = SustainedRates::from_datasheet(base.0, base.1, given);
+    let (_, made) = parse_profile(name, &Sketch::new(like, base, given, &first, skew)?.into_toml(name)?)?;
+    let sketch = Sketch::new(like, base, given, &first.correct_for(&made, given), skew)?;
     let expected = sketch.layout.outer_rate_mb_s();
     let text = sketch.into_toml(name)?;
-    let drive = parse_profile(name, &text)?;
-    let profile = drive.profile().map_err(|errors| join_faults(&errors))?;
-    let late = SustainedRates::from_drive(&drive)?.outer < LATE * expected;
+    let (drive, profile) = parse_profile(name, &text)?;
+    let late = SustainedRates::from_profile(&profile).outer < LATE * expected;
     let lost = check_drive(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
-    Ok((text, drive, late || lost))
+    Ok((text, drive, profile, late || lost))
 }
 
-fn parse_profile(name: &str, text: &str) -> Result<DriveFile, String> {
-    profile::parse(&format!("{name}.toml"), text).map_err(|errors| join_faults(&errors))
+fn parse_profile(name: &str, text: &str) -> Result<(DriveFile, Profile), String> {
+    let parsed = profile::parse(&format!("{name}.toml"), text);
+    let built = parsed.and_then(|drive| drive.profile().map(|profile| (drive, profile)));
+    built.map_err(|errors| join_faults(&errors))
 }
 
 fn join_faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
@@ -168,6 +171,7 @@ fn join_faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
 struct Sketch<'a> {
     like: &'a str,
     base: &'a DriveFile,
+    base_profile: &'a Profile,
     given: &'a Datasheet,
     layout: SketchLayout,
     /// The width of its skews in time, as a multiple of the other drive's.
@@ -178,14 +182,15 @@ struct Sketch<'a> {
 impl<'a> Sketch<'a> {
     fn new(
         like: &'a str,
-        base: &'a DriveFile,
+        (base, base_profile): (&'a DriveFile, &'a Profile),
         given: &'a Datasheet,
         aim: &SustainedRates,
         skew: f64,
     ) -> Result<Sketch<'a>, String> {
         let document: DocumentMut =
             find_text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-        Ok(Sketch { like, base, given, layout: SketchLayout::from_datasheet(base, given, aim, skew)?, skew, document })
+        let layout = SketchLayout::from_datasheet(base, given, aim, skew)?;
+        Ok(Sketch { like, base, base_profile, given, layout, skew, document })
     }
 
     /// The whole profile as text.
@@ -278,7 +283,7 @@ impl<'a> Sketch<'a> {
         if let Some(rpm) = self.given.rpm {
             self.set_stated_figure(figure::MECHANICS_RPM, shortest_number(rpm), &format!("--rpm {rpm}"));
         }
-        let profile = self.base.profile().map_err(|errors| join_faults(&errors))?;
+        let profile = self.base_profile;
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let seek = profile.mechanics.seek();
         let was =
@@ -472,8 +477,7 @@ mod tests {
                 let (low, high) = (rate(skews[0].max(skews[1])), rate(skews[0].min(skews[1])));
                 assert!((low * 0.98..high * 1.02).contains(&wanted), "{name}: {wanted} MB/s, not {low} to {high}");
             }
-            let drive = parse_profile("mine", &text).unwrap();
-            let profile = drive.profile().unwrap();
+            let (drive, profile) = parse_profile("mine", &text).unwrap();
             let mean = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
             assert!((mean / seek - 1.0).abs() < 0.01, "{name}: {mean} ms");
             assert!(check_drive(&drive, &profile).iter().all(|check| check.ok), "{name}");
@@ -504,9 +508,10 @@ mod tests {
     fn a_drive_takes_any_figure_by_itself() {
         for like in ["caviar-wd400jb", "raptor-wd740gd", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18"] {
             let base = load_drive(like).unwrap();
-            let were = SustainedRates::from_drive(&base).unwrap();
+            let profile = base.profile().unwrap();
+            let were = SustainedRates::from_profile(&profile);
             let number = |key: &str| base.number(key).unwrap();
-            let seek = base.profile().unwrap().mechanics.seek().mean_time().nanos() as f64 / 1e6;
+            let seek = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
             let none = Datasheet::default();
             let each = [
                 Datasheet { seek: Some(round_six_digits(seek * 1.2)), ..none },

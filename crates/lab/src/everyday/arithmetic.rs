@@ -561,6 +561,8 @@ fn exact_rate(rate: f64, law: RateLaw) -> ExpectedRate {
 
 #[cfg(test)]
 mod tests {
+    use seekwise_formats::profile::ReadingCache;
+
     use super::super::matrix::applicable_cases;
     use super::*;
     use crate::catalogue::load_drive;
@@ -571,8 +573,10 @@ mod tests {
         for (key, value) in set {
             drive.set(key, value).unwrap();
         }
-        let profile = drive.profile().unwrap();
-        let case = applicable_cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
+        let reading = ReadingCache::default();
+        let profile = drive.build_profile(&reading).unwrap();
+        let case =
+            applicable_cases(&drive, &profile, &reading).into_iter().find(|known| known.name == case).expect("a case");
         CaseFigures::new(&profile, case).expected_rate()
     }
 
@@ -696,8 +700,9 @@ mod tests {
         let mut used = Vec::new();
         for name in crate::catalogue::names() {
             let drive = load_drive(name).unwrap();
-            let profile = drive.profile().unwrap();
-            for case in applicable_cases(&drive, &profile) {
+            let reading = ReadingCache::default();
+            let profile = drive.build_profile(&reading).unwrap();
+            for case in applicable_cases(&drive, &profile, &reading) {
                 let expected = CaseFigures::new(&profile, case).expected_rate();
                 let sound = 0.0 < expected.low && expected.low <= expected.high && expected.high.is_finite();
                 assert!(sound, "{name}, {}: {expected:?}", case.name);

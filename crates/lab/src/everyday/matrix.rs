@@ -2,8 +2,8 @@
 //! the expected results.
 
 use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 
@@ -146,8 +146,8 @@ impl EverydayCase {
 
 /// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
 /// there is a buffer for them, flushes only if the buffer does not survive a cut.
-pub fn applicable_cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCase> {
-    let caches = profile_with_cache(drive, true).is_some_and(|profile| profile.cache.segments > 0);
+pub fn applicable_cases(drive: &DriveFile, profile: &Profile, reading: &ReadingCache) -> Vec<EverydayCase> {
+    let caches = profile_with_cache(drive, true, reading).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
     let says = |case: &EverydayCase| {
         let whole = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
@@ -164,8 +164,8 @@ pub fn applicable_cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCas
 }
 
 /// The drive with its write cache switched on or off; `None` if it cannot be.
-pub fn profile_with_cache(drive: &DriveFile, on: bool) -> Option<Profile> {
+pub fn profile_with_cache(drive: &DriveFile, on: bool, reading: &ReadingCache) -> Option<Profile> {
     let mut drive = drive.clone();
     drive.set(figure::CACHE_WRITE_BACK, if on { "true" } else { "false" }).ok()?;
-    drive.profile().ok()
+    drive.build_profile(reading).ok()
 }

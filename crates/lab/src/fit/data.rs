@@ -5,7 +5,7 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
@@ -17,7 +17,7 @@ use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
 
 use super::loss::{BLOCKS, MeasuredRequests};
-use super::points::{MeasuredPoint, PointWeight, draw_weights};
+use super::points::{MeasuredPoint, PointWeight, configured_profile, draw_weights};
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::validate::{ResponseSamples, check_fits, replay_rows};
 
@@ -104,14 +104,6 @@ impl FitTrace {
         Ok(FitTrace { file: file.to_owned(), seen, timing, set, beside: None, parts, trace })
     }
 
-    fn configured_profile(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {
-        let mut drive = drive.clone();
-        for (key, value) in &self.set {
-            drive.set(key, value)?;
-        }
-        drive.profile()
-    }
-
     /// Simulates the first `rows` requests with one start phase; returns their response times.
     fn response_times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
         let mut times = vec![Span::ZERO; rows];
@@ -137,8 +129,12 @@ impl FitTrace {
     }
 
     /// Measured and simulated times of all requests on `drive`, with the first phase.
-    pub fn response_samples(&self, drive: &DriveFile) -> Result<ResponseSamples, Vec<Diagnostic>> {
-        let profile = self.configured_profile(drive)?;
+    pub fn response_samples(
+        &self,
+        drive: &DriveFile,
+        cache: &ReadingCache,
+    ) -> Result<ResponseSamples, Vec<Diagnostic>> {
+        let profile = configured_profile(drive, &self.set, cache)?;
         check_fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
         let simulated = self.response_times(&profile, self.trace.rows.len(), 1)?;
         let read = self.trace.rows.iter().map(|row| row.op == Op::Read).collect();
@@ -150,10 +146,11 @@ impl FitTrace {
         drive: &DriveFile,
         part: DataSplit,
         draws: Option<&Resamples>,
+        cache: &ReadingCache,
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         let Some(compared) = &self.parts[part as usize] else { return Ok(None) };
         let draws = if let Some(Resamples::Blocks(draws)) = draws { &draws[..] } else { &[] };
-        let profile = self.configured_profile(drive)?;
+        let profile = configured_profile(drive, &self.set, cache)?;
         let cap = Span::from_nanos((15e9 / self.rpm(drive)) as u64);
         let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
         let mut sums = vec![0.0; 1 + draws.len()];
@@ -189,7 +186,11 @@ impl FitTrace {
         self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
     }
 
-    fn simulated_values(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+    fn simulated_values(
+        &self,
+        drive: &DriveFile,
+        cache: &ReadingCache,
+    ) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         let mut all = vec![SimulatedValue { value: 0.0, wait: 0.0 }; self.seen];
         let means = self.direction_means();
         let mut heard = |record: &Record| {
@@ -200,7 +201,7 @@ impl FitTrace {
                 wait: share(record.completion.parts.get(Place::Rotation)),
             };
         };
-        self.replay_rows(&self.configured_profile(drive)?, 1, &mut heard, self.seen)?;
+        self.replay_rows(&configured_profile(drive, &self.set, cache)?, 1, &mut heard, self.seen)?;
         Ok(all)
     }
 
@@ -227,21 +228,26 @@ impl FitData {
     }
 
     /// The simulated values on `drive`, in the same unit.
-    pub fn simulated_values(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+    pub fn simulated_values(
+        &self,
+        drive: &DriveFile,
+        cache: &ReadingCache,
+    ) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         match self {
-            FitData::Traced(traced) => traced.simulated_values(drive),
+            FitData::Traced(traced) => traced.simulated_values(drive, cache),
             FitData::Points(points) => {
-                Ok(super::points::slope_values(points, &super::points::simulate_part(points, drive, DataSplit::Seen)?))
+                let figures = super::points::simulate_part(points, drive, DataSplit::Seen, cache)?;
+                Ok(super::points::slope_values(points, &figures))
             }
         }
     }
 
     /// The data with jobs as short as their figures allow, for a search.
     #[must_use]
-    pub fn with_short_jobs(&self, drive: &DriveFile) -> FitData {
+    pub fn with_short_jobs(&self, drive: &DriveFile, cache: &ReadingCache) -> FitData {
         match self {
             FitData::Traced(traced) => FitData::Traced(traced.clone()),
-            FitData::Points(points) => FitData::Points(super::points::shorten_jobs(points, drive)),
+            FitData::Points(points) => FitData::Points(super::points::shorten_jobs(points, drive, cache)),
         }
     }
 
@@ -264,12 +270,14 @@ impl FitData {
         drive: &DriveFile,
         part: DataSplit,
         draws: Option<&Resamples>,
+        cache: &ReadingCache,
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         match self {
-            FitData::Traced(traced) => traced.losses(drive, part, draws),
+            FitData::Traced(traced) => traced.losses(drive, part, draws, cache),
             FitData::Points(points) => {
                 let draws = if let Some(Resamples::Jobs(draws)) = draws { &draws[..] } else { &[] };
-                Ok(super::points::losses(points, part, &super::points::simulate_part(points, drive, part)?, draws))
+                let figures = super::points::simulate_part(points, drive, part, cache)?;
+                Ok(super::points::losses(points, part, &figures, draws))
             }
         }
     }

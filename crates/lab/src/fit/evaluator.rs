@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rayon::prelude::*;
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
 
@@ -141,6 +141,8 @@ pub struct PointEvaluator<'a> {
     shared: Arc<Mutex<EvaluatorState>>,
     /// Simulations that answer no question (slopes of traces).
     others: Arc<AtomicU64>,
+    /// Platters and arms of the last points.
+    cache: Arc<ReadingCache>,
     best: Mutex<BestPoint>,
     /// The limit of points.
     most: u64,
@@ -171,6 +173,7 @@ impl<'a> PointEvaluator<'a> {
             targets: Arc::new(targets),
             shared: Arc::new(Mutex::new(shared)),
             others: Arc::new(AtomicU64::new(0)),
+            cache: Arc::default(),
             best: Mutex::new(None),
             most: u64::MAX,
             listener,
@@ -181,6 +184,11 @@ impl<'a> PointEvaluator<'a> {
     #[must_use]
     pub fn with_point_limit(self, most: Option<u64>) -> PointEvaluator<'a> {
         PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
+    }
+
+    /// The data with jobs as short as their figures on the profile's drive allow.
+    pub fn shorten_data(&self) -> Vec<FitData> {
+        self.data.iter().map(|data| data.with_short_jobs(self.drive, &self.cache)).collect()
     }
 
     /// Makes an evaluator on shorter `data` of the same jobs, which shares answers, phase and point count.
@@ -197,6 +205,7 @@ impl<'a> PointEvaluator<'a> {
             targets: self.targets.clone(),
             shared: self.shared.clone(),
             others: self.others.clone(),
+            cache: self.cache.clone(),
             best: Mutex::new(None),
             most: self.most,
             listener: self.listener,
@@ -353,7 +362,8 @@ impl<'a> PointEvaluator<'a> {
         }
         let simulated = || {
             let drive = apply_point(self.drive, self.parameters, point).ok();
-            drive.and_then(|drive| points::simulate_part(points, &drive, part).ok()).unwrap_or_else(|| vec![f64::NAN])
+            let figures = drive.and_then(|drive| points::simulate_part(points, &drive, part, &self.cache).ok());
+            figures.unwrap_or_else(|| vec![f64::NAN])
         };
         let figures = self.answer_or_simulate(&journal_key(self.prefix, question, point), simulated);
         (!figures[0].is_nan()).then_some(figures)
@@ -390,7 +400,7 @@ impl<'a> PointEvaluator<'a> {
         self.others.fetch_add(1, Ordering::Relaxed);
         let drive = apply_point(self.drive, self.parameters, point).ok()?;
         let parts: Result<Vec<Vec<SimulatedValue>>, _> =
-            self.data.iter().map(|data| data.simulated_values(&drive)).collect();
+            self.data.iter().map(|data| data.simulated_values(&drive, &self.cache)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 
@@ -415,7 +425,7 @@ impl<'a> PointEvaluator<'a> {
         let Ok(drive) = apply_point(self.drive, self.parameters, point) else { return impossible_answer(question) };
         let mut sums = vec![0.0; answer_len(question)];
         for (data, draws) in self.data.iter().zip(draws) {
-            match data.losses(&drive, part, (question != Question::Seen).then_some(draws)) {
+            match data.losses(&drive, part, (question != Question::Seen).then_some(draws), &self.cache) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
                 Err(_) => return impossible_answer(question),

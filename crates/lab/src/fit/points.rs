@@ -9,8 +9,9 @@
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::block::Op;
+use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
@@ -147,14 +148,24 @@ fn percentile_share(name: &str) -> Option<f64> {
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
+/// The model's `drive` with the settings of a measurement. Most points of a fit differ in other figures than those of platters
+/// and arm, which `cache` keeps.
+pub fn configured_profile(
+    drive: &DriveFile,
+    set: &[(String, String)],
+    cache: &ReadingCache,
+) -> Result<Profile, Vec<Diagnostic>> {
+    let mut drive = drive.clone();
+    for (key, value) in set {
+        drive.set(key, value)?;
+    }
+    drive.build_profile(cache)
+}
+
 impl MeasuredPoint {
     /// Simulates the job on `drive`; returns its figures in their order.
-    pub fn simulate_figures(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
-        let mut drive = drive.clone();
-        for (key, value) in &self.set {
-            drive.set(key, value)?;
-        }
-        let profile = drive.profile()?;
+    pub fn simulate_figures(&self, drive: &DriveFile, cache: &ReadingCache) -> Result<Vec<f64>, Vec<Diagnostic>> {
+        let profile = configured_profile(drive, &self.set, cache)?;
         let wrong = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
         match &self.doing {
             PointWork::Step(distance, sectors) => {
@@ -272,12 +283,13 @@ pub fn hold_every_other(points: &mut [MeasuredPoint]) {
 
 /// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
 /// run on a real drive repeats itself (`RUN_TO_RUN`, twice for the difference of two).
-pub fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile) -> Vec<MeasuredPoint> {
+pub fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile, cache: &ReadingCache) -> Vec<MeasuredPoint> {
     let short = |point: &MeasuredPoint| -> MeasuredPoint {
-        let Ok(whole) = point.simulate_figures(drive) else { return point.clone() };
+        let Ok(whole) = point.simulate_figures(drive, cache) else { return point.clone() };
         let same = |most: &u64| {
             let short = MeasuredPoint { most: *most, ..point.clone() };
-            short.simulate_figures(drive).is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
+            let found = short.simulate_figures(drive, cache);
+            found.is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
         };
         MeasuredPoint { most: SHORTER.into_iter().find(same).unwrap_or(point.most), ..point.clone() }
     };
@@ -298,9 +310,10 @@ pub fn simulate_part(
     points: &[MeasuredPoint],
     drive: &DriveFile,
     part: DataSplit,
+    cache: &ReadingCache,
 ) -> Result<Vec<f64>, Vec<Diagnostic>> {
     let of_part: Vec<&MeasuredPoint> = points_in_part(points, part).collect();
-    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulate_figures(drive)).collect();
+    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulate_figures(drive, cache)).collect();
     all.map(|all| all.concat())
 }
 

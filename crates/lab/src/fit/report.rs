@@ -2,7 +2,7 @@
 //! and the remaining errors by distance, size and nearness.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use serde::Serialize;
@@ -178,6 +178,7 @@ pub struct PointErrors {
 
 /// Builds the report on `fitted`.
 pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
+    let cache = ReadingCache::default();
     let after = apply_point(drive, &fitted.parameters, &fitted.point)?;
     let change = |(before, after)| FigureChange { before, after };
     let mut report = FitReport {
@@ -190,7 +191,7 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
         traces: Vec::new(),
         points: Vec::new(),
         keys: key_effects(fitted),
-        strained: strain::strained_figures(drive, data, fitted)?,
+        strained: strain::strained_figures(drive, data, fitted, &cache)?,
         tried: fitted.points,
         ending: fitted.ending,
         warnings: Vec::new(),
@@ -198,15 +199,15 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
     let rules = apply_point(drive, &fitted.parameters, &only_rules(fitted))?;
     for data in data {
         match data {
-            FitData::Traced(traced) => report.traces.push(trace_errors(traced, [drive, &rules, &after])?),
+            FitData::Traced(traced) => report.traces.push(trace_errors(traced, [drive, &rules, &after], &cache)?),
             FitData::Points(points) => {
                 for point in points {
-                    report.points.extend(point_errors(point, drive, &after)?);
+                    report.points.extend(point_errors(point, drive, &after, &cache)?);
                 }
             }
         }
     }
-    report.warnings = collect_warnings(&report, data, drive.profile()?.mechanics.revolution());
+    report.warnings = collect_warnings(&report, data, drive.build_profile(&cache)?.mechanics.revolution());
     Ok(report)
 }
 
@@ -270,10 +271,14 @@ fn key_effects(fitted: &FitResult) -> Vec<KeyEffect> {
     fitted.parameters.iter().enumerate().map(one).collect()
 }
 
-fn trace_errors(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Result<TraceErrors, Vec<Diagnostic>> {
-    let revolution = before.profile()?.mechanics.revolution();
-    let [before, rules, after] =
-        [traced.response_samples(before)?, traced.response_samples(rules)?, traced.response_samples(after)?];
+fn trace_errors(
+    traced: &FitTrace,
+    [before, rules, after]: [&DriveFile; 3],
+    cache: &ReadingCache,
+) -> Result<TraceErrors, Vec<Diagnostic>> {
+    let revolution = before.build_profile(cache)?.mechanics.revolution();
+    let samples = |drive: &DriveFile| traced.response_samples(drive, cache);
+    let [before, rules, after] = [samples(before)?, samples(rules)?, samples(after)?];
     let all = after.read.len();
     let both = |range: std::ops::Range<usize>| {
         (!range.is_empty())
@@ -357,8 +362,9 @@ fn point_errors(
     point: &MeasuredPoint,
     before: &DriveFile,
     after: &DriveFile,
+    cache: &ReadingCache,
 ) -> Result<Vec<PointErrors>, Vec<Diagnostic>> {
-    let [before, after] = [point.simulate_figures(before)?, point.simulate_figures(after)?];
+    let [before, after] = [point.simulate_figures(before, cache)?, point.simulate_figures(after, cache)?];
     let figures = point.figures.iter().zip(before).zip(after);
     let one = |((figure, before), after): ((&super::points::MeasuredFigure, f64), f64)| PointErrors {
         what: point.what.clone(),

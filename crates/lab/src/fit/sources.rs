@@ -6,9 +6,11 @@
 pub mod beside;
 mod cases;
 
+use std::sync::Arc;
+
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::key_names::{drive, strip_drive};
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_formats::trace::measured;
 use seekwise_model::workload::replay::Timing;
 
@@ -119,7 +121,7 @@ const OTHER_UNIT: f64 = 30.0;
 
 /// Checks that the measured times are in the unit in which they are read.
 fn check_time_unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
-    let mut samples = traced.response_samples(drive)?;
+    let mut samples = traced.response_samples(drive, &ReadingCache::default())?;
     samples.measured.sort_unstable();
     samples.simulated.sort_unstable();
     let median = |times: &[_]| quantile(times, 0.5).nanos().max(1) as f64 / 1e6;
@@ -154,8 +156,9 @@ pub fn parse_data(
 ) -> Result<LoadedData, Vec<Diagnostic>> {
     let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let mut points: Vec<MeasuredPoint> = Vec::new();
+    let cache = Arc::default();
     for (named, text) in named.iter().zip(texts) {
-        let bed = JobContext { named, drive, profile };
+        let bed = JobContext { named, drive, profile, cache: &cache };
         let made = match SourceForm::detect(text) {
             SourceForm::Trace => parse_trace(named, text, held, drive).map(|data| {
                 all.push(data);

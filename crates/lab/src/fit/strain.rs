@@ -3,7 +3,7 @@
 //! that rule.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::block::Op;
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ pub fn strained_figures(
     drive: &DriveFile,
     data: &[FitData],
     fitted: &FitResult,
+    cache: &ReadingCache,
 ) -> Result<Vec<StrainedFigure>, Vec<Diagnostic>> {
     let mut all = Vec::new();
     for (index, parameter) in fitted.parameters.iter().enumerate() {
@@ -65,7 +66,7 @@ pub fn strained_figures(
         without[index] = parameter.origin;
         let errors = |point: &[f64]| -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
             let drive = apply_point(drive, &fitted.parameters, point)?;
-            let parts: Result<Vec<_>, _> = data.iter().map(|data| figure_errors(data, &drive)).collect();
+            let parts: Result<Vec<_>, _> = data.iter().map(|data| figure_errors(data, &drive, cache)).collect();
             parts.map(|parts| parts.concat())
         };
         let (with, without) = (errors(&fitted.point)?, errors(&without)?);
@@ -77,19 +78,23 @@ pub fn strained_figures(
 }
 
 /// Errors of each figure of jobs, and the mean distance of the times of reads and of writes from those measured, in percent of these.
-fn figure_errors(data: &FitData, drive: &DriveFile) -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
+fn figure_errors(
+    data: &FitData,
+    drive: &DriveFile,
+    cache: &ReadingCache,
+) -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
     let mut all = Vec::new();
     match data {
         FitData::Points(points) => {
             for point in points {
-                for (figure, simulated) in point.figures.iter().zip(point.simulate_figures(drive)?) {
+                for (figure, simulated) in point.figures.iter().zip(point.simulate_figures(drive, cache)?) {
                     let off = 100.0 * (simulated / figure.measured - 1.0).abs();
                     all.push((format!("{}: {}", point.what, figure.name), off));
                 }
             }
         }
         FitData::Traced(traced) => {
-            let samples = traced.response_samples(drive)?;
+            let samples = traced.response_samples(drive, cache)?;
             for (op, word) in [(Op::Read, "reads"), (Op::Write, "writes")] {
                 let (mut off, mut sum) = (0.0, 0.0);
                 for (row, (measured, simulated)) in samples.measured.iter().zip(&samples.simulated).enumerate() {

@@ -6,6 +6,7 @@ use seekwise_formats::figure::{FigureValue as Figure, ZoneRow};
 use seekwise_formats::key_names::figure;
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
+use seekwise_model::drive::profile::Profile;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::Datasheet;
@@ -27,40 +28,39 @@ pub(super) struct SustainedRates {
 
 impl SustainedRates {
     /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
-    pub(super) fn from_datasheet(base: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
-        let were = SustainedRates::from_drive(base)?;
+    pub(super) fn from_datasheet(base: &DriveFile, base_profile: &Profile, given: &Datasheet) -> SustainedRates {
+        let were = SustainedRates::from_profile(base_profile);
         let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number(figure::MECHANICS_RPM).unwrap_or(rpm));
         let ratio = were.outer / were.inner;
-        Ok(match (given.outer, given.inner) {
+        match (given.outer, given.inner) {
             (Some(outer), Some(inner)) => SustainedRates { outer, inner },
             (Some(outer), None) => SustainedRates { outer, inner: outer / ratio },
             (None, Some(inner)) => SustainedRates { outer: inner * ratio, inner },
             (None, None) => SustainedRates { outer: were.outer * faster, inner: were.inner * faster },
-        })
+        }
     }
 
     /// The rates of a drive: outermost zone, and the innermost of a fair length, as in the checks.
-    pub(super) fn from_drive(drive: &DriveFile) -> Result<SustainedRates, String> {
-        let profile = drive.profile().map_err(|errors| super::join_faults(&errors))?;
+    pub(super) fn from_profile(profile: &Profile) -> SustainedRates {
         let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
         let mut spans = profile.geometry.zone_spans().filter(fair);
         let first = spans.next().unwrap_or((0, profile.geometry.sectors()));
         let last = spans.last().unwrap_or(first);
-        let rate = |span: (u64, u64)| sustained_mb_s(&profile, span.0, span.1, false);
-        Ok(SustainedRates { outer: rate(first), inner: rate(last) })
+        let rate = |span: (u64, u64)| sustained_mb_s(profile, span.0, span.1, false);
+        SustainedRates { outer: rate(first), inner: rate(last) }
     }
 
-    /// The target corrected by `drive`, which was made with this target and missed the wanted rates.
-    pub(super) fn correct_for(self, drive: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
-        let made = SustainedRates::from_drive(drive)?;
+    /// The target corrected by `made`, which was made with this target and missed the wanted rates.
+    pub(super) fn correct_for(self, made: &Profile, given: &Datasheet) -> SustainedRates {
+        let made = SustainedRates::from_profile(made);
         let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
             Some(wanted) if made > 0.0 => aim * wanted / made,
             _ => aim,
         };
-        Ok(SustainedRates {
+        SustainedRates {
             outer: corrected(self.outer, given.outer, made.outer),
             inner: corrected(self.inner, given.inner, made.inner),
-        })
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //! `validation/published.toml`, and curves in CSV.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
 use seekwise_formats::key_names::{figure, job, strip_drive};
-use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::{DriveFile, ReadingCache};
 use seekwise_model::time::Span;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
@@ -25,6 +26,8 @@ pub struct JobContext<'a> {
     pub drive: &'a DriveFile,
     /// The drive's text.
     pub profile: &'a str,
+    /// Shared by all data: each job stands on the drive.
+    pub cache: &'a Arc<ReadingCache>,
 }
 
 /// The names under which a plan asks for the two texts.
@@ -63,7 +66,8 @@ impl JobContext<'_> {
             let message = format!("{what}: {}", fault.message);
             Diagnostic { file: file.clone(), line, message, ..fault }
         };
-        let prepared = plan::prepare_cell(file, &cell, &Inputs::from_today(&read))
+        let inputs = Inputs::from_today(&read).with_cache(Arc::clone(self.cache));
+        let prepared = plan::prepare_cell(file, &cell, &inputs)
             .map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
         let Target::Sim(stack) = prepared.target else {
             return Err(vec![Diagnostic::at(file, line, "figures of a job are fitted on a modelled stack")]);

@@ -1,5 +1,5 @@
-//! A process-wide cache of the most recently used values, each stored with what it was built from. All threads share it;
-//! callers build the values.
+//! A cache of the most recently used values, each stored with what it was built from. Threads may share it; callers build the
+//! values.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ pub(crate) struct RecentCache<T> {
 
 impl<T> RecentCache<T> {
     /// An empty cache of at most `most` values.
-    pub(crate) const fn new(most: usize) -> RecentCache<T> {
+    pub(crate) fn new(most: usize) -> RecentCache<T> {
         RecentCache { most, all: Mutex::new(Vec::new()) }
     }
 

@@ -1,0 +1,84 @@
+//! A cache of profiles, mechanisms and scene layouts. The cells of a study name the same few drives and files: whoever prepares
+//! several cells owns a cache and passes it. No result depends on it.
+
+use std::sync::Arc;
+
+use seekwise_model::files::scene::SceneLayout;
+
+use super::mechanism::CachedMechanism;
+use super::{DriveFile, parse};
+use crate::diagnostic::Diagnostic;
+use crate::recent_cache::RecentCache;
+
+/// The most recently used profiles, mechanisms and scene layouts. Threads may share them.
+pub struct ReadingCache {
+    profiles: RecentCache<ParsedText>,
+    pub(super) mechanisms: RecentCache<CachedMechanism>,
+    /// Layouts that fit.
+    pub(crate) layouts: RecentCache<SceneLayout>,
+}
+
+/// A file's name, which messages and figures carry, its text, and the parsed drive.
+struct ParsedText(String, String, Arc<DriveFile>);
+
+/// The number of cached drives: no built-in study has as many. The longest built-in text has 11 KB. The largest mechanism has
+/// 545,536 cylinders: two tables of four bytes each, 4.4 MB; together they take 70 MB at most.
+const DRIVES: usize = 16;
+
+/// The number of cached layouts: the built-in study with the most scenes has 78. Each takes some hundred bytes.
+const LAYOUTS: usize = 128;
+
+impl Default for ReadingCache {
+    /// An empty cache.
+    fn default() -> ReadingCache {
+        ReadingCache {
+            profiles: RecentCache::new(DRIVES),
+            mechanisms: RecentCache::new(DRIVES),
+            layouts: RecentCache::new(LAYOUTS),
+        }
+    }
+}
+
+impl ReadingCache {
+    /// Parses like [`parse`], but takes a text that was parsed before under this name from the cache. An error is not cached.
+    pub(crate) fn parse_profile(&self, file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
+        let parsed = self.profiles.find(|it| it.0 == file && it.1 == text, |it| Arc::clone(&it.2));
+        if let Some(drive) = parsed {
+            return Ok(DriveFile::clone(&drive));
+        }
+        let drive = parse(file, text)?;
+        self.profiles.add(ParsedText(file.to_owned(), text.to_owned(), Arc::new(drive.clone())));
+        Ok(drive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives;
+
+    #[test]
+    fn a_text_is_known_under_its_name() {
+        let (cache, text) = (ReadingCache::default(), drives::find_text("cheetah-10k.7").unwrap());
+        let mut known = parse("one.toml", text).unwrap();
+        known.set("cache.segments", "3").unwrap();
+        cache.profiles.add(ParsedText("one.toml".to_owned(), text.to_owned(), Arc::new(known.clone())));
+        assert_eq!(cache.parse_profile("one.toml", text).unwrap(), known);
+        assert_eq!(cache.parse_profile("other.toml", text), parse("other.toml", text), "figures name their file");
+        let other = format!("{text}\n");
+        assert_eq!(
+            cache.parse_profile("one.toml", &other),
+            parse("one.toml", &other),
+            "another text says something else"
+        );
+    }
+
+    #[test]
+    fn what_is_set_in_a_drive_is_not_kept() {
+        let (cache, text) = (ReadingCache::default(), drives::find_text("raptor-wd740gd").unwrap());
+        let mut drive = cache.parse_profile("copy.toml", text).unwrap();
+        drive.set("cache.segments", "3").unwrap();
+        let kept = cache.profiles.find(|it| it.0 == "copy.toml", |it| DriveFile::clone(&it.2));
+        assert_eq!(kept, parse("copy.toml", text).ok());
+    }
+}
