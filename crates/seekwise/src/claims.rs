@@ -27,7 +27,7 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
+use crate::planned::{self, PlannedStudy, StudyOptions, StudySession};
 use crate::reading;
 use crate::results::{self, ResultFolder};
 use crate::study::{self, warn_once};
@@ -285,13 +285,13 @@ impl ClaimsExecution<'_> {
         Execution { planned, earlier, threads, progress: &self.progress }.run(done, &mut results)
     }
 
-    fn results_options<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
+    fn study_options<'a>(&'a self, folder: &'a Path) -> StudyOptions<'a> {
         let args = self.args;
-        ResultsOptions {
+        StudyOptions {
             folder,
             resume: args.resume,
             force: args.force,
-            bounds: self.bounds,
+            bounds: *self.bounds,
             threads: args.threads,
             // Some checks read single runs of the length that the study says (docs/statistics.md).
             sampling: Some(Sampling::Fixed),
@@ -308,7 +308,7 @@ impl ClaimsExecution<'_> {
             Some(draw) => planned::plan_drawn(name, &text, draw),
             None => planned::plan_file(name, &text),
         };
-        let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
+        let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn_once(&planned.made.warnings);
         self.progress.doing(name);
@@ -394,7 +394,7 @@ impl ClaimsExecution<'_> {
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
         let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
-        let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
+        let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
         warn_once(&again.made.warnings);
         self.progress.doing(&format!("{name}, {} {how}", claim.id));

@@ -110,7 +110,7 @@ impl Comparison {
         let study = self.study()?;
         let text = study.to_text();
         let plan = || planned::plan_built("command line", study).map_err(Error::from);
-        options.results_options().open("command line", &text, plan, observer)
+        options.open("command line", &text, plan, observer)
     }
 
     /// The study that the comparison is run as.

@@ -78,8 +78,9 @@ impl PlannedStudy {
     }
 }
 
-/// Where results go, and the bounds on making them.
-pub struct ResultsOptions<'a> {
+/// Where the results of a study go, and the bounds on making them.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
     /// Goes on from what the folder holds.
@@ -87,11 +88,19 @@ pub struct ResultsOptions<'a> {
     /// Replaces what the folder holds.
     pub force: bool,
     /// The limits of what the runs take of the machine.
-    pub bounds: &'a Bounds,
+    pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
-    /// How many runs, and how long ones; `None`: as the study or the folder says.
+    /// How many runs, and how long ones; `None`: as the study or the folder says, and short ones until verdicts stand if
+    /// neither does and runs may be shorter.
     pub sampling: Option<Sampling>,
+}
+
+impl<'a> StudyOptions<'a> {
+    /// Results into this folder, on all cores, within a quarter of the machine's memory.
+    pub fn into(folder: &'a Path) -> StudyOptions<'a> {
+        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
+    }
 }
 
 /// A plan with results opened for it.
@@ -154,7 +163,7 @@ impl WaitingSession {
     }
 }
 
-impl ResultsOptions<'_> {
+impl StudyOptions<'_> {
     /// Opens results for the study `text`: with `resume`, to go on from what the folder holds, which must be of equal
     /// inputs; else for the plan that `plan` makes.
     pub fn open(
@@ -240,7 +249,7 @@ impl ResultsOptions<'_> {
         wanted: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
-        let (planned, threads) = admit_plan(planned, wanted, self.bounds, self.threads, observer)?;
+        let (planned, threads) = admit_plan(planned, wanted, &self.bounds, self.threads, observer)?;
         let (text, made) = (&planned.text, &planned.made);
         let results = match lock {
             Some(lock) => ResultFolder::begin_locked(lock, self.folder, text, made, self.force)?,
@@ -277,7 +286,7 @@ impl ResultsOptions<'_> {
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = admit_threads(&planned, None, self.bounds, self.threads)?;
+        let threads = admit_threads(&planned, None, &self.bounds, self.threads)?;
         let (results, done) = ResultFolder::go_on(lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }

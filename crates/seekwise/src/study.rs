@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::review::Review;
-use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
+use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
@@ -23,7 +23,8 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
+pub use crate::planned::StudyOptions;
+use crate::planned::{self, PlannedStudy, StudySession};
 use crate::reading::{self, FileKind};
 use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
@@ -32,36 +33,6 @@ use seekwise_os::outputs::OutputFile;
 
 /// The command by which the reader of a page makes its results again, in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
-
-/// Where the results of a study go, and the bounds on making them.
-#[derive(Clone, Copy, Debug)]
-pub struct StudyOptions<'a> {
-    /// The result folder.
-    pub folder: &'a Path,
-    /// Goes on from what the folder holds.
-    pub resume: bool,
-    /// Replaces what the folder holds.
-    pub force: bool,
-    /// The limits of what the runs take of the machine.
-    pub bounds: Bounds,
-    /// Cores; 0: all.
-    pub threads: usize,
-    /// How many runs, and how long ones; `None`: as the study or the folder says, and short ones until verdicts stand if
-    /// neither does and runs may be shorter.
-    pub sampling: Option<Sampling>,
-}
-
-impl<'a> StudyOptions<'a> {
-    /// Results into this folder, on all cores, within a quarter of the machine's memory.
-    pub fn into(folder: &'a Path) -> StudyOptions<'a> {
-        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
-    }
-
-    pub(crate) fn results_options(&self) -> ResultsOptions<'_> {
-        let &StudyOptions { folder, resume, force, ref bounds, threads, sampling } = self;
-        ResultsOptions { folder, resume, force, bounds, threads, sampling }
-    }
-}
 
 /// A study that was run.
 #[derive(Clone, Debug)]
@@ -138,13 +109,12 @@ pub fn is_review(name: &str) -> Result<bool, Error> {
 /// Plans a study or a review and opens its results.
 pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<PendingStudy, Error> {
     let folder = Path::new(name);
-    let opening = options.results_options();
     if results::says(folder) {
         return match results::kept_review(folder)? {
             Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options, observer)
                 .map(Box::new)
                 .map(PendingStudy::Review),
-            None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder, observer)?))),
+            None => Ok(PendingStudy::Study(Box::new(options.of_folder(folder, observer)?))),
         };
     }
     let (name, text) = find_study(name)?;
@@ -153,7 +123,7 @@ pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> 
             .map(Box::new)
             .map(PendingStudy::Review);
     }
-    Ok(PendingStudy::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text), observer)?)))
+    Ok(PendingStudy::Study(Box::new(options.open(&name, &text, || planned::plan_file(&name, &text), observer)?)))
 }
 
 impl PendingStudy {

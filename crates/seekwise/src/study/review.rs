@@ -145,15 +145,14 @@ fn open_part(
 ) -> Result<StudySession, Error> {
     let folder = results::below(options.folder, part.folder())?;
     let options = StudyOptions { folder: &folder, ..*options };
-    let opening = options.results_options();
     if let Some(from) = from {
-        return opening.of_folder(&results::below(from, part.folder())?, observer);
+        return options.of_folder(&results::below(from, part.folder())?, observer);
     }
     let (name, text) = find_study(&part.study)?;
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
-    opening.open(&name, &text, || planned::plan_file(&name, &text), observer)
+    options.open(&name, &text, || planned::plan_file(&name, &text), observer)
 }
 
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
