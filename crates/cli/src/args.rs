@@ -73,7 +73,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
-    /// List the modelled drives, or those that words fit; with a name, show its figures, checks and curves.
+    /// List the modelled drives, or those that match words; with a name, show its figures, checks and curves.
     #[command(after_help = "\
 Examples:
   seekwise drives seagate
@@ -86,7 +86,7 @@ Examples:
 arithmetic from the drive's own figures; without a name, it checks all drives. docs/everyday.md explains the rows. --svg and
 --png draw the curves of seeks and rates. Exit code 1: a row is off, or the profile says that a row is off and it is not.")]
     Drives(DrivesArgs),
-    /// List the built-in studies; with a name, show what it asks, varies and claims.
+    /// List the built-in studies; with a name, show its question, factors and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
     Studies(NamedArgs),
     /// List the built-in patterns, jobs and scenes; with a name, show its contents.
@@ -98,8 +98,8 @@ Examples:
   seekwise programs
   seekwise programs database
 
-A scene is a TOML file with volumes, a page cache and programs that run at once or one after another. It can be used wherever a
-job is named. `seekwise init scene` writes one, `seekwise keys scene` lists its keys.")]
+A scene is a TOML file with volumes, a page cache and programs that run at once or one after another. A scene can stand for any
+job. `seekwise init scene` writes a scene, `seekwise keys scene` lists its keys.")]
     Programs(NamedArgs),
     /// List the keys of --set, stack files, studies and drives, with range, unit, default and meaning.
     #[command(after_help = "\
@@ -143,17 +143,17 @@ Examples:
   seekwise compare old.fio new.fio --on exos-x18
   seekwise compare before after
 
-Two jobs are compared on one target; their difference is credited to all in which they differ. Two result folders (before,
-after) are compared cell by cell, as they were kept.
+Two jobs are compared on one target; the result is credited to everything in which they differ. Two result folders (before,
+after) are compared cell by cell, and nothing is run.
 
 Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p95, p99,
 p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99 (flush alone is the mean), job:NAME.p99
 (a section of a fio file, a worker of Iometer). Metrics of the run: cpu, ios_per_cpu_second. docs/statistics.md defines them.
 
-Values: of A,B,C each is compared with the first; 1..32 means 1, 2, 4 … 32, and 1..9:2 means 1, 3 … 9. All comparisons are
+Values: A,B,C compares each with the first; 1..32 means 1, 2, 4 … 32, and 1..9:2 means 1, 3 … 9. All comparisons are
 corrected together (Holm). --svg and --png draw the sides with their intervals.
 
-Exit code 1: a comparison is refused, because the sides differ in more than what is varied, or do different work.")]
+Exit code 1: a comparison is refused, because the sides differ in more than the varied key, or do different work.")]
     Compare(CompareArgs),
     /// Run a factorial study and write a report.
     #[command(
@@ -166,8 +166,8 @@ Examples:
   seekwise sweep study.toml --out swept
   seekwise sweep study.toml --engine ray --out s3://lab/swept
 
-Parts are kept as they end; the same command again makes only those that are missing. The results are those of `seekwise study`,
-byte for byte, whatever the engine. Needs the Python module (`pip install seekwise`); docs/python.md describes it.")]
+Finished parts are kept; the same command again runs only the missing ones. The results equal those of `seekwise study`, byte for
+byte, whatever the engine. Needs the Python module (`pip install seekwise`); docs/python.md describes it.")]
     Sweep(SweepArgs),
     /// Run the studies behind the published findings, and report which findings are reproduced.
     #[command(after_help = "\
@@ -187,10 +187,9 @@ Examples:
   seekwise explain C4 --only drive.cache.read_ahead --alone
   seekwise explain Q4 --out q4.json --resume
 
-Each inferred setting of the claim's cells is tried at a few values of its range; of those that change the answer the nearest
-value is sought. Then the other claims that it makes fail or hold are named, and the published cases of its drive (--alone leaves
-this out). Each cell runs once (--runs), unless a check asks for an interval. No profile is changed. docs/claims.md has the
-ranges.")]
+Each inferred setting of the claim's cells is tried at a few values of its range, to find the nearest value that changes the
+answer. The output then names the other claims and the published cases of its drive that this value changes (not with --alone).
+Each cell runs once (--runs), unless a check asks for an interval. No profile is changed. docs/claims.md has the ranges.")]
     Explain(ExplainArgs),
     /// Convert another simulator's description of a drive into a profile.
     #[command(after_help = "\
@@ -225,7 +224,7 @@ also takes beside=TIMES, a file with another simulator's response times in ms, o
 Datasheet values are kept, unless --only names them. A change is kept if it improves the match with held-out data by more than
 their noise. --resume continues an interrupted fit. docs/fit.md describes the method.")]
     Fit(FitArgs),
-    /// Run a job, and report what power cuts at random times would lose.
+    /// Run a job, and report the losses of power cuts at random times.
     #[command(after_help = "\
 Example:
   seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --png risk.png
@@ -256,10 +255,10 @@ Examples:
 
 The server runs until Ctrl-C, or until the command of --run ends, and then reports whether the machine kept up with the model.
 The command of --run finds the address in SEEKWISE_URI, the file of --fuse in SEEKWISE_FILE and the control socket in
-SEEKWISE_CONTROL. It has standard output to itself, and its exit code is handed on (128 and the signal's number if a signal ended
-it). --strict exits with 1 if the machine surely fell behind, and with 0 if it kept up or there were too few requests to tell.")]
+SEEKWISE_CONTROL. Standard output belongs to the command, and its exit code is passed on (128 plus the signal's number if a signal
+ended it). --strict exits with 1 if the machine surely fell behind, and with 0 if it kept up or there were too few requests to tell.")]
     Serve(ServeArgs),
-    /// Run real software on a modelled disk, and check what is left after power cuts at many times.
+    /// Run real software on a modelled disk, and check its data after power cuts at many times.
     #[command(after_help = crash::CRASH)]
     Crash(CrashArgs),
     /// Control a served disk: show its status, change a setting, cut its power, reset its link.
@@ -349,7 +348,7 @@ pub struct InitArgs {
 /// Kinds of files that `init` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Template {
-    /// A drive and what stands between it and the program.
+    /// A drive and the layers between it and the program.
     Stack,
     /// A question: a factor and a comparison.
     Study,

@@ -17,7 +17,7 @@ pub struct SamplingArgs {
     /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only [default of `study`].
     #[arg(long, conflicts_with = "fixed")]
     pub until_decided: bool,
-    /// Make as many runs as are asked for, each as long as asked [default of `compare`].
+    /// Make all runs, each at full length [default of `compare`].
     #[arg(long)]
     pub fixed: bool,
 }
@@ -60,14 +60,14 @@ pub struct CompareArgs {
     #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
         conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "until_decided", "fixed"])]
     pub against: Option<String>,
-    /// Run nothing; estimate how long it will take, assuming that the device is this drive.
+    /// Run nothing; estimate the total time, assuming that the device is this drive.
     #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "until_decided"],
         default_missing_value = DRY_RUN)]
     pub dry_run: Option<String>,
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,
-    /// Independent runs per side; one has no interval.
+    /// Independent runs per side; a single run has no interval.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: u32,
     /// The number and length of runs.

@@ -23,10 +23,10 @@ SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEK
 workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
 figures.
 
-The check is tried first, on media whose answer is known: it must pass with everything written, and notice that everything, one
+The check is first tried on media whose answer is known: it must pass if everything is written, and fail if everything, one
 record, or one byte is not as promised.
 
-Exit code 1: something was lost after a promise, or is corrupt. Exit code 2: the check is no judge, or something could not run.";
+Exit code 1: something was lost after a promise, or is corrupt. Exit code 2: the check answers wrongly, or something could not run.";
 
 /// Arguments of `crash`.
 #[derive(Args, Debug)]
@@ -52,8 +52,8 @@ pub struct CrashArgs {
     /// The size of the file system, such as 512m [default: 64m; xfs 300m, btrfs 256m].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
-    /// A user who may reach the mounted file system too, by his group, if the commands run programs as him. The medium itself
-    /// and the promises are root's alone.
+    /// A user whose group may also reach the mounted file system, if the commands run programs as this user. Only root can
+    /// reach the medium and the promises.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub user: Option<String>,
     /// A shell command that fills the file system before the disk is served.
@@ -62,12 +62,12 @@ pub struct CrashArgs {
     /// The shell command to test; each line that it prints is a promise.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub workload: Option<String>,
-    /// The shell command that checks what a cut leaves; its exit code: 0 consistent, 10 lost but allowed, 11 lost after a promise,
+    /// The shell command that checks the medium after a cut; its exit code: 0 consistent, 10 lost but allowed, 11 lost after a promise,
     /// any other corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
     /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
-    /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
+    /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and the recipe's variables.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, Option<String>)>,
     /// Number of cuts.

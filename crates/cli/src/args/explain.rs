@@ -15,16 +15,16 @@ pub struct ExplainArgs {
     /// Try only settings whose keys begin like this; may be repeated.
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Leave out what the settings found do to other claims and published cases.
+    /// Leave out the effect of the found settings on other claims and published cases.
     #[arg(long)]
     pub alone: bool,
-    /// Independent runs of each cell by which values are confirmed [default: the study's].
+    /// Independent runs of each cell to confirm a value [default: the study's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
     /// Also write the answer to this file, as JSON; progress is kept beside it.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Overwrite the file, and what is kept of an interrupted run.
+    /// Overwrite the file, and the progress of an interrupted run.
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub force: bool,
     /// Continue an interrupted run.

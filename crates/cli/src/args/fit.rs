@@ -31,10 +31,10 @@ pub struct FitArgs {
     /// Generations of the numerical search [default: 120 for traces, 40 for jobs].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub generations: Option<u32>,
-    /// End after this time with the best result so far; where that is depends on the machine.
+    /// End after this time with the best result so far, which depends on the machine.
     #[arg(long, value_name = "T", default_value = "30 m", value_parser = Duration::parse)]
     pub time: Duration,
-    /// End after this many points with the best result so far; the same on every machine.
+    /// End after this many points with the best result so far, which is equal on every machine.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub points: Option<u64>,
     /// Continue a fit that was interrupted or ended early.

@@ -14,11 +14,10 @@ Examples:
   seekwise flush-audit barracuda-7200.7 --set drive.faults.early_flush=on
 
 In a folder, the audit uses a nameless file of its own, which disappears at the end, even after a crash. A device or an export
-is overwritten, so --destroy must name it. On a modelled drive or stack the audit runs in virtual time and shows what each
-verdict looks like. It takes about twelve seconds and judges by timing alone (docs/flush-audit.md). --svg and --png draw the
-evidence.
+is overwritten, so --destroy must name it. On a modelled drive or stack the audit runs in virtual time, to show each verdict. It
+takes about twelve seconds and judges by timing alone (docs/flush-audit.md). --svg and --png draw the evidence.
 
-Exit code 0: what was flushed survives a power failure. Exit code 1: flushes or forced writes are acknowledged before the medium
+Exit code 0: flushed data survive a power failure. Exit code 1: flushes or forced writes are acknowledged before the medium
 has the data, the audit cannot tell, or nothing rotates (RAM, flash), so timing shows nothing about a power failure.";
 
 /// Arguments of `flush-audit`.

@@ -11,7 +11,7 @@ use super::{key_value, name, seed};
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
-#[command(group(ArgGroup::new("doors").args(["nbd", "fuse"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("transports").args(["nbd", "fuse"]).required(true).multiple(true)))]
 pub struct ServeArgs {
     /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers immediately.
     #[arg(value_name = "TARGET", value_parser = name)]
@@ -61,7 +61,7 @@ pub struct ServeArgs {
     /// Exit with code 1 if the machine surely did not keep up; too few requests to tell are no failure.
     #[arg(long)]
     pub strict: bool,
-    /// Run the command after `--` once clients can connect, and exit as it does when it ends.
+    /// Run the command after `--` once clients can connect, and exit with its code when it ends.
     #[arg(long, requires = "command")]
     pub run: bool,
     /// The command of --run.
@@ -86,7 +86,7 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
 /// Arguments of `disk`.
 #[derive(Args, Debug)]
 pub struct Disk {
-    /// The order.
+    /// The command.
     #[command(subcommand)]
     pub order: Order,
 }
@@ -94,7 +94,7 @@ pub struct Disk {
 /// The orders to a served disk.
 #[derive(Debug, Subcommand)]
 pub enum Order {
-    /// Show what the disk has done so far; with --json, also how well the clock kept up.
+    /// Show the disk's counts so far; with --json, also how well the clock kept up.
     #[command(after_help = "Example:\n  seekwise disk status --control /tmp/disk.control --json")]
     Status(ServedDiskArgs),
     /// Change a setting of the disk's stack.
