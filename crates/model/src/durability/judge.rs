@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use crate::files::note::{FileNote, FileNotes};
 use crate::time::{Instant, Span};
@@ -436,15 +437,17 @@ impl<T: Tally> Witness for CutJudge<T> {
         }
     }
 
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         self.read_notes();
-        if let Some(on) = DriveTerms::cache_switch(key, value) {
-            self.queue_event(now, ClientEvent::Caches(on));
-        } else if matches!(key, "array.lose" | "array.replace") {
-            if let ("array.replace", Ok(member)) = (key, value.parse()) {
-                self.heads.start_drive(member, now);
+        match setting {
+            LayerSetting::WriteBack(on) => self.queue_event(now, ClientEvent::Caches(on)),
+            LayerSetting::Array(setting) => {
+                if let ArraySetting::Replace(member) = setting {
+                    self.heads.start_drive(member, now);
+                }
+                self.queue_event(now, ClientEvent::Turn);
             }
-            self.queue_event(now, ClientEvent::Turn);
+            _ => {}
         }
     }
 
