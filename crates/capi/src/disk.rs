@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use seekwise_formats::change::parse_setting;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::{drives, stack};
 use seekwise_model::block::{Completion, Control, ControlError, Device, Limits, Op, Request};
@@ -157,10 +158,13 @@ impl Disk {
 
     /// Sets a dotted key of the stack.
     pub fn set(&mut self, now: u64, key: &str, value: &str) -> Result<(), SeekwiseStatus> {
-        self.apply_control(now, &Control::Set { key, value })
+        match parse_setting(key, value, &|_| true) {
+            Ok(setting) => self.apply_control(now, &Control::Set(setting)),
+            Err(_) => self.advance(now).and(Err(SeekwiseStatus::Unknown)),
+        }
     }
 
-    fn apply_control(&mut self, now: u64, control: &Control<'_>) -> Result<(), SeekwiseStatus> {
+    fn apply_control(&mut self, now: u64, control: &Control) -> Result<(), SeekwiseStatus> {
         self.advance(now)?;
         let done = self.device.control(self.now, control);
         self.drain_completions();
@@ -237,6 +241,16 @@ mod tests {
         assert_eq!(disk.submit(0, &read(99, 0, 8)), Err(SeekwiseStatus::Busy));
         let next = disk.next();
         disk.advance(next).unwrap();
+    }
+
+    #[test]
+    fn a_key_that_the_disk_does_not_know_is_refused_at_an_instant_that_time_has_reached() {
+        let mut disk = disk();
+        assert_eq!(disk.set(5, "drive.cache.write_back", "off"), Ok(()));
+        for (key, value) in [("drive.cache.write_back", "maybe"), ("drive.colour", "on"), ("driver.flush", "drop")] {
+            assert_eq!(disk.set(5, key, value), Err(SeekwiseStatus::Unknown), "{key}");
+        }
+        assert_eq!(disk.set(4, "drive.colour", "on"), Err(SeekwiseStatus::TimeRanBack));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seekwise_formats::drives;
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
@@ -57,7 +58,7 @@ fn c_and_rust_get_the_same_disk() {
 /// What the example prints, from the same calls of the model itself.
 fn run_in_rust() -> String {
     let mut disk = Stack::bare(drives::load(DRIVE).unwrap().profile().unwrap()).build(Seed(1));
-    disk.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    disk.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     let mut said = String::new();
     submit(&mut disk, Instant::ZERO, (1, Op::Read, 1_000_000, 8));
     submit(&mut disk, Instant::ZERO, (2, Op::Read, 150_000_000, 8));

@@ -83,8 +83,8 @@ key_names! {
     }
     /// Keys of an array.
     array {
-        LOSE = seekwise_model::stack::ARRAY_LOSE,
-        REPLACE = seekwise_model::stack::ARRAY_REPLACE,
+        LOSE = "array.lose",
+        REPLACE = "array.replace",
     }
     /// Keys of a host bus adapter.
     controller {
@@ -93,7 +93,7 @@ key_names! {
     /// Keys of a drive in a stack, and roots of such keys.
     drive {
         CACHE_SEGMENTS = "drive.cache.segments",
-        CACHE_WRITE_BACK = seekwise_model::stack::DRIVE_WRITE_BACK,
+        CACHE_WRITE_BACK = "drive.cache.write_back",
         CACHE_DIRTY_PERCENT = "drive.cache.dirty_percent",
         CACHE_DESTAGE_IDLE_MS = "drive.cache.destage_idle_ms",
         CACHE_FLASH_KIB = "drive.cache.flash_kib",

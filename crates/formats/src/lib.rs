@@ -15,6 +15,7 @@
 //! | [`drives`] | the built-in drives by name |
 //! | [`duration`] | durations |
 //! | [`metric`] | what a comparison judges |
+//! | [`change`] | changes of a running stack, in words |
 //! | [`recording`] | recorded sessions of a served disk |
 //! | [`trace`] | recorded and measured traces |
 //! | [`stack`] | stacks: a drive and what stands above it |
@@ -32,6 +33,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
+pub mod change;
 pub mod concern;
 pub mod diagnostic;
 pub mod disksim;

@@ -6,10 +6,10 @@
 //! `order`, their time and their words. The first line identifies a recording, the second says what it was made on.
 
 use seekwise_model::block::Op;
-use seekwise_model::stack::{POWER, SettingChange};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
 
+use crate::change::{POWER, WrittenChange};
 use crate::diagnostic::Diagnostic;
 
 /// The first line.
@@ -31,7 +31,7 @@ const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 pub struct Recording {
     /// The requests.
     pub session: RecordedSession,
-    pub orders: Vec<SettingChange>,
+    pub orders: Vec<WrittenChange>,
 }
 
 /// The lines before the first request. `made_on` is one line.
@@ -146,7 +146,7 @@ impl RecordingLine<'_> {
         }
     }
 
-    fn parse_order(self, rest: &str) -> Result<SettingChange, Diagnostic> {
+    fn parse_order(self, rest: &str) -> Result<WrittenChange, Diagnostic> {
         let (at, words) = rest.split_once(',').unwrap_or((rest, ""));
         let at = self.parse_instant("at_ns", at)?;
         let (key, value) = match words {
@@ -156,7 +156,8 @@ impl RecordingLine<'_> {
                 _ => return Err(self.invalid_word("order", words, "cut, off, on, reset or KEY=VALUE")),
             },
         };
-        Ok(SettingChange { at, key: key.to_owned(), value: value.to_owned() })
+        WrittenChange::parse(at, key, value, &|_| true)
+            .map_err(|why| Diagnostic::at(self.file, self.line, why).with_key("order"))
     }
 }
 
@@ -196,6 +197,7 @@ mod tests {
             ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` is invalid; expected at least 1, or 0 for a flush"),
             ("1,5,6,maybe,read,0,8,0,0", "expected done or failed"),
             ("order,7,jump", "f:4: `order`: `jump` is invalid; expected cut, off, on, reset or KEY=VALUE"),
+            ("order,7,driver.colour=red", "f:4: `order`: `driver.colour` = `red` during a run: no layer of the stack"),
             ("", "the file contains no requests"),
             ("1,5,6,done,read,0,8,0,0\n1,6,7,done,read,0,8,0,0", "request 1 does not come after request 1"),
         ] {

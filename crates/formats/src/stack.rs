@@ -43,13 +43,13 @@ mod modes;
 mod processor;
 mod scsi;
 
-pub use seekwise_model::stack::SettingChange;
 use seekwise_model::stack::{self as model, MisplacedLayer};
 use seekwise_model::time::Instant;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::change::WrittenChange;
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, sorted_by_line};
 use crate::dotted::flatten;
 use crate::drives;
@@ -77,7 +77,8 @@ pub struct StackFile {
     /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
-    changes: Vec<SettingChange>,
+    /// What changes during a run, in order of time: when, its key and its value.
+    changes: Vec<(Instant, String, String)>,
 }
 
 /// A requested layer: a name and overrides.
@@ -114,6 +115,8 @@ pub struct Setting {
 pub struct BuiltStack {
     /// The stack of the model.
     pub stack: model::Stack,
+    /// The changes of `stack`, in words.
+    pub changes: Vec<WrittenChange>,
     /// Every figure that it was built from.
     pub settings: Vec<Setting>,
     /// Settings that the drive does not accept as they are.
@@ -224,8 +227,8 @@ impl StackFile {
         let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().with_expected(expected))?;
         let at = Duration::parse(&key[..place]).map_err(|why| wrong().with_expected(why))?.nanos;
         let (at, key) = (Instant::from_nanos(at), &key[place + 1..]);
-        self.changes.push(SettingChange { at, key: key.to_owned(), value: plain_value(key, value) });
-        self.changes.sort_by_key(|change| change.at);
+        self.changes.push((at, key.to_owned(), plain_value(key, value)));
+        self.changes.sort_by_key(|change| change.0);
         Ok(())
     }
 
@@ -314,8 +317,10 @@ impl StackFile {
         for (asked, figures) in standing.iter().zip(&figures).rev() {
             layers.push(self.build_layer(asked, figures, &mut beside)?);
         }
-        let stack = model::Stack { profile, layers, changes: self.changes.clone(), beside: Vec::new() };
+        let mut stack = model::Stack { profile, layers, changes: Vec::new(), beside: Vec::new() };
         stack.check().map_err(|misplaced| vec![self.misplaced_error(misplaced)])?;
+        let changes = self.parse_changes(&stack.layer_names())?;
+        stack.changes = changes.iter().map(WrittenChange::to_change).collect();
         let mut settings: Vec<Setting> = self.layers.iter().map(LayerRequest::name_setting).collect();
         for (asked, figures) in standing.iter().zip(&figures) {
             settings.extend(figures.iter().map(|figure| figure_setting(&asked.layer, figure)));
@@ -327,8 +332,16 @@ impl StackFile {
                 .as_ref()
                 .map(|order| Setting::set_by_user("stack.order".to_owned(), order.join(", "), "asked for")),
         );
-        settings.extend(self.changes.iter().map(change_setting));
-        Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
+        settings.extend(changes.iter().map(change_setting));
+        Ok(BuiltStack { stack, changes, settings, warnings: drive.warnings() })
+    }
+
+    /// The changes of a stack whose layers have these names.
+    fn parse_changes(&self, names: &[String]) -> Result<Vec<WrittenChange>, Vec<Diagnostic>> {
+        let has_level = |level: &str| level == "drive" || names.iter().any(|name| name == level);
+        let parse = |(at, key, value): &(Instant, String, String)| WrittenChange::parse(*at, key, value, &has_level);
+        let changes = self.changes.iter().map(parse).collect::<Result<Vec<_>, String>>();
+        changes.map_err(|why| vec![Diagnostic::at(&self.file, 0, why).with_key("at")])
     }
 
     /// The drive's file with the overrides applied.
@@ -512,7 +525,7 @@ fn is_layer(word: &str) -> bool {
 }
 
 /// A change during the run, as a setting of the stack.
-fn change_setting(change: &SettingChange) -> Setting {
+fn change_setting(change: &WrittenChange) -> Setting {
     let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
     Setting::set_by_user(key, change.value.clone(), "changes during the run")
 }

@@ -14,6 +14,7 @@ use seekwise_formats::stack::StackFile;
 use seekwise_lab::catalogue;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::stats::histogram::Histogram;
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
 use seekwise_model::block::{Control, Device};
 use seekwise_model::engine::Engine;
 use seekwise_model::host::array::Array;
@@ -88,9 +89,9 @@ impl Run {
         Ok(())
     }
 
-    fn set(&mut self, key: &str) -> Result<(), Box<dyn Error>> {
-        let set = Control::Set { key, value: "1" };
-        Ok(self.engine.control(&set).map_err(|error| format!("{key}: {error:?}"))?)
+    fn set(&mut self, setting: ArraySetting) -> Result<(), Box<dyn Error>> {
+        let set = Control::Set(LayerSetting::Array(setting));
+        Ok(self.engine.control(&set).map_err(|error| format!("{setting:?}: {error:?}"))?)
     }
 
     /// All stretches of a phase together.
@@ -117,9 +118,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut run = Run::new(rate)?;
     run.hours(0, 2)?;
     let lost = run.engine.now();
-    run.set("array.lose")?;
+    run.set(ArraySetting::Lose(1))?;
     run.hours(1, 1)?;
-    run.set("array.replace")?;
+    run.set(ArraySetting::Replace(1))?;
     while run.ended().is_none() {
         run.go_on(2)?;
     }

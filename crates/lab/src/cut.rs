@@ -19,6 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Landing, Request, SECTOR};
 use seekwise_model::durability::files::FileJudge;
 use seekwise_model::durability::files::losses::FileLossCounts as Left;
@@ -395,8 +396,8 @@ impl Witness for CountingWitness<'_> {
     fn note_landing(&mut self, landing: &Landing) {
         self.judge.note_landing(landing);
     }
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
-        self.judge.note_change(now, key, value);
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
+        self.judge.note_change(now, setting);
     }
     fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
         self.judge.should_linger(end, next)

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
+use seekwise_formats::change::WrittenChange;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::key_names;
 use seekwise_formats::recording::{self, Recording};
@@ -15,7 +16,6 @@ use seekwise_formats::{fio, iometer};
 use seekwise_model::block::Limits;
 use seekwise_model::files::buffered::{BufferedSpec, FileOpenFlags};
 use seekwise_model::flash::FlashSpec;
-use seekwise_model::stack::SettingChange;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
@@ -66,7 +66,7 @@ pub enum JobOrigin {
     /// A scene, with its settings.
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
-    Session(Vec<SettingChange>),
+    Session(Vec<WrittenChange>),
     Trace(Box<LoadedTrace>),
 }
 

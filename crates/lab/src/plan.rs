@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use seekwise_formats::change::WrittenChange;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, parse_size, plain_text};
 use seekwise_formats::drives;
@@ -22,7 +23,7 @@ use seekwise_formats::key_names::stack::PLACE;
 use seekwise_formats::key_names::{self, is_job_key, is_real_key, job, job_variable};
 use seekwise_formats::keys::JOB;
 use seekwise_formats::scene::SceneFile;
-use seekwise_formats::stack::{Setting, StackFile};
+use seekwise_formats::stack::{BuiltStack, Setting, StackFile};
 use seekwise_formats::study::Study;
 use seekwise_formats::trace::keys::ROOT;
 use seekwise_model::block::SECTOR;
@@ -127,8 +128,8 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
     let (mut target, mut settings, below) = match cell.last_value(PLACE) {
         Some(name) if name != sim::NAME => real_time_target(file, name, cell, inputs)?,
         _ => {
-            let (stack, settings, warnings) = build_stack(file, cell, inputs)?;
-            (stack.into(), settings, warnings)
+            let BuiltStack { stack, changes, settings, warnings } = build_stack(file, cell, inputs)?;
+            (Target::Sim(Box::new(stack), changes), settings, warnings)
         }
     };
     let of_stack = settings.len();
@@ -170,7 +171,10 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
         (Work::Session(session), JobOrigin::Session(orders)) => {
             settings.extend(job_settings::from_session(session, sectors));
             match &mut target {
-                Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
+                Target::Sim(stack, changes) => {
+                    stack.changes.extend(orders.iter().map(WrittenChange::to_change));
+                    changes.extend(orders.iter().cloned());
+                }
                 Target::Measured(_) if orders.is_empty() => {}
                 Target::Measured(_) => {
                     let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").with_key("job");
@@ -219,7 +223,7 @@ fn open_real(
 /// Puts the devices of a scene beside a modelled stack.
 fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result<(), Vec<Diagnostic>> {
     match target {
-        Target::Sim(stack) => stack.beside = devices,
+        Target::Sim(stack, _) => stack.beside = devices,
         Target::Measured(place) if !devices.is_empty() => {
             let wrong =
                 Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).with_key("device");
@@ -287,9 +291,9 @@ fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) ->
         source: kind.about.to_owned(),
     };
     if let PlaceSource::Stack(made) = kind.of {
-        let (stack, mut settings, warnings) = build_stack(file, cell, inputs)?;
-        if let Some(change) = stack.changes.first() {
-            let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).with_key("at");
+        let BuiltStack { stack, changes, mut settings, warnings } = build_stack(file, cell, inputs)?;
+        if let Some(change) = changes.first() {
+            let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).with_key(CHANGES);
             return Err(vec![fault.with_expected("the same settings throughout: a run in real time has no changes")]);
         }
         settings.insert(0, setting);
@@ -327,19 +331,23 @@ fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) ->
 /// A target, its settings, and its reader's warnings.
 type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 
-/// The modelled stack of a cell, with its settings, and its reader's warnings.
-fn build_stack(
-    file: &str,
-    cell: &Cell,
-    inputs: &Inputs<'_>,
-) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let built =
-        read_stack(file, cell, inputs)?.build_with_cache(&|name| drive_profile(name, inputs), inputs.cache())?;
-    if !built.stack.changes.is_empty() {
+/// The key of what changes during a run.
+const CHANGES: &str = "at";
+
+/// The modelled stack of a cell. Its changes are errors of `file`, whichever file has them.
+fn build_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<BuiltStack, Vec<Diagnostic>> {
+    let here = |fault: Diagnostic| match fault.key.as_deref() {
+        Some(CHANGES) => Diagnostic { file: file.to_owned(), ..fault },
+        _ => fault,
+    };
+    let stack = read_stack(file, cell, inputs)?;
+    let built = stack.build_with_cache(&|name| drive_profile(name, inputs), inputs.cache());
+    let built = built.map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
+    if !built.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
-            .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).with_key("at")])?;
+            .map_err(|why| vec![Diagnostic::at(file, 0, why.in_words(&built.changes).to_string()).with_key(CHANGES)])?;
     }
-    Ok((built.stack, built.settings, built.warnings))
+    Ok(built)
 }
 
 /// The profile of a built-in drive, or of a file.

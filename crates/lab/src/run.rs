@@ -557,7 +557,7 @@ impl SettingPeriod {
             changed,
             recorder: RunRecorder::new(groups).with_due(due),
         };
-        for change in target.stack().map_or(&[][..], |stack| &stack.changes) {
+        for change in target.changes() {
             if stretches.is_empty() {
                 stretches.push(start(Instant::ZERO, Vec::new()));
             }

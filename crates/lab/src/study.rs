@@ -226,7 +226,10 @@ pub fn run_cell(
     let PreparedCell { target, job, .. } = prepared;
     let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, |_| {})?, seed);
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
-        (Some(stack), Some(when)) => cut::judge_cuts_until(cutoff, stack, job, seed, &when, &|_, _| ()).map(Some),
+        (Some(stack), Some(when)) => {
+            let report = cut::judge_cuts_until(cutoff, stack, job, seed, &when, &|_, _| ());
+            report.map(Some).map_err(|error| error.in_words(target.changes()))
+        }
         _ => Ok(None),
     };
     let [cuts, shutdowns] = [cut(study.cuts.map(CutTime::Random))?, cut(study.shutdowns.map(CutTime::Off))?];

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::really::{merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::cut::blame::BlamedLevel;
 use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
+use seekwise_model::block::Control;
 use seekwise_model::block::assurance::Assurance;
+use seekwise_model::block::setting::{ArraySetting, DriverSetting, LayerSetting};
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::durability::view::CutArray;
 use seekwise_model::host::accelerator::AcceleratorSpec;
@@ -43,23 +45,37 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
         (cache.write_back, cache.destage_idle) = (true, Span::from_secs(1));
     }
     faults.forgets_on_power_off = rng.draw_chance(30);
-    for (key, word) in [("driver.flush", "drop"), ("accelerator.flush", "drop"), ("driver.write_through", "ignore")] {
-        let level = key.split('.').next().unwrap();
+    let driver = |setting| LayerSetting::Driver { number: 1, setting };
+    for (level, setting) in [
+        ("driver", driver(DriverSetting::Flush(FlushPolicy::Drop))),
+        ("accelerator", LayerSetting::Accelerator { number: 1, drops_flushes: true }),
+        ("driver", driver(DriverSetting::WriteThrough(ForcedWritePolicy::Ignore))),
+    ] {
         if rng.draw_chance(15) && stack.layer_names().iter().any(|name| name == level) {
             let at = Instant::ZERO + Span::from_millis(rng.below(1_000));
-            stack.changes.push(SettingChange { at, key: key.to_owned(), value: word.to_owned() });
+            stack.changes.push(SettingChange { at, control: Control::Set(setting) });
         }
     }
     stack.changes.sort_by_key(|change| change.at);
     stack
 }
 
+/// The dotted key of a change that can be blamed.
+fn blamed_key(change: &SettingChange) -> &'static str {
+    match change.control {
+        Control::Set(LayerSetting::Driver { setting: DriverSetting::Flush(_), .. }) => "driver.flush",
+        Control::Set(LayerSetting::Driver { setting: DriverSetting::WriteThrough(_), .. }) => "driver.write_through",
+        Control::Set(LayerSetting::Accelerator { .. }) => "accelerator.flush",
+        Control::Set(LayerSetting::Array(ArraySetting::Lose(_))) => "array.lose",
+        _ => "",
+    }
+}
+
 /// The stack with this setting made honest, all through the run.
 fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
     let (level, key) = blamed.setting.split_once('.').unwrap();
     let names = stack.layer_names();
-    let heads = |change: &SettingChange| change.key == blamed.setting && change.key != "drive.cache.write_back";
-    stack.changes.retain(|change| !heads(change));
+    stack.changes.retain(|change| blamed_key(change) != blamed.setting);
     let faults = &mut stack.profile.faults;
     match (level, key) {
         ("drive", "faults.early_flush") => faults.early_flush = false,
@@ -76,7 +92,9 @@ fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
             (Layer::Accelerator(spec), "flush") => spec.drops_flushes = false,
             (Layer::Array(spec), "lose") => {
                 spec.lost = 0;
-                stack.changes.retain(|change| change.key != "array.replace");
+                let replaces =
+                    |control: Control| matches!(control, Control::Set(LayerSetting::Array(ArraySetting::Replace(_))));
+                stack.changes.retain(|change| !replaces(change.control));
             }
             (layer, key) => panic!("nobody knows how a {} is honest about {key}", layer.kind()),
         }
@@ -228,6 +246,6 @@ fn what_can_do_no_harm_is_not_named() {
     through.profile.cache.write_back = false;
     assert_eq!(of(&through), []);
     let at = Instant::ZERO + Span::from_millis(1);
-    through.changes = vec![SettingChange { at, key: "drive.cache.write_back".to_owned(), value: "on".to_owned() }];
+    through.changes = vec![SettingChange { at, control: Control::Set(LayerSetting::WriteBack(true)) }];
     assert_eq!(of(&through), [Assurance::Fua, Assurance::Flush]);
 }

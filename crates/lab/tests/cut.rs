@@ -11,7 +11,8 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_lab::run::CutRecord;
 use seekwise_model::block::assurance::Assurance;
-use seekwise_model::block::{Flags, LandingKind, Op, SECTOR};
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
+use seekwise_model::block::{Control, Flags, LandingKind, Op, SECTOR};
 use seekwise_model::durability::loss::{ClassLoss, CutLoss};
 use seekwise_model::durability::stripes::WriteHoles;
 use seekwise_model::durability::terms::DriveTerms;
@@ -133,6 +134,10 @@ impl Seen {
     }
 }
 
+fn is_replacement(change: &SettingChange) -> bool {
+    matches!(change.control, Control::Set(LayerSetting::Array(ArraySetting::Replace(_))))
+}
+
 /// Compares the judgement of a run with cuts of the same device at the same instants.
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let (terms, faults) = (DriveTerms::from_stack(stack), stack.profile.faults);
@@ -142,7 +147,7 @@ fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
         return;
     };
     // Some of them after the end, while an idle drive destages, or a new one is filled.
-    let filled = stack.changes.iter().any(|change| change.key == "array.replace");
+    let filled = stack.changes.iter().any(is_replacement);
     let last = run.figures.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
     let report = judge_cuts(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
@@ -215,14 +220,12 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
         idle: Span::from_millis(10),
         read_ahead: 0,
     };
-    let change = |at: u64, key: &str, value: &str| SettingChange {
-        at: Instant::ZERO + Span::from_millis(at),
-        key: key.to_owned(),
-        value: value.to_owned(),
-    };
-    let lose = [change(100, "array.lose", "0")];
-    let replace = [change(50, "array.lose", "0"), change(60, "array.replace", "0")];
-    let switch = [change(60, "drive.cache.write_back", "off"), change(150, "drive.cache.write_back", "on")];
+    let change =
+        |at: u64, setting| SettingChange { at: Instant::ZERO + Span::from_millis(at), control: Control::Set(setting) };
+    let (gone, new) = (LayerSetting::Array(ArraySetting::Lose(0)), LayerSetting::Array(ArraySetting::Replace(0)));
+    let lose = [change(100, gone)];
+    let replace = [change(50, gone), change(60, new)];
+    let switch = [change(60, LayerSetting::WriteBack(false)), change(150, LayerSetting::WriteBack(true))];
     type Arranged<'a> = (&'a str, RaidLevel, u64, bool, &'a [SettingChange]);
     let arranged: &[Arranged<'_>] = &[
         ("merging above RAID 5", RaidLevel::Raid5, 0, false, &[]),
@@ -242,8 +245,8 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
     ];
     for (name, level, lost, cached, changes) in arranged {
         let mut seen = Seen::default();
-        let has = |key: &str| changes.iter().any(|change| change.key == key);
-        let (loses, replaces) = (*lost != 0 || has("array.lose"), has("array.replace"));
+        let lost_later = changes.iter().any(|change| change.control == Control::Set(gone));
+        let (loses, replaces) = (*lost != 0 || lost_later, changes.iter().any(is_replacement));
         for case in 0..10 {
             let mut rng = Seed(case).stream(name);
             let mut stack = merging(&mut rng, *level, *lost);
@@ -303,16 +306,15 @@ fn what_cannot_be_judged_is_refused() {
         judge_cuts(stack, &job, 1, &CutTime::Random(3), &|_, _| ()).err().map(|error| error.to_string())
     };
     assert_eq!(why(&stack), None);
-    let change =
-        |key: &str, value: &str| SettingChange { at: Instant::ZERO, key: key.to_owned(), value: value.to_owned() };
-    let lose = |members: &[&str]| members.iter().map(|member| change("array.lose", member)).collect::<Vec<_>>();
-    assert_eq!(why(&Stack { changes: lose(&["0"]), ..stack.clone() }), None);
-    let dead = why(&Stack { changes: lose(&["0", "1"]), ..stack.clone() });
+    let change = |setting| SettingChange { at: Instant::ZERO, control: Control::Set(LayerSetting::Array(setting)) };
+    let lose = |members: &[u32]| members.iter().map(|&it| change(ArraySetting::Lose(it))).collect::<Vec<_>>();
+    assert_eq!(why(&Stack { changes: lose(&[0]), ..stack.clone() }), None);
+    let dead = why(&Stack { changes: lose(&[0, 1]), ..stack.clone() });
     assert!(dead.unwrap().contains("a volume loses too many drives"));
-    let mut saving = Stack { changes: lose(&["0"]), ..stack.clone() };
+    let mut saving = Stack { changes: lose(&[0]), ..stack.clone() };
     saving.profile.protected = true;
     assert!(why(&saving).unwrap().contains("a buffer outlives a cut"));
-    let mut lying = Stack { changes: [lose(&["0"]), vec![change("array.replace", "0")]].concat(), ..stack };
+    let mut lying = Stack { changes: [lose(&[0]), vec![change(ArraySetting::Replace(0))]].concat(), ..stack };
     assert_eq!(why(&lying), None);
     lying.profile.faults.early_flush = true;
     assert!(why(&lying).unwrap().contains("drives lie"));

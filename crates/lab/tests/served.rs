@@ -6,6 +6,7 @@
 mod server;
 
 use crate::really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
 use seekwise_model::history::WriteData;
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
@@ -91,10 +92,10 @@ impl Witness for AtWork {
         self.log.note_landing(landing);
         self.landings.push(*landing);
     }
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         self.tell_landings();
-        self.log.note_change(now, key, value);
-        self.content.record_setting(now, key, value);
+        self.log.note_change(now, setting);
+        self.content.record_setting(now, setting);
     }
     fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
         false

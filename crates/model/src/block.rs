@@ -30,11 +30,13 @@ pub mod asked;
 pub mod assurance;
 pub mod busy;
 pub mod cut;
+pub mod setting;
 
 use core::fmt;
 
 use self::asked::SettingUse;
 use self::busy::BusyCurve;
+use self::setting::LayerSetting;
 use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
@@ -304,8 +306,8 @@ pub enum CutSector {
 }
 
 /// An event at a device other than a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Control {
     /// The supply fails: all volatile data are lost.
     PowerCut,
     /// An orderly power-off. The device decides what to do before it stops.
@@ -315,21 +317,16 @@ pub enum Control<'a> {
     Reset,
     /// Abort the request with this tag.
     Abort(u32),
-    /// Change a setting while the device runs. `landings` = `on` enables landings.
-    Set {
-        /// The dotted key below this device.
-        key: &'a str,
-        /// The new value, as in a stack file.
-        value: &'a str,
-    },
+    /// Change a setting while the device runs.
+    Set(LayerSetting),
 }
 
 /// Why a control was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlError {
-    /// The device has no such key.
+    /// No layer has such a setting.
     UnknownKey,
-    /// The value does not fit the key.
+    /// The value does not fit the setting.
     BadValue,
     /// No request with that tag is in flight.
     UnknownTag,
@@ -366,14 +363,14 @@ pub trait Device {
     /// the device is full.
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request>;
     /// Applies a control.
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError>;
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError>;
     /// When to call `handle_timeout` next. Once completions are drained it is later than the last `now`.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Does everything that is due by `now`, each thing at its own instant.
     fn handle_timeout(&mut self, now: Instant);
     /// The next completion that is ready.
     fn poll_completion(&mut self) -> Option<Completion>;
-    /// The next landing. There is none unless `landings` was set to `on`.
+    /// The next landing. There is none unless [`LayerSetting::Landings`] is on.
     fn poll_landing(&mut self) -> Option<Landing>;
     /// Reports the stamps of the accepted writes that may still land, and possibly others.
     fn report_unsettled(&self, tell: &mut dyn FnMut(u64));
@@ -426,7 +423,7 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         (**self).submit(now, request)
     }
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         (**self).control(now, control)
     }
     fn poll_timeout(&self) -> Option<Instant> {

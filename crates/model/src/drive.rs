@@ -227,7 +227,7 @@ impl Device for Drive {
         Ok(self.next_call(now))
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.advance(now);
         let done = self.execute_control(now, control);
         self.next = self.next_event();

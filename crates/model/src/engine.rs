@@ -122,7 +122,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Applies a control to the device at the present instant.
-    pub fn control(&mut self, control: &Control<'_>) -> Result<(), crate::block::ControlError> {
+    pub fn control(&mut self, control: &Control) -> Result<(), crate::block::ControlError> {
         self.device.control(self.now, control)
     }
 

@@ -9,6 +9,7 @@
 use alloc::collections::VecDeque;
 
 use crate::block::asked::SettingUse;
+use crate::block::setting::LayerSetting;
 use crate::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
@@ -145,7 +146,7 @@ impl Device for Flash {
         Ok(self.poll_timeout().unwrap_or(now))
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.handle_timeout(now);
         match *control {
             Control::PowerCut => {
@@ -160,8 +161,8 @@ impl Device for Flash {
                 self.end_command(now, Status::Aborted);
             }
             Control::Abort(_) => return Err(ControlError::UnknownTag),
-            Control::Set { key: "landings", value } => self.landings_wanted = value == "on",
-            Control::Set { .. } => return Err(ControlError::UnknownKey),
+            Control::Set(LayerSetting::Landings(on)) => self.landings_wanted = on,
+            Control::Set(_) => return Err(ControlError::UnknownKey),
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::block::setting::LayerSetting;
 use crate::block::{Completion, Landing, Op, Request, SECTOR};
 use crate::time::Instant;
 use crate::witness::Witness;
@@ -24,7 +25,7 @@ pub enum HistoryEvent {
     /// The fate of a run of written sectors.
     Landed(Landing),
     /// A setting of a layer was changed.
-    Changed(Instant, String, String),
+    Changed(Instant, LayerSetting),
 }
 
 /// The data of a write.
@@ -147,7 +148,7 @@ impl History {
                 HistoryEvent::Taken(at, request) => witness.note_submission(*at, request),
                 HistoryEvent::Over(request, completion) => witness.note_completion(request, completion),
                 HistoryEvent::Landed(landing) => witness.note_landing(landing),
-                HistoryEvent::Changed(at, key, value) => witness.note_change(*at, key, value),
+                HistoryEvent::Changed(at, setting) => witness.note_change(*at, *setting),
             }
         }
     }

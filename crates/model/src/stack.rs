@@ -1,4 +1,4 @@
-//! A stack: a drive, the layers above it in order, and the settings that change during a run; the only description and
+//! A stack: a drive, the layers above it in order, and what changes during a run; the only description and
 //! builder of a device. Running a job, cutting the power and counting sectors all begin here.
 //!
 //! Layers stand in any order that makes sense, and one kind may occur twice ([`Stack::check`] reports those that make
@@ -25,7 +25,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::block::Device;
+use crate::block::{Control, Device};
 use crate::drive::Drive;
 use crate::drive::mechanics::Mechanics;
 use crate::drive::movement::MovementLog;
@@ -59,7 +59,7 @@ pub struct Stack {
     pub profile: Profile,
     /// The layers above the drive, the lowest first.
     pub layers: Vec<Layer>,
-    /// The settings that change during a run, in order of time.
+    /// In order of time.
     pub changes: Vec<SettingChange>,
     /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). The
     /// processor is the only layer that also serves them.
@@ -86,28 +86,12 @@ pub enum Layer {
     Processor(ProcessorSpec),
 }
 
-/// The key of a change of the supply, with the value `cut`, `off`, `on` or, for the link, `reset`. Recorded sessions have
-/// it; stack files do not.
-pub const POWER: &str = "power";
-
-/// The key that removes a drive from an array, given by its number.
-pub const ARRAY_LOSE: &str = "array.lose";
-
-/// The key that replaces a lost drive of an array by a new one, which is rebuilt.
-pub const ARRAY_REPLACE: &str = "array.replace";
-
-/// The key that switches the drives' write cache.
-pub const DRIVE_WRITE_BACK: &str = "drive.cache.write_back";
-
-/// A setting of a layer that changes during a run.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A change during a run: of a layer's setting, or of the supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SettingChange {
     /// Since the run's beginning.
     pub at: Instant,
-    /// The dotted key in the stack.
-    pub key: String,
-    /// The new value, as in a stack file.
-    pub value: String,
+    pub control: Control,
 }
 
 /// A layer that makes no sense at its place.
@@ -140,18 +124,18 @@ impl Layer {
         matches!(self, Layer::Bus(_) | Layer::Channel(_) | Layer::Scsi(_))
     }
 
-    /// Builds the layer, called `name`, above `below`, which has `units` units.
-    fn build_above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
+    /// Builds the layer, with its number among those of its kind, above `below`, which has `units` units.
+    fn build_above(&self, number: u32, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
         match self {
-            Layer::Identity => Box::new(IdentityLayer::build_above(below).with_name(name)),
-            Layer::Controller(spec) => Box::new(Controller::build_above(*spec, below).with_name(name)),
-            Layer::Bus(rate) => Box::new(Controller::build_bus(*rate, below, units).with_name(name)),
-            Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units).with_name(name)),
-            Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units).with_name(name)),
-            Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below).with_name(name)),
-            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_name(name)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_name(name)),
-            Layer::Processor(spec) => Box::new(Processor::build_above(*spec, below).with_name(name)),
+            Layer::Identity => Box::new(IdentityLayer::build_above(below)),
+            Layer::Controller(spec) => Box::new(Controller::build_above(*spec, below)),
+            Layer::Bus(rate) => Box::new(Controller::build_bus(*rate, below, units)),
+            Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units)),
+            Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units)),
+            Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below)),
+            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_number(number)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_number(number)),
+            Layer::Processor(spec) => Box::new(Processor::build_above(*spec, below)),
         }
     }
 }
@@ -189,12 +173,12 @@ impl Stack {
         }
         let computes = matches!(self.layers.last(), Some(Layer::Processor(_)));
         let (below, processor) = self.layers.split_at(self.layers.len() - usize::from(computes));
-        let names = self.layer_names();
-        let own = (build_one(below, &names[..below.len()], 0, drive), self.drives());
+        let numbers = number_layers(&self.layers);
+        let own = (build_one(below, &numbers[..below.len()], 0, drive), self.drives());
         let stick = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
         let all = MixedDevices::build_above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
         match processor.first() {
-            Some(layer) => layer.build_above(layer.kind(), Box::new(all), 1),
+            Some(layer) => layer.build_above(1, Box::new(all), 1),
             None => Box::new(all),
         }
     }
@@ -262,7 +246,11 @@ impl Stack {
     /// The layers' names in keys, in the order of `layers`: the kind, with a number from the second of a kind on,
     /// counted from the top.
     pub fn layer_names(&self) -> Vec<String> {
-        name_layers(&self.layers)
+        let name = |(layer, number): (&Layer, u32)| match number {
+            1 => layer.kind().to_string(),
+            number => format!("{}-{number}", layer.kind()),
+        };
+        self.layers.iter().zip(number_layers(&self.layers)).map(name).collect()
     }
 
     /// Checks that each layer makes sense at its place; returns the first that does not, from the top.
@@ -290,13 +278,12 @@ impl Stack {
     }
 }
 
-/// The names of `layers`, the lowest first.
-fn name_layers(layers: &[Layer]) -> Vec<String> {
-    let name = |(place, layer): (usize, &Layer)| {
-        let above = layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count();
-        if above == 0 { layer.kind().to_string() } else { format!("{}-{}", layer.kind(), above + 1) }
+/// The number of each of `layers` among those of its kind, from the top, from 1.
+fn number_layers(layers: &[Layer]) -> Vec<u32> {
+    let number = |(place, layer): (usize, &Layer)| {
+        1 + layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count() as u32
     };
-    layers.iter().enumerate().map(name).collect()
+    layers.iter().enumerate().map(number).collect()
 }
 
 /// Returns the drive with a number.
@@ -304,38 +291,40 @@ type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
 
 /// Builds `layers`, the lowest first, above the drives that `drive` returns by number.
 pub fn build_layers(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
-    build_one(layers, &name_layers(layers), 0, drive)
+    build_one(layers, &number_layers(layers), 0, drive)
 }
 
 /// Builds the device on which an array of `count` drives with `layers` below it stands.
 pub fn build_below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    build_members(layers, &name_layers(layers), count, drive)
+    build_members(layers, &number_layers(layers), count, drive)
 }
 
 /// Builds `layers` above the drive with this number, or, with an array among them, above all drives of the array.
-fn build_one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    let (Some((layer, below)), Some((name, others))) = (layers.split_last(), names.split_last()) else {
-        return drive(number);
+fn build_one(layers: &[Layer], numbers: &[u32], drive_number: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    let (Some((layer, below)), Some((&own, others))) = (layers.split_last(), numbers.split_last()) else {
+        return drive(drive_number);
     };
     match layer {
-        Layer::Array(spec) => layer.build_above(name, build_members(below, others, spec.members, drive), spec.members),
-        _ => layer.build_above(name, build_one(below, others, number, drive), 1),
+        Layer::Array(spec) => layer.build_above(own, build_members(below, others, spec.members, drive), spec.members),
+        _ => layer.build_above(own, build_one(below, others, drive_number, drive), 1),
     }
 }
 
 /// Builds the drives of an array, each with its own layers, and the layers that they share.
-fn build_members(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    match (layers.split_last(), names.split_last()) {
-        (Some((layer, below)), Some((name, others))) if layer.is_shared() => {
-            layer.build_above(name, build_members(below, others, count, drive), count)
+fn build_members(layers: &[Layer], numbers: &[u32], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    match (layers.split_last(), numbers.split_last()) {
+        (Some((layer, below)), Some((&own, others))) if layer.is_shared() => {
+            layer.build_above(own, build_members(below, others, count, drive), count)
         }
-        _ => Box::new(Ports::new((0..count).map(|number| build_one(layers, names, number, drive)).collect())),
+        _ => Box::new(Ports::new((0..count).map(|number| build_one(layers, numbers, number, drive)).collect())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::ControlError;
+    use crate::block::setting::{DriverSetting, FlushPolicy, LayerSetting};
     use crate::host::array::layout::{RaidLevel, VolumeShare};
     use crate::host::array::{ParityWrite, ReadBalance};
     use crate::queue::{Discipline, Policy};
@@ -395,6 +384,22 @@ mod tests {
         let names =
             stack(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).layer_names();
         assert_eq!(names, ["controller-2", "driver-2", "array", "controller", "driver"]);
+    }
+
+    #[test]
+    fn a_setting_is_that_of_the_layer_with_its_number() {
+        let profile = SmallDrive::default().with_buffer(4, 64).with_write_back(2).profile();
+        let layers = alloc::vec![driver(), array(RaidLevel::Raid0, 2), driver()];
+        let twice = Stack { layers, ..Stack::bare(profile) };
+        let drops =
+            |number| Control::Set(LayerSetting::Driver { number, setting: DriverSetting::Flush(FlushPolicy::Drop) });
+        let done = |number| twice.build(Seed(1)).control(Instant::ZERO, &drops(number));
+        assert_eq!([1, 2, 3].map(done), [Ok(()), Ok(()), Err(ControlError::UnknownKey)]);
+        let blamed = |number| {
+            let changes = alloc::vec![SettingChange { at: Instant::ZERO, control: drops(number) }];
+            Stack { changes, ..twice.clone() }.promise_breakers().first().map(|breaker| breaker.level.clone())
+        };
+        assert_eq!([1, 2, 3].map(blamed), [Some("driver".to_string()), Some("driver-2".to_string()), None]);
     }
 
     fn refused(layers: Vec<Layer>) -> Option<String> {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::block::asked::SettingUse;
 use crate::block::busy::BusyCurve;
+use crate::block::setting::LayerSetting;
 use crate::block::{
     Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
 };
@@ -27,8 +28,8 @@ pub trait Witness {
     /// A landing was reported: the fate of a written run, or an event of an array.
     fn note_landing(&mut self, landing: &Landing);
     /// A setting was changed at `now`.
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
-        let _ = (now, key, value);
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
+        let _ = (now, setting);
     }
     /// True if the device, which would go on by itself at `next` after the job's end at `end`, should do so.
     fn should_linger(&mut self, end: Instant, next: Instant) -> bool;
@@ -44,8 +45,8 @@ impl<W: Witness> Witness for &mut W {
     fn note_landing(&mut self, landing: &Landing) {
         (**self).note_landing(landing);
     }
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
-        (**self).note_change(now, key, value);
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
+        (**self).note_change(now, setting);
     }
     fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
         (**self).should_linger(end, next)
@@ -65,7 +66,7 @@ pub struct WatchedDevice<D, W> {
 impl<D: Device, W: Witness> WatchedDevice<D, W> {
     /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
     pub fn new(mut device: D, witness: W) -> WatchedDevice<D, W> {
-        let wanted = Control::Set { key: "landings", value: "on" };
+        let wanted = Control::Set(LayerSetting::Landings(true));
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
         WatchedDevice { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
     }
@@ -131,11 +132,11 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         Ok(next)
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let done = self.device.control(now, control);
         self.tell_landings();
-        if let (Control::Set { key, value }, Ok(())) = (control, done) {
-            self.witness.note_change(now, key, value);
+        if let (Control::Set(setting), Ok(())) = (control, done) {
+            self.witness.note_change(now, *setting);
         }
         done
     }
@@ -189,14 +190,14 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::setting::ArraySetting;
     use crate::block::{LandingKind, Op};
     use crate::testing::SmallDrive;
     use crate::time::Span;
-    use alloc::string::{String, ToString};
 
     #[derive(Default)]
     struct Notes {
-        changes: Vec<(Instant, String, String)>,
+        changes: Vec<(Instant, LayerSetting)>,
         /// Sectors told as lost.
         lost: u32,
     }
@@ -207,8 +208,8 @@ mod tests {
         fn note_landing(&mut self, landing: &Landing) {
             self.lost += if landing.kind == LandingKind::Discarded { landing.sectors } else { 0 };
         }
-        fn note_change(&mut self, now: Instant, key: &str, value: &str) {
-            self.changes.push((now, key.to_string(), value.to_string()));
+        fn note_change(&mut self, now: Instant, setting: LayerSetting) {
+            self.changes.push((now, setting));
         }
         fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
             false
@@ -224,14 +225,13 @@ mod tests {
         let write = Request { op: Op::Write, lba: 32, sectors: 8, stamp: 1, ..Request::NONE };
         device.submit(Instant::ZERO, write).expect("room");
         let at = Instant::ZERO + Span::from_millis(1);
-        let set = |key, value| Control::Set { key, value };
-        assert_eq!(device.control(at, &set("cache.write_back", "perhaps")), Err(ControlError::BadValue));
-        assert_eq!(device.control(at, &set("cache.colour", "on")), Err(ControlError::UnknownKey));
+        let (lose, off) = (LayerSetting::Array(ArraySetting::Lose(0)), LayerSetting::WriteBack(false));
+        assert_eq!(device.control(at, &Control::Set(lose)), Err(ControlError::UnknownKey));
         assert_eq!(device.control(at, &Control::Abort(9)), Err(ControlError::UnknownTag));
         assert_eq!((device.witness.changes.len(), device.witness.lost), (0, 0), "refused");
-        assert_eq!(device.control(at, &set("cache.write_back", "off")), Ok(()));
+        assert_eq!(device.control(at, &Control::Set(off)), Ok(()));
         assert!(!device.limits(0).volatile_cache);
-        assert_eq!(device.witness.changes, [(at, "cache.write_back".to_string(), "off".to_string())]);
+        assert_eq!(device.witness.changes, [(at, off)]);
         assert_eq!(device.control(at, &Control::PowerCut), Ok(()));
         assert_eq!((device.witness.changes.len(), device.witness.lost), (1, 8));
     }

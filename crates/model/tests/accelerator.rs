@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
@@ -45,7 +46,7 @@ struct Scene {
 impl Scene {
     fn new(spec: AcceleratorSpec, small: &SmallDrive) -> Scene {
         let mut device = Accelerator::build_above(spec, Box::new(small.drive()));
-        device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+        device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
         let (now, image) = (Instant::ZERO, SectorImage::new());
         Scene { device, now, image, landed: Vec::new(), told: Vec::new(), stamp: 0 }
     }
@@ -97,7 +98,7 @@ impl Scene {
         self.takes(Op::Flush, Flags::NONE, 0, 0)
     }
 
-    fn control(&mut self, control: &Control<'_>) {
+    fn control(&mut self, control: &Control) {
         self.device.control(self.now, control).expect("a control that it knows");
         self.listen();
     }
@@ -294,7 +295,7 @@ impl Device for Failing {
         self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
         Ok(now)
     }
-    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {
@@ -319,7 +320,7 @@ fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
     let writes = Rc::new(Cell::new(0));
     scene.device =
         Accelerator::build_above(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
-    scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    scene.device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     (scene, writes)
 }
 
@@ -397,7 +398,7 @@ impl Device for Clumsy {
         self.flying.push_back((now + Span::from_millis(1), request));
         Ok(self.flying[0].0)
     }
-    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {
@@ -434,7 +435,7 @@ fn clumsy(outcomes: &[(Status, u32)]) -> Scene {
     let (flying, ready, landings) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
     let below = Clumsy { outcomes: outcomes.iter().copied().collect(), flying, ready, landings };
     scene.device = Accelerator::build_above(LAZY, Box::new(below));
-    scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    scene.device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     scene
 }
 

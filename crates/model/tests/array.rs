@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request, Status,
 };
@@ -53,8 +54,8 @@ fn serve(device: &mut dyn Device, now: Instant, request: Request) -> Completion 
     device.proceed(Instant::FAR).expect("an answer")
 }
 
-fn set(device: &mut dyn Device, now: Instant, key: &str, value: &str) {
-    device.control(now, &Control::Set { key, value }).expect("a key of the array");
+fn set(device: &mut dyn Device, now: Instant, setting: ArraySetting) {
+    device.control(now, &Control::Set(LayerSetting::Array(setting))).expect("a setting of the array");
 }
 
 /// How many commands a request became.
@@ -144,8 +145,7 @@ impl Case {
     }
 
     fn lose(&mut self, member: u32) {
-        let value = member.to_string();
-        self.client.control(&Control::Set { key: "array.lose", value: &value });
+        self.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Lose(member))));
     }
 }
 
@@ -194,7 +194,7 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             case.lose(1);
             case.client.work_until(case.client.now() + Span::from_millis(50));
             let from = case.client.landings.len();
-            case.client.control(&Control::Set { key: "array.replace", value: "1" });
+            case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(1))));
             case.client.work_until(case.client.now() + Span::from_millis(300));
             case.client.drain_and_flush();
             case.client.rest_for(Span::from_secs(60));
@@ -235,7 +235,7 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
         let stack = SmallStack { drive: SmallDrive::default(), layers: vec![Layer::Array(spec(RaidLevel::Raid5, 4))] };
         let mut device = stack.build();
         let mut image = SectorImage::new();
-        set(&mut *device, Instant::ZERO, "landings", "on");
+        device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
         let first = request(0, Op::Write, 0, 48);
         let second = request(1, Op::Write, 0, 8);
         let now = serve(&mut *device, Instant::ZERO, first).finished;
@@ -286,7 +286,7 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
     assert_eq!(device.limits(0).sectors, fast + safe);
     let mut now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
     now = serve(&mut device, now, request(0, Op::Write, fast, 64)).finished;
-    set(&mut device, now, "array.lose", "1");
+    set(&mut device, now, ArraySetting::Lose(1));
     let lost = serve(&mut device, now, request(0, Op::Read, 0, 64));
     assert_eq!(lost.status, Status::MediumError);
     let kept = serve(&mut device, lost.finished, request(0, Op::Read, fast, 64));
@@ -297,21 +297,21 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
 
 #[test]
 fn a_flush_of_a_lost_volume_fails() {
-    let of = |level, members, lost: &[&str]| {
+    let of = |level, members, lost: &[u32]| {
         let mut device = array(&spec(level, members), &SmallDrive::default().with_buffer(4, 256).with_write_back(4));
         let now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
         device.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
-        lost.iter().for_each(|member| set(&mut device, now, "array.lose", member));
+        lost.iter().for_each(|&member| set(&mut device, now, ArraySetting::Lose(member)));
         let flush = device.proceed(Instant::FAR).expect("an answer");
         let after = serve(&mut device, flush.finished, request(1, Op::Flush, 0, 0));
         assert!(after.status == Status::Done || after.finished > flush.finished, "an error takes time");
         (flush.status, after.status)
     };
     let (fails, works) = (Status::MediumError, Status::Done);
-    assert_eq!(of(RaidLevel::Raid0, 2, &["1"]), (fails, fails), "under way, and afterwards");
-    assert_eq!(of(RaidLevel::Raid5, 3, &["0", "2"]), (fails, fails));
-    assert_eq!(of(RaidLevel::Raid5, 3, &["0"]), (works, works), "one lost can be borne");
-    assert_eq!(of(RaidLevel::Raid1, 2, &["0"]), (works, works));
+    assert_eq!(of(RaidLevel::Raid0, 2, &[1]), (fails, fails), "under way, and afterwards");
+    assert_eq!(of(RaidLevel::Raid5, 3, &[0, 2]), (fails, fails));
+    assert_eq!(of(RaidLevel::Raid5, 3, &[0]), (works, works), "one lost can be borne");
+    assert_eq!(of(RaidLevel::Raid1, 2, &[0]), (works, works));
 }
 
 #[test]
@@ -350,9 +350,9 @@ fn a_rebuild_keeps_to_its_rate_and_ends() {
     let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
     let mut device = array(&spec, &drive);
     let bytes = device.layer().volumes()[0].sectors * 512;
-    set(&mut device, Instant::ZERO, "array.lose", "2");
+    set(&mut device, Instant::ZERO, ArraySetting::Lose(2));
     assert_eq!(device.layer().lost_members(), 4);
-    set(&mut device, Instant::ZERO, "array.replace", "2");
+    set(&mut device, Instant::ZERO, ArraySetting::Replace(2));
     while let Some(next) = device.poll_timeout() {
         device.handle_timeout(next);
     }
@@ -396,7 +396,7 @@ impl Device for Members {
         self.under_way.push_back(Completion { tag, status, submitted: now, finished: now + TAKES, parts, effort });
         Ok(self.under_way[0].finished)
     }
-    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {

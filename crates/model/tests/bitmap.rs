@@ -1,6 +1,7 @@
 //! Write-intent bitmaps of arrays: what a write costs by hand, and by swarm that a cut leaves no region that the bitmap
 //! has as clean with members that differ.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
@@ -95,7 +96,7 @@ fn a_page_goes_past_a_cache_that_is_switched_on() {
     let mut device = array(&spec(RaidLevel::Raid1, 2, 64, 100_000), &drive);
     let before = serve(&mut device, Instant::ZERO, write(0, 0, 8));
     assert_eq!(device.drive_log().flushes, 0);
-    let on = Control::Set { key: "drive.cache.write_back", value: "true" };
+    let on = Control::Set(LayerSetting::WriteBack(true));
     device.control(before.finished, &on).expect("a switch of the drives");
     let answer = serve(&mut device, before.finished, write(1, 64, 8));
     assert_eq!(device.drive_log().flushes, 2, "before the page, of two drives");
@@ -132,7 +133,7 @@ fn cut_somewhere(seed: u64, left: &mut Left) {
     let chunk = [16, 64, 256][rng.below(3) as usize];
     let spec = spec(level, level.least_members(), chunk, [5, 30, 200][rng.below(3) as usize]);
     let mut device = array(&spec, &drive);
-    device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a key");
+    device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a key");
     let (sectors, mut image, mut written) = (device.limits(0).sectors, SectorImage::new(), Vec::new());
     let end = after(Instant::ZERO, 50 + rng.below(1500));
     let mut now = Instant::ZERO;

@@ -2,6 +2,7 @@
 //! ageing of dirty data, discarding, reads behind writes, and segments that follow the commands. Times are computed by hand from the small
 //! drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::{AdaptiveDivision, OverheadAfter, ReadAhead, ReadAheadHold, WrittenHits};
@@ -81,7 +82,7 @@ fn a_write_that_goes_round_leaves_its_place_in_the_queue_to_the_next() {
 #[test]
 fn a_cut_loses_what_of_it_has_not_passed() {
     let mut drive = round_writing().drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
     let acknowledged = next(&mut drive).finished;
     drive.control(acknowledged, &Control::PowerCut).unwrap();
@@ -132,7 +133,7 @@ fn dirty_data_of_age_compete_with_commands() {
         small.cache.destage_age = age;
         small.cache.read_ahead.max = 0;
         let mut drive = small.drive();
-        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         submit(&mut drive, Instant::ZERO, 0, Op::Write, 100, 1);
         next(&mut drive);
         // Two reads in turn never let the drive idle.
@@ -245,7 +246,7 @@ fn writes_until_the_stream_lands(policy: Policy) -> usize {
     small.firmware.destage.policy = policy;
     small.cache.destage_idle = Span::from_millis(1000);
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     let mut now = Instant::ZERO;
     let scattered = (0..40).map(|write| 1000 + write * 777 % 6000);
     for (write, lba) in [0, 4, 8].into_iter().chain(scattered).enumerate() {
@@ -277,7 +278,7 @@ fn a_write_behind_what_was_read_is_no_stream() {
         small.firmware.destage.policy = Policy::Sstf;
         (small.cache.read_ahead.max, small.cache.destage_idle) = (0, Span::from_millis(20));
         let mut drive = small.drive();
-        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         submit(&mut drive, Instant::ZERO, 0, if read { Op::Read } else { Op::Write }, 0, 8);
         let mut now = next(&mut drive).finished + Span::from_millis(100);
         for lba in [8, 6000] {
@@ -506,7 +507,7 @@ fn a_verified_write_takes_a_revolution_more_on_each_track() {
 #[test]
 fn what_is_being_verified_is_on_the_medium() {
     let mut drive = writing_through(true);
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     submit(&mut drive, at(BEFORE), 0, Op::Write, 0, 8);
     let half = at(BEFORE + 12 * SECTOR + REVOLUTION / 2);
     drive.handle_timeout(half);

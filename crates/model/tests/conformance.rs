@@ -147,7 +147,7 @@ impl Device for Unit {
         let lba = request.lba + self.first;
         self.of.submit(now, Request { unit: self.unit, lba, ..request }).map_err(|_| request)
     }
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.of.control(now, control)
     }
     fn poll_timeout(&self) -> Option<Instant> {
@@ -330,7 +330,7 @@ impl Device for Canary {
         if self.lie == Lie::TellsNever { done.map(|_| Instant::FAR) } else { done }
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let done = self.below.control(now, control);
         let cut = *control == Control::PowerCut;
         while let Some(mut landing) = self.below.poll_landing() {

@@ -1,6 +1,9 @@
 //! What a driver's policies do, by hand: merging, the schedulers' orders, flushes, write-through, power-off, time-outs.
 
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
+use seekwise_model::block::setting::{DriverSetting, LayerSetting};
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, LandingKind, Op, Queuing, Request, Status,
+};
 use seekwise_model::drive::profile::CacheSpec;
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
@@ -37,7 +40,7 @@ fn cached() -> SmallDrive {
 
 fn driver(spec: DriverSpec, small: &SmallDrive) -> LayeredDevice<Driver> {
     let mut driver = Driver::build_above(spec, Box::new(small.drive()));
-    driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    driver.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     driver
 }
 
@@ -109,8 +112,7 @@ fn landings_of_merged_writes_keep_their_stamps() {
 fn flushes_go_to_a_drive_that_caches_writes() {
     let reached = |flush, cached| {
         let mut device = driver(DriverSpec { flush, ..PLAIN }, &self::cached());
-        let value = if cached { "on" } else { "off" };
-        device.control(Instant::ZERO, &Control::Set { key: "drive.cache.write_back", value }).expect("a known key");
+        device.control(Instant::ZERO, &Control::Set(LayerSetting::WriteBack(cached))).expect("a known key");
         submit(
             &mut device,
             &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)],
@@ -324,12 +326,16 @@ fn a_command_that_takes_too_long_is_sent_again_and_fails_at_last() {
 #[test]
 fn settings_change_while_it_runs() {
     let mut device = driver(DriverSpec { depth: 4, ..PLAIN }, &cached().with_queue(4, Policy::Fcfs));
-    let mut set = |key, value| device.control(Instant::ZERO, &Control::Set { key, value });
-    assert_eq!(set("driver.flush", "drop"), Ok(()));
-    assert_eq!(set("driver.depth", "2"), Ok(()));
-    assert!(set("driver.depth", "5").is_err() && set("driver.flush", "sometimes").is_err());
-    assert!(set("driver.colour", "drop").is_err());
-    assert_eq!(set("drive.cache.write_back", "off"), Ok(()), "passed on");
+    let mut set = |setting| device.control(Instant::ZERO, &Control::Set(setting));
+    let own = |setting| LayerSetting::Driver { number: 1, setting };
+    assert_eq!(set(own(DriverSetting::Flush(FlushPolicy::Drop))), Ok(()));
+    assert_eq!(set(own(DriverSetting::Depth(2))), Ok(()));
+    for depth in [0, 5] {
+        assert_eq!(set(own(DriverSetting::Depth(depth))), Err(ControlError::BadValue));
+    }
+    let second = LayerSetting::Driver { number: 2, setting: DriverSetting::Flush(FlushPolicy::Forward) };
+    assert_eq!(set(second), Err(ControlError::UnknownKey));
+    assert_eq!(set(LayerSetting::WriteBack(false)), Ok(()), "passed on");
     submit(&mut device, &[request(0, Op::Flush, 0, 0)]);
     assert_eq!(answers(&mut device)[0].finished, Instant::ZERO);
 }

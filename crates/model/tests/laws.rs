@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::{Extent, Geometry, LayoutError, SurfaceRun, TrackOrder, Zone};
@@ -509,7 +510,7 @@ fn a_write_longer_than_a_segment_is_cached_in_several() {
     small.overhead.write_hit = OverheadAfter::both(Span::from_micros(50));
     for (sectors, fits) in [(64, true), (65, true), (5 * 64, true), (5 * 64 + 1, false), (1_000, false)] {
         let mut drive = small.drive();
-        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+        drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
         let write = ask(&mut drive, Instant::ZERO, Op::Write, 100, sectors);
         let crossing = 50_000 + u64::from(sectors) * 512;
         assert_eq!(write.finished.nanos() == crossing, fits, "{sectors}: {write:?}");
@@ -539,7 +540,7 @@ fn a_flush_waits_for_what_is_dirty() {
     let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5).with_queue(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
     let done = back_to_back(&mut drive, Instant::ZERO, Op::Write, &scattered(4));
     assert!(drive.poll_landing().is_none(), "nothing on the medium before the flush");
     let flush = ask(&mut drive, done[3].finished, Op::Flush, 0, 0);
@@ -568,7 +569,7 @@ fn a_flush_does_not_hurry_what_came_after_it() {
     let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5).with_queue(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
     let before = back_to_back(&mut drive, Instant::ZERO, Op::Write, &[(0, 8), (2_000, 8)]);
     let now = before[1].finished;
     drive.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
@@ -596,7 +597,7 @@ fn a_read_broken_off_leaves_nothing_in_the_buffer() {
 
 #[test]
 fn write_back_needs_a_buffer() {
-    let on = Control::Set { key: "cache.write_back", value: "on" };
+    let on = Control::Set(LayerSetting::WriteBack(true));
     let mut bare = SmallDrive::default();
     assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
     bare.cache.dirty_segments = 3;

@@ -1,6 +1,7 @@
 //! The media cache, by hand: what goes there, what it is worth, where reads find it, and how it is emptied. The small
 //! drive of 7,200 rpm has 64 sectors a track and a revolution of 8.333333 ms; the stretch begins at slot 4096.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::MediaCacheSpec;
@@ -21,7 +22,7 @@ fn with(slots: u64) -> SmallDrive {
 
 fn drive(small: &SmallDrive) -> Drive {
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
     drive
 }
 

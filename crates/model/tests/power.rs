@@ -1,6 +1,7 @@
 //! What a drive does with its power, by hand: protection, flash, the named faults, and which of many cached writes a
 //! cut leaves. Times are those of the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{
     Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Queuing, Request, Status,
 };
@@ -22,7 +23,7 @@ fn cached() -> SmallDrive {
 
 fn drive(small: &SmallDrive) -> Drive {
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
     drive
 }
 

@@ -1,5 +1,6 @@
 //! Laws of queuing: which commands wait for which, which go first, how long a command can be postponed.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::WrittenHits;
@@ -603,7 +604,7 @@ fn a_segment_that_is_dirty_for_too_long_is_written_out_though_the_drive_is_busy(
     let mut small = queued(Queuing::Ncq, 4, Policy::Sptf).with_buffer(8, 64).with_write_back(6);
     small.firmware.destage = Discipline { max_wait: Some(Span::from_millis(500)), ..Discipline::plain(Policy::Fcfs) };
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("known");
     submit(&mut drive, Instant::ZERO, &[write(0, 8_000), read(1, 0), read(2, 700)]);
     let mut rng = Seed(3).stream("reads");
     while let Some(now) = drive.poll_timeout().filter(|&now| now < at(2_000_000)) {

@@ -47,7 +47,7 @@ impl Device for Steady {
         self.waiting.push_back((free + Span::from_millis(1), now, request.tag));
         Ok(now)
     }
-    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {

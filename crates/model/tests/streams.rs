@@ -1,6 +1,7 @@
 //! Laws of streams and of what waits beside them, of runs of cached writes, and of parts of physical sectors. Times are
 //! computed by hand from the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::TrackOrder;
@@ -294,7 +295,7 @@ fn written_again_is_no_slower_than_written() {
         small.cache.dirty_runs = rng.draw_chance(50).then_some(16);
         small.physical_sector = [512, 4096][rng.below(2) as usize];
         let mut drive = small.drive();
-        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         let mut now = Instant::ZERO;
         let mut acknowledged = [Instant::ZERO; 24];
         for tag in 0..200 {
@@ -328,7 +329,7 @@ fn a_run_fills_while_it_drains() {
     small.cache.destage_idle = Span::ZERO;
     small.firmware.destage.policy = Policy::Fcfs;
     let mut drive = small.drive();
-    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     let mut now = Instant::ZERO;
     for tag in 0..256 {
         submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 8, 8));
@@ -388,7 +389,7 @@ fn the_cache_gathers_parts_of_a_sector() {
         let mut small = SmallDrive { physical_sector: 4096, ..cached(4, 32) };
         small.cache.destage_idle = Span::from_millis(50);
         let mut drive = small.drive();
-        drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         for tag in 0..parts {
             let sectors = 8 / parts;
             submit(

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use seekwise_model::block::asked::SettingUse;
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
 use seekwise_model::block::{
     Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll, Status,
 };
@@ -126,7 +127,7 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     // Printed by the test harness when the run fails.
     println!("seed {seed}: {options:?}\n{stack:?}");
     let mut device = stack.build();
-    device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
+    device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
     let limits = device.limits(0);
     let (free, next) = ((0..options.depth).collect(), 0);
     let (sectors, fua) = (limits.sectors, limits.fua);
@@ -410,10 +411,11 @@ fn comes_to_an_end(seed: u64) {
     stack.drive.firmware.recovery_limit = rng.draw_chance(70).then(|| Span::from_millis(40));
     let mut options = Options::random(&mut rng);
     options.read_percent = options.read_percent.min(70);
-    let events: Vec<(Instant, &str, u64)> = (0..8)
+    // When, whether a drive is replaced and not lost, and which.
+    let events: Vec<(Instant, bool, u32)> = (0..8)
         .map(|_| {
             let at = Instant::from_nanos(1 << (10 + rng.below(22)));
-            (at, if rng.draw_chance(75) { "array.lose" } else { "array.replace" }, rng.below(4))
+            (at, !rng.draw_chance(75), rng.below(4) as u32)
         })
         .collect();
     println!("seed {seed}: {options:?} {events:?}\n{stack:?}");
@@ -430,10 +432,11 @@ fn comes_to_an_end(seed: u64) {
         if engine.is_over() {
             break;
         }
-        while let Some(&(at, key, member)) = events.first().filter(|event| event.0 <= now) {
+        while let Some(&(at, replaces, member)) = events.first().filter(|event| event.0 <= now) {
             engine.step(at.max(engine.now()), &mut |_| ()).expect("time passes");
             // A member that does not exist, or is not lost, changes nothing.
-            let _ = engine.control(&Control::Set { key, value: &member.to_string() });
+            let setting = if replaces { ArraySetting::Replace(member) } else { ArraySetting::Lose(member) };
+            let _ = engine.control(&Control::Set(LayerSetting::Array(setting)));
             events.remove(0);
         }
         let now = engine.poll_timeout().unwrap_or(now).max(engine.now());

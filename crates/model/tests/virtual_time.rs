@@ -2,6 +2,7 @@
 //! the same completions at the same instants as one that calls at every timeout and always polls. Random stacks, with
 //! and without landings, because layers do different work with them.
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, DeviceProgress, Flags, Op, Request};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{SmallStack, random_array, random_profile, random_stack};
@@ -104,7 +105,7 @@ fn heard(
 ) -> Client {
     let mut client = Client { device, passing, heard: Heard::default(), lone: None, went_alone: 0 };
     if landings {
-        let wanted = Control::Set { key: "landings", value: "on" };
+        let wanted = Control::Set(LayerSetting::Landings(true));
         client.device.control(Instant::ZERO, &wanted).expect("landings");
     }
     let rng = &mut Seed(seed).stream("client");

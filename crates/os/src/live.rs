@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::Sender;
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use seekwise_model::history::{HistoryEvent, WriteData};
 use seekwise_model::slab::Slab;
@@ -128,6 +129,8 @@ pub type DiskRecorder = Box<dyn FnMut(RecorderEvent<'_>) -> io::Result<()> + Sen
 pub struct LiveDisk {
     device: Box<dyn Device>,
     limits: Limits,
+    /// Levels whose keys orders may set; none if no stack is modelled.
+    levels: Vec<String>,
     content: DiskContent,
     clock: Clock,
     /// Nanoseconds of the model in one of the clock.
@@ -161,12 +164,13 @@ pub struct LiveDisk {
 impl LiveDisk {
     /// Creates a disk that begins now. The model's time runs `speed` times as fast as the clock.
     pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<CutPlan>) -> LiveDisk {
-        let wanted = Control::Set { key: "landings", value: "on" };
+        let wanted = Control::Set(LayerSetting::Landings(true));
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
         let limits = device.limits(0);
         LiveDisk {
             device,
             limits,
+            levels: Vec::new(),
             content: DiskContent::new(bytes),
             clock: Clock::start(),
             speed,
@@ -235,6 +239,13 @@ impl LiveDisk {
     /// [`DiskContent::with_cut_history`]. To be called after [`LiveDisk::without_drives`].
     pub fn with_cut_history(mut self, stack: &Stack) -> LiveDisk {
         self.content = self.content.with_cut_history(stack);
+        self
+    }
+
+    /// Sets the layers of its stack: a refused order says whether the layer is missing or the value does not fit.
+    pub fn with_layers(mut self, stack: &Stack) -> LiveDisk {
+        self.levels = stack.layer_names();
+        self.levels.push("drive".to_owned());
         self
     }
 

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
@@ -127,13 +128,13 @@ impl Device for NullDevice {
     }
 
     /// Nothing in flight could be aborted, and nothing is kept that a cut could lose.
-    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         match control {
-            Control::Set { key: "landings", value: "on" } => {
+            Control::Set(LayerSetting::Landings(true)) => {
                 self.landings = Some(VecDeque::new());
                 Ok(())
             }
-            Control::Set { .. } => Err(ControlError::UnknownKey),
+            Control::Set(_) => Err(ControlError::UnknownKey),
             Control::Abort(_) => Err(ControlError::UnknownTag),
             Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
         }
@@ -217,7 +218,7 @@ mod tests {
             device.poll_landing()
         };
         assert_eq!(landing(&mut device, Op::Write, 0), None, "nobody asked");
-        device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+        device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         for (op, lba) in [(Op::Read, 0), (Op::Flush, 0), (Op::Trim, 0), (Op::Write, end - 7)] {
             assert_eq!(landing(&mut device, op, lba), None, "{op:?} at {lba}");
         }

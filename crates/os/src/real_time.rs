@@ -91,9 +91,9 @@ pub trait TimedDevice: Device {
 
 /// Answers a control for a device beyond our reach: nothing can be set, and requests in flight come back by themselves.
 #[cfg(unix)]
-pub(crate) fn answer_control(control: &Control<'_>) -> Result<(), ControlError> {
+pub(crate) fn answer_control(control: &Control) -> Result<(), ControlError> {
     match control {
-        Control::Set { .. } => Err(ControlError::UnknownKey),
+        Control::Set(_) => Err(ControlError::UnknownKey),
         Control::Abort(_) => Err(ControlError::UnknownTag),
         Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
     }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use seekwise_formats::change::{WrittenChange, refusal_words};
 use seekwise_model::block::asked::SettingUse;
 use seekwise_model::block::busy::BusyCurve;
-use seekwise_model::block::{Device, Limits, Source};
+use seekwise_model::block::{ControlError, Device, Limits, Source};
 use seekwise_model::engine::computing::ComputeSource;
 use seekwise_model::engine::fingerprint::{Fingerprint, StreamHash};
 use seekwise_model::engine::{Engine, EngineError};
@@ -80,16 +81,34 @@ pub struct RunCost {
 pub enum RunError {
     /// The job does not fit what it is to run on.
     Unfit(String),
+    /// The stack refused one of its changes, the one at this place.
+    Refused(usize, ControlError),
     /// A model stopped short; a bug of ours.
     Stuck(EngineError),
     /// The caller cancelled it.
     Cancelled,
 }
 
+impl RunError {
+    /// The error with the words of the change that was refused; `changes` are those of the stack.
+    #[must_use]
+    pub fn in_words(self, changes: &[WrittenChange]) -> RunError {
+        match self {
+            RunError::Refused(place, error) if place < changes.len() => {
+                RunError::Unfit(changes[place].describe_refusal(error))
+            }
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Unfit(text) => f.write_str(text),
+            RunError::Refused(place, error) => {
+                write!(f, "change {} of the stack: {}", place + 1, refusal_words(*error, ""))
+            }
             RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck}); please report this job"),
             RunError::Cancelled => f.write_str("cancelled"),
         }
@@ -150,6 +169,9 @@ pub fn into_outcome<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -
 
 #[cfg(test)]
 mod tests {
+    use seekwise_model::block::Control;
+    use seekwise_model::block::setting::LayerSetting;
+
     use super::*;
 
     #[test]
@@ -162,6 +184,16 @@ mod tests {
                 if cancelled { Err(RunError::Cancelled) } else { Ok(7) }
             );
         }
+    }
+
+    #[test]
+    fn a_refused_change_is_said_in_its_words() {
+        let (key, value) = ("drive.cache.write_back".to_owned(), "on".to_owned());
+        let control = Control::Set(LayerSetting::WriteBack(true));
+        let changes = [WrittenChange { at: Instant::ZERO, key, value, control }];
+        let said = |place| RunError::Refused(place, ControlError::BadValue).in_words(&changes).to_string();
+        assert_eq!(said(0), "`drive.cache.write_back` = `on` during a run: the value does not fit");
+        assert_eq!(said(1), "change 2 of the stack: the value does not fit", "without words");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use seekwise_formats::change::WrittenChange;
 use seekwise_model::block::Limits;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
@@ -105,15 +106,16 @@ pub trait Place: fmt::Debug + Send + Sync {
 /// Where a run takes place.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A modelled stack, in virtual time.
-    Sim(Box<Stack>),
+    /// A modelled stack, in virtual time, and its changes in words.
+    Sim(Box<Stack>, Vec<WrittenChange>),
     /// A place in real time.
     Measured(Arc<dyn Place>),
 }
 
 impl From<Stack> for Target {
+    /// Changes of `stack` have no words: one that is refused is known by its number.
     fn from(stack: Stack) -> Target {
-        Target::Sim(Box::new(stack))
+        Target::Sim(Box::new(stack), Vec::new())
     }
 }
 
@@ -132,7 +134,7 @@ impl Target {
     /// The name of the drive, or of the place with all that it is made of.
     pub fn name(&self) -> String {
         match self {
-            Target::Sim(stack) => stack.profile.name.clone(),
+            Target::Sim(stack, _) => stack.profile.name.clone(),
             Target::Measured(place) => place.full_name(),
         }
     }
@@ -140,7 +142,7 @@ impl Target {
     /// The name of its place, as records have it.
     pub fn place_name(&self) -> &'static str {
         match self {
-            Target::Sim(_) => sim::NAME,
+            Target::Sim(..) => sim::NAME,
             Target::Measured(place) => place.name(),
         }
     }
@@ -158,15 +160,23 @@ impl Target {
     /// The stack, where it is a modelled one.
     pub fn stack(&self) -> Option<&Stack> {
         match self {
-            Target::Sim(stack) => Some(stack),
+            Target::Sim(stack, _) => Some(stack),
             Target::Measured(_) => None,
+        }
+    }
+
+    /// What changes during a run, in words; nothing in real time.
+    pub fn changes(&self) -> &[WrittenChange] {
+        match self {
+            Target::Sim(_, changes) => changes,
+            Target::Measured(_) => &[],
         }
     }
 
     /// Sectors that a job has.
     pub fn sectors(&self) -> u64 {
         match self {
-            Target::Sim(stack) => stack.sectors(),
+            Target::Sim(stack, _) => stack.sectors(),
             Target::Measured(place) => place.limits().sectors,
         }
     }
@@ -174,7 +184,7 @@ impl Target {
     /// The limits for a job.
     pub fn limits(&self) -> Limits {
         match self {
-            Target::Sim(stack) => stack.build(Seed(0)).limits(0),
+            Target::Sim(stack, _) => stack.build(Seed(0)).limits(0),
             Target::Measured(place) => place.limits(),
         }
     }
@@ -201,8 +211,9 @@ impl Target {
         recorder: &mut impl FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
         match self {
-            Target::Sim(stack) => {
-                sim::run_source(stack, work.make_telling_source(seed, tell.cloned()), cutoff, seed, recorder)
+            Target::Sim(stack, changes) => {
+                let source = work.make_telling_source(seed, tell.cloned());
+                sim::run_source(stack, source, cutoff, seed, recorder).map_err(|error| error.in_words(changes))
             }
             Target::Measured(place) => place.run(work, cutoff, seed, tell, recorder)?.unless_cancelled(),
         }

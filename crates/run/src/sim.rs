@@ -2,12 +2,11 @@
 
 pub mod follow;
 
-use seekwise_formats::key_names::array;
-use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
+use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::{POWER, SettingChange, Stack};
+use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::witness::{WatchedDevice, Witness};
 
@@ -53,52 +52,29 @@ fn run_engine<S: Source, D: Device>(
     changes: &[SettingChange],
     record: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    for change in changes {
+    for (place, change) in changes.iter().enumerate() {
         engine.run(change.at, record)?;
         if engine.is_over() {
             break;
         }
-        apply_change(engine.device_mut(), change, change.at)?;
+        apply_change(engine.device_mut(), (place, change), change.at)?;
     }
     Ok(engine.run(Instant::FAR, record)?)
 }
 
-/// Changes a setting of `device` at `now`.
-fn apply_change(device: &mut impl Device, change: &SettingChange, now: Instant) -> Result<(), RunError> {
-    let SettingChange { key, value, .. } = change;
-    let wrong = |what: &str| RunError::Unfit(format!("`{key}` = `{value}` during a run: {what}"));
-    let control = match (key.as_str(), value.as_str()) {
-        (POWER, "cut") => Control::PowerCut,
-        (POWER, "off") => Control::PowerOff,
-        (POWER, "on") => Control::PowerOn,
-        (POWER, "reset") => Control::Reset,
-        _ => Control::Set { key, value },
-    };
-    device.control(now, &control).map_err(|error| wrong(refusal_words(error, key)))
-}
-
-/// The refusal of a key that nobody below knows, or that stands still while there is work.
-pub const UNCHANGEABLE: &str = "no layer of the stack can change it while it runs";
-/// The refusal of a value that its key does not take.
-pub const UNFIT: &str = "the value does not fit";
-
-/// Why a device refused a control, in words; `key` is the key that was to be set, if one was.
-pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
-    match (error, key) {
-        (ControlError::UnknownKey, _) => UNCHANGEABLE,
-        (ControlError::BadValue, array::LOSE) => "the value does not fit; expected the number of a drive of the array",
-        (ControlError::BadValue, array::REPLACE) => {
-            "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
-        }
-        (ControlError::BadValue, _) => UNFIT,
-        (ControlError::UnknownTag | ControlError::PoweredOff, _) => "not in this state",
-    }
+/// Applies the change at this place of the stack's changes to `device` at `now`.
+fn apply_change(
+    device: &mut impl Device,
+    (place, change): (usize, &SettingChange),
+    now: Instant,
+) -> Result<(), RunError> {
+    device.control(now, &change.control).map_err(|error| RunError::Refused(place, error))
 }
 
 /// Whether the layers of `stack` can change what it asks them to change.
 pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), RunError> {
     let mut device = stack.build(seed);
-    stack.changes.iter().try_for_each(|change| apply_change(&mut device, change, Instant::ZERO))
+    stack.changes.iter().enumerate().try_for_each(|change| apply_change(&mut device, change, Instant::ZERO))
 }
 
 /// How a run that is watched ends.
@@ -140,7 +116,8 @@ pub fn run_witnessed<S: Source>(
 mod tests {
     use seekwise_formats::drives;
     use seekwise_formats::fio::{self, FioContext};
-    use seekwise_model::block::{Completion, Flags, Landing, Op, Request};
+    use seekwise_model::block::setting::{ArraySetting, LayerSetting};
+    use seekwise_model::block::{Completion, Control, ControlError, Flags, Landing, Op, Request};
 
     use super::*;
     use crate::work::Work;
@@ -163,6 +140,15 @@ mod tests {
         fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
             false
         }
+    }
+
+    #[test]
+    fn a_change_that_the_stack_refuses_is_known_by_its_place() {
+        let profile = drives::load("barracuda-7200.7").unwrap().profile().unwrap();
+        let change = |setting| SettingChange { at: Instant::ZERO, control: Control::Set(setting) };
+        let settings = [LayerSetting::WriteBack(false), LayerSetting::Array(ArraySetting::Lose(0))];
+        let stack = Stack { changes: settings.map(change).to_vec(), ..Stack::bare(profile) };
+        assert_eq!(check_changes(&stack, Seed(1)), Err(RunError::Refused(1, ControlError::UnknownKey)));
     }
 
     /// This drive caches writes and has no FUA: each write of `sync=1` is followed by a flush, and done with it.

@@ -68,7 +68,8 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
             observer.begin(of, 0, unit);
         }
         observer.at(done);
-    })?;
+    })
+    .map_err(|error| error.in_words(prepared.target.changes()))?;
     require_figures(&when, &report)?;
     Ok(PowerCut { prepared, when, report })
 }

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use seekwise_formats::change::WrittenChange;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::key_names::{self, is_job_key, job, real, trace};
@@ -12,7 +13,7 @@ use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::{built_in, catalogue, jobs};
 use seekwise_model::stack::Stack;
 use seekwise_os::places::PLACES;
-use seekwise_run::place::{self, PlaceSource};
+use seekwise_run::place::{self, PlaceSource, Target};
 
 use crate::error::Error;
 use crate::reading::{self, FileKind};
@@ -187,8 +188,8 @@ pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> 
     Ok(plan::prepare_cell("command line", cell, inputs)?)
 }
 
-/// The modelled stack that a target names, without a job, and the warnings of its reader.
-pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
+/// The modelled stack that a target names, without a job, its changes in words, and the warnings of its reader.
+pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<WrittenChange>, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
     let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
     if target_fault(name).is_some() {
@@ -205,8 +206,10 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnos
     // Any job will do: only the stack below it is wanted.
     settings.push(("job".to_owned(), "random-read".to_owned()));
     let prepared = prepare(&Cell { levels: Vec::new(), settings }, &reading::inputs())?;
-    let stack = prepared.target.stack().expect("a modelled stack").clone();
-    Ok((stack, prepared.warnings))
+    match prepared.target {
+        Target::Sim(stack, changes) => Ok((*stack, changes, prepared.warnings)),
+        Target::Measured(_) => Err(unmodelled()),
+    }
 }
 
 /// An error if a key is set although there is no stack.

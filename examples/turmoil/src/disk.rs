@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use seekwise_formats::drives;
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
@@ -51,7 +52,7 @@ impl Disk {
     pub fn open(drive: &str, seed: u64) -> Disk {
         let profile = drives::load(drive).and_then(|drive| drive.profile()).expect("a drive of the catalogue");
         let mut device = Stack::bare(profile).build(Seed(seed));
-        let landings = Control::Set { key: "landings", value: "on" };
+        let landings = Control::Set(LayerSetting::Landings(true));
         device.control(Instant::ZERO, &landings).expect("every device has landings");
         let (answers, under_way) = (BTreeMap::new(), BTreeMap::new());
         let (medium, contents) = (BTreeMap::new(), BTreeMap::new());

@@ -111,7 +111,7 @@ impl Device for Faulty {
     fn submit(&mut self, _now: Instant, request: Request) -> Result<Instant, Request> {
         Err(request)
     }
-    fn control(&mut self, _now: Instant, _control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _now: Instant, _control: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {

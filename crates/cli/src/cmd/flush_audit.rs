@@ -106,9 +106,9 @@ fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
 
 fn open_modelled(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
     refuse_disk_options(args, "a modelled disk")?;
-    let (stack, warnings) = setup::stack(&args.target, &args.set)?;
+    let (stack, changes, warnings) = setup::stack(&args.target, &args.set)?;
     print_warnings(&warnings);
-    if let Some(change) = stack.changes.first() {
+    if let Some(change) = changes.first() {
         return Err(CommandError::new(format!(
             "`{}` changes during a run; expected settings that hold throughout the audit",
             change.key

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::MutexGuard;
 
+use seekwise_formats::change::WrittenChange;
 use seekwise_formats::recording;
 use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
@@ -78,7 +79,7 @@ pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> Comma
     image.into_iter().for_each(NewFile::keep);
     let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(path);
     let disk = if let Some(stack) = stack {
-        disk.without_drives(missing_members(&stack)).with_cut_history(&stack)
+        disk.without_drives(missing_members(&stack)).with_cut_history(&stack).with_layers(&stack)
     } else {
         disk
     };
@@ -142,9 +143,9 @@ impl ServedTarget {
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
-        let (stack, warnings) = setup::stack(&args.target, &args.set)?;
+        let (stack, changes, warnings) = setup::stack(&args.target, &args.set)?;
         print_warnings(&warnings);
-        refuse_changes(&stack)?;
+        refuse_changes(&changes)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
         Ok(ServedTarget { device: stack.build(Seed(args.seed)), stack: Some(stack), about })
     }
@@ -156,8 +157,8 @@ fn missing_members(stack: &Stack) -> u64 {
 }
 
 /// Refuses changes at instants of a run: nothing is run here.
-fn refuse_changes(stack: &Stack) -> Result<(), CommandError> {
-    if let Some(change) = stack.changes.first() {
+fn refuse_changes(changes: &[WrittenChange]) -> Result<(), CommandError> {
+    if let Some(change) = changes.first() {
         return Err(CommandError::new(format!(
             "`{}` changes during a run, and nothing is run here; expected `seekwise disk set {}={}` when it is time",
             change.key, change.key, change.value

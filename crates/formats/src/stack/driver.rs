@@ -2,11 +2,12 @@
 
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
-use seekwise_model::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
+use seekwise_model::host::driver::{DriverSpec, Plug, PowerOffPolicy, SchedulerSpec};
 use seekwise_model::queue::Discipline;
 use seekwise_model::stack::Layer;
 
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use crate::change::{flush_policy, forced_write_policy};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 use crate::profile::queue_discipline;
@@ -87,8 +88,8 @@ fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, Layer
         merge: it.flag("merge"),
         merge_reads: it.flag("merge_reads"),
         plug: plug.map(|(wait, commands)| Plug { commands, wait }),
-        flush: FlushPolicy::from_name(it.word("flush")).unwrap_or_default(),
-        write_through: ForcedWritePolicy::from_name(it.word("write_through")).unwrap_or_default(),
+        flush: flush_policy(it.word("flush")).unwrap_or_default(),
+        write_through: forced_write_policy(it.word("write_through")).unwrap_or_default(),
         power_off: match it.word("power_off") {
             "at-once" => PowerOffPolicy::AtOnce,
             "pause" => PowerOffPolicy::Pause(it.span("power_off_pause_ms")),

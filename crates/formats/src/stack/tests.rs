@@ -1,5 +1,7 @@
 //! What a stack builds, and what its errors say.
 
+use seekwise_model::block::Control;
+use seekwise_model::block::setting::{DriverSetting, LayerSetting};
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
@@ -302,6 +304,24 @@ fn layers_stand_in_the_order_that_a_stack_says() {
     assert_eq!(find("driver-2").as_deref(), Some("linux-none"));
     assert_eq!(find("stack.order").as_deref(), Some("array, driver, driver-2, controller"));
     assert_eq!(find("at.1 s.driver-2.flush").as_deref(), Some("forward"));
+    let setting = DriverSetting::Flush(FlushPolicy::Forward);
+    let control = Control::Set(LayerSetting::Driver { number: 2, setting });
+    let at = Instant::ZERO + Span::from_secs(1);
+    assert_eq!(built.stack.changes, [model::SettingChange { at, control }]);
+    assert_eq!((&*built.changes[0].key, &*built.changes[0].value), ("driver-2.flush", "forward"));
+}
+
+#[test]
+fn a_change_that_no_layer_knows_or_whose_value_does_not_fit_is_refused() {
+    for (key, value, why) in [
+        ("driver.flush", "maybe", "the value does not fit"),
+        ("driver.colour", "red", "no layer of the stack can change it while it runs"),
+        ("driver-2.flush", "maybe", "no layer of the stack can change it while it runs"),
+        ("array.lose", "none", "the value does not fit; expected the number of a drive of the array"),
+    ] {
+        let text = format!("drive = \"barracuda\"\narray = \"raid-1\"\n[at.\"1 s\"]\n{key} = \"{value}\"\n");
+        assert_eq!(error_of(&text), format!("s.toml: `at`: `{key}` = `{value}` during a run: {why}\n"));
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
 
-use seekwise_formats::key_names::array;
-use seekwise_model::stack::{SettingChange, Stack};
+use seekwise_model::block::Control;
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
 use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
@@ -45,14 +46,14 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let Some(spec) = stack.array() else { return Vec::new() };
     // A new drive restores nothing of a lost volume: the first state that it does not survive counts. The time of its
     // rebuild is left out: a second loss meanwhile shows in the errors alone.
-    let member = |change: &SettingChange| change.value.parse::<u32>().ok().filter(|_| change.key == array::LOSE);
     let mut lost = spec.lost;
     let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];
     for change in stack.changes.iter().filter(|change| change.at <= end) {
-        if change.key == array::REPLACE {
-            lost &= !change.value.parse().map_or(0, |member: u32| 1 << member);
+        match change.control {
+            Control::Set(LayerSetting::Array(ArraySetting::Lose(member))) => lost |= 1 << member,
+            Control::Set(LayerSetting::Array(ArraySetting::Replace(member))) => lost &= !(1 << member),
+            _ => {}
         }
-        lost |= member(change).map_or(0, |member| 1 << member);
         states.push((change.at, lost));
     }
     let volumes = stack.volumes();
@@ -76,14 +77,14 @@ mod tests {
     use super::*;
     use seekwise_formats::stack::StackFile as File;
     use seekwise_model::block::Op;
+    use seekwise_model::stack::SettingChange;
 
-    fn said(text: &str, changes: &[(u64, &str, &str)]) -> Vec<String> {
+    fn said(text: &str, changes: &[(u64, ArraySetting)]) -> Vec<String> {
         let drives = |name: &str| Ok(crate::catalogue::find_text(name).expect("built in").to_owned());
         let built = File::parse("s.toml", text).unwrap().build(&drives).unwrap();
-        let change = |&(at, key, value): &(u64, &str, &str)| SettingChange {
+        let change = |&(at, setting): &(u64, ArraySetting)| SettingChange {
             at: Instant::from_nanos(at * 1_000_000_000),
-            key: key.to_owned(),
-            value: value.to_owned(),
+            control: Control::Set(LayerSetting::Array(setting)),
         };
         let changes = changes.iter().map(change).collect();
         let end = Instant::from_nanos(200 * 1_000_000_000);
@@ -109,11 +110,11 @@ mod tests {
         let words = "volume 1 of the array is lost from the start: 1 of 2 drives are gone; every request to it fails";
         assert_eq!(said(&(of("raid-0") + "lose = 1\n"), &[]), [words]);
         assert!(said(&(of("raid-5") + "lose = 1\n"), &[]).is_empty());
-        let rebuilt = [(5, "array.replace", "1"), (99, "array.lose", "2")];
+        let rebuilt = [(5, ArraySetting::Replace(1)), (99, ArraySetting::Lose(2))];
         assert!(said(&(of("raid-5") + "lose = 1\n"), &rebuilt).is_empty(), "a new drive came between");
         let second = said(&(of("raid-5") + "lose = 1\n"), &rebuilt[1..]);
         assert!(second[0].contains("from 99 s on: 2 of 3 drives"), "{second:?}");
-        assert!(said(&of("raid-0"), &[(201, "array.lose", "0")]).is_empty(), "the run had ended");
-        assert_eq!(said(&of("matrix"), &[(10, "array.lose", "0")]).len(), 1, "the second volume is a mirror");
+        assert!(said(&of("raid-0"), &[(201, ArraySetting::Lose(0))]).is_empty(), "the run had ended");
+        assert_eq!(said(&of("matrix"), &[(10, ArraySetting::Lose(0))]).len(), 1, "the second volume is a mirror");
     }
 }

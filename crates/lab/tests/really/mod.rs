@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
 use seekwise_model::block::{Completion, Control, Device, Landing, LandingKind, MemberRole, Request, Status};
 use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::durability::view::CutArray;
@@ -71,10 +72,10 @@ impl Witness for Log {
     fn note_landing(&mut self, landing: &Landing) {
         self.landings.push(*landing);
     }
-    fn note_change(&mut self, _: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, _: Instant, setting: LayerSetting) {
         let terms = self.terms.unwrap();
-        if key == "drive.cache.write_back" {
-            self.caching = terms.volatile && (value == "on" || terms.in_memory);
+        if let LayerSetting::WriteBack(on) = setting {
+            self.caching = terms.volatile && (on || terms.in_memory);
         }
         let flying = self.lives.values_mut().filter(|life| life.ended.is_none());
         flying.for_each(|life| life.sure &= !self.caching);
@@ -96,12 +97,12 @@ pub fn cut_before<W: Witness>(stack: &Stack, job: &Job, seed: u64, at: Instant, 
     let device = WatchedDevice::new(stack.build(Seed(seed)), witness);
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
     let mut engine = Engine::new(job, device);
-    for SettingChange { at, key, value } in stack.changes.iter().filter(|change| change.at <= at) {
+    for SettingChange { at, control } in stack.changes.iter().filter(|change| change.at <= at) {
         engine.run(*at, &mut |_: &Record| ()).unwrap();
         if engine.is_over() {
             break;
         }
-        engine.device_mut().control(*at, &Control::Set { key, value }).unwrap();
+        engine.device_mut().control(*at, control).unwrap();
     }
     engine.run(at, &mut |_: &Record| ()).unwrap();
     let device = engine.device_mut();
@@ -373,22 +374,20 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
 pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     let mut changes = Vec::new();
     let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
-    let change = |ms, key: &str, value: String| SettingChange { at: at(ms), key: key.to_owned(), value };
+    let change = |ms, setting| SettingChange { at: at(ms), control: Control::Set(setting) };
     if let Some(spec) = stack.array().filter(|spec| spec.lost == 0) {
-        let member = rng.below(u64::from(spec.members));
+        let member = rng.below(u64::from(spec.members)) as u32;
         let lost = rng.below(1_000);
-        changes.push(change(lost, "array.lose", member.to_string()));
+        changes.push(change(lost, LayerSetting::Array(ArraySetting::Lose(member))));
         if rng.draw_chance(60) {
-            changes.push(change(lost + rng.below(300), "array.replace", member.to_string()));
+            changes.push(change(lost + rng.below(300), LayerSetting::Array(ArraySetting::Replace(member))));
         }
     }
     let cache = &stack.profile.cache;
     if (1..=cache.segments).contains(&cache.dirty_segments) && rng.draw_chance(40) {
-        let words = if cache.write_back { ["off", "on"] } else { ["on", "off"] };
+        let on = cache.write_back;
         let (one, two) = (rng.below(1_000), 1_000 + rng.below(500));
-        changes.extend(
-            [(one, words[0]), (two, words[1])].map(|(ms, word)| change(ms, "drive.cache.write_back", word.into())),
-        );
+        changes.extend([(one, !on), (two, on)].map(|(ms, on)| change(ms, LayerSetting::WriteBack(on))));
     }
     changes.sort_by_key(|change| change.at);
     let changed = Stack { changes, ..stack.clone() };

@@ -15,12 +15,13 @@ use super::medium::{Activity, Purpose};
 use super::piece::CachedWrite;
 use super::segmentation::Segmentation;
 use super::{Drive, DrivePower};
+use crate::block::setting::LayerSetting;
 use crate::block::{Control, ControlError, CutSector, LandingKind, Status};
 use crate::time::Instant;
 
 impl Drive {
     /// Executes `control` at `now`.
-    pub(super) fn execute_control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    pub(super) fn execute_control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         match *control {
             Control::PowerCut => self.lose_power(now),
             Control::PowerOff => {
@@ -32,22 +33,10 @@ impl Drive {
             Control::PowerOn => self.power = DrivePower::On,
             Control::Reset => self.drop_commands(now, Status::Aborted, CutSector::Finished, |_| true),
             Control::Abort(tag) => return self.abort_command(now, tag),
-            Control::Set { key, value } => return self.change_setting(key, value),
-        }
-        Ok(())
-    }
-
-    fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
-        let switch = match value {
-            "on" | "true" => Ok(true),
-            "off" | "false" => Ok(false),
-            _ => Err(ControlError::BadValue),
-        };
-        match key.strip_prefix("drive.").unwrap_or(key) {
-            "landings" => self.landings.set_wanted(switch?),
-            "cache.write_back" if self.promises.switch_write_cache(switch?) => {}
-            "cache.write_back" => return Err(ControlError::BadValue),
-            _ => return Err(ControlError::UnknownKey),
+            Control::Set(LayerSetting::Landings(on)) => self.landings.set_wanted(on),
+            Control::Set(LayerSetting::WriteBack(on)) if self.promises.switch_write_cache(on) => {}
+            Control::Set(LayerSetting::WriteBack(_)) => return Err(ControlError::BadValue),
+            Control::Set(_) => return Err(ControlError::UnknownKey),
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use crate::files::note::{FileNote, FileNotes};
-use crate::stack::{ARRAY_LOSE, ARRAY_REPLACE};
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
@@ -437,15 +437,17 @@ impl<T: Tally> Witness for CutJudge<T> {
         }
     }
 
-    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         self.read_notes();
-        if let Some(on) = DriveTerms::cache_switch(key, value) {
-            self.queue_event(now, ClientEvent::Caches(on));
-        } else if matches!(key, ARRAY_LOSE | ARRAY_REPLACE) {
-            if let (ARRAY_REPLACE, Ok(member)) = (key, value.parse()) {
-                self.heads.start_drive(member, now);
+        match setting {
+            LayerSetting::WriteBack(on) => self.queue_event(now, ClientEvent::Caches(on)),
+            LayerSetting::Array(setting) => {
+                if let ArraySetting::Replace(member) = setting {
+                    self.heads.start_drive(member, now);
+                }
+                self.queue_event(now, ClientEvent::Turn);
             }
-            self.queue_event(now, ClientEvent::Turn);
+            _ => {}
         }
     }
 

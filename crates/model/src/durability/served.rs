@@ -7,6 +7,7 @@ use alloc::vec;
 use super::image::replay_cuts;
 use super::terms::DriveTerms;
 use super::view::CutArray;
+use crate::block::Control;
 use crate::block::assurance::Assurance;
 use crate::history::{CutRemains, History, HistoryEvent};
 use crate::stack::{Layer, SettingChange, Stack};
@@ -40,9 +41,7 @@ pub fn remains_after_cut(stack: &Stack, history: &History, lost: u64, at: Instan
 /// The stack at the beginning of the history, with its changes since then.
 fn initial_stack(stack: &Stack, history: &History, lost: u64) -> Stack {
     let change = |event: &HistoryEvent| match event {
-        HistoryEvent::Changed(at, key, value) => {
-            Some(SettingChange { at: *at, key: key.clone(), value: value.clone() })
-        }
+        HistoryEvent::Changed(at, setting) => Some(SettingChange { at: *at, control: Control::Set(*setting) }),
         _ => None,
     };
     let mut stack = Stack { changes: history.events.iter().filter_map(change).collect(), ..stack.clone() };

@@ -1,7 +1,8 @@
 //! The promises of a stack for its writes, and what a cut does to the sector under a head.
 
-use crate::block::{CutSector, SECTOR};
-use crate::stack::{DRIVE_WRITE_BACK, Stack};
+use crate::block::setting::LayerSetting;
+use crate::block::{Control, CutSector, SECTOR};
+use crate::stack::Stack;
 
 /// The promises of a drive, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,8 @@ impl DriveTerms {
         let in_memory = stack.accelerators().any(|accelerator| accelerator.write_back);
         let cache = &profile.cache;
         let saved = profile.saves_buffer();
-        let switched_on =
-            stack.changes.iter().any(|change| DriveTerms::cache_switch(&change.key, &change.value) == Some(true));
+        let switch_on = Control::Set(LayerSetting::WriteBack(true));
+        let switched_on = stack.changes.iter().any(|change| change.control == switch_on);
         let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         // The profile's claim counts, so that a fault shows.
         let volatile_at_first = in_memory || cache.write_back && !saved;
@@ -45,11 +46,6 @@ impl DriveTerms {
     /// Returns the terms with everything acknowledged promised, as before an orderly power-off.
     pub fn promising_all(self) -> DriveTerms {
         DriveTerms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
-    }
-
-    /// Returns the new state of the drives' write cache if `key` is its switch.
-    pub fn cache_switch(key: &str, value: &str) -> Option<bool> {
-        (key == DRIVE_WRITE_BACK).then_some(matches!(value, "on" | "true"))
     }
 
     /// The fate of the sector under the head, as a profile names it.

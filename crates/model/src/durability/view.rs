@@ -16,9 +16,10 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::block::{CutSector, MemberRole, Request};
+use crate::block::setting::{ArraySetting, LayerSetting};
+use crate::block::{Control, CutSector, MemberRole, Request};
 use crate::host::array::layout::ArrayVolume;
-use crate::stack::{ARRAY_LOSE, ARRAY_REPLACE, Stack};
+use crate::stack::{SettingChange, Stack};
 use crate::time::Instant;
 
 use super::Tally;
@@ -30,13 +31,6 @@ use super::runs::{SectorRun, SectorRuns, run_overlap, run_without_all};
 use super::stripes::{LostBlocks, StripeRows};
 use super::terms::DriveTerms;
 
-/// A drive of an array is lost or replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DriveChange {
-    Lose(u32),
-    Replace(u32),
-}
-
 /// The array that cuts hit, and what happens to its drives during a run. A single drive has no volumes.
 #[derive(Clone, Debug, Default)]
 pub struct CutArray {
@@ -45,20 +39,18 @@ pub struct CutArray {
     lost: u64,
     rebuilding: u64,
     /// Changes still to come, in order.
-    turns: Vec<DriveChange>,
+    turns: Vec<ArraySetting>,
 }
 
 impl CutArray {
     /// Derives the array of a stack; an error says why its cuts are not judged.
     pub fn from_stack(stack: &Stack) -> Result<CutArray, String> {
         let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
-        let turn = |key: &str, value: &str| match (key, value.parse()) {
-            (ARRAY_LOSE, Ok(member)) => Some(DriveChange::Lose(member)),
-            (ARRAY_REPLACE, Ok(member)) => Some(DriveChange::Replace(member)),
+        let turn = |change: &SettingChange| match change.control {
+            Control::Set(LayerSetting::Array(turn)) => Some(turn),
             _ => None,
         };
-        let turns: Vec<DriveChange> =
-            stack.changes.iter().filter_map(|change| turn(&change.key, &change.value)).collect();
+        let turns = stack.changes.iter().filter_map(turn).collect();
         let plan = CutArray { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
         let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives_loss(lost));
         if !dead(plan.lost) && plan.lost_sets().into_iter().any(dead) {
@@ -111,7 +103,7 @@ impl CutArray {
 
     /// True if a drive is to be rebuilt.
     pub fn has_rebuild(&self) -> bool {
-        self.turns.iter().any(|turn| matches!(turn, DriveChange::Replace(_)))
+        self.turns.iter().any(|turn| matches!(turn, ArraySetting::Replace(_)))
     }
 
     /// The sets of drives that may be lost at a time from now on.
@@ -131,13 +123,13 @@ impl CutArray {
         }
     }
 
-    fn with_change(mut self, turn: DriveChange) -> CutArray {
+    fn with_change(mut self, turn: ArraySetting) -> CutArray {
         self.turns.remove(0);
         match turn {
-            DriveChange::Lose(member) => {
+            ArraySetting::Lose(member) => {
                 (self.lost, self.rebuilding) = (self.lost | 1 << member, self.rebuilding & !(1 << member))
             }
-            DriveChange::Replace(member) => self.rebuilding |= self.lost & 1 << member,
+            ArraySetting::Replace(member) => self.rebuilding |= self.lost & 1 << member,
         }
         self
     }
@@ -452,10 +444,10 @@ mod tests {
 
     #[test]
     fn every_set_of_drives_that_may_be_lost_has_a_view() {
-        let of = |turns: &[DriveChange]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.lost_sets();
+        let of = |turns: &[ArraySetting]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.lost_sets();
         assert_eq!(of(&[]), BTreeSet::from([0]));
         // The rebuild may be over before the second is lost, or not.
-        let turns = [DriveChange::Lose(0), DriveChange::Replace(0), DriveChange::Lose(1)];
+        let turns = [ArraySetting::Lose(0), ArraySetting::Replace(0), ArraySetting::Lose(1)];
         assert_eq!(of(&turns), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
         let mut plan = CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) };
         plan.apply_next_change();

@@ -34,6 +34,7 @@ use alloc::vec::Vec;
 use self::pages::{CachePages, PAGE, SectorRange};
 use super::layer::{self, HostLayer, LayeredDevice};
 use crate::block::assurance::{Assurance, BrokenPromise};
+use crate::block::setting::LayerSetting;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
@@ -84,16 +85,6 @@ impl AcceleratorSpec {
     pub fn broken_promises(&self) -> Vec<BrokenPromise> {
         let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
         BrokenPromise::for_setting("flush", "drop", broken)
-    }
-
-    /// Changes a setting that may change during a run: `flush`.
-    pub(crate) fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
-        if key != "flush" {
-            return Err(ControlError::UnknownKey);
-        }
-        let words = [("forward", false), ("drop", true)];
-        self.drops_flushes = words.iter().find(|(word, _)| *word == value).ok_or(ControlError::BadValue)?.1;
-        Ok(())
     }
 }
 
@@ -575,7 +566,6 @@ impl Accelerator {
 impl HostLayer for Accelerator {
     type Note = bool;
     const PART: Part = Part::Driver;
-    const NAME: &'static str = "accelerator";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
         Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
@@ -642,19 +632,24 @@ impl HostLayer for Accelerator {
 
     fn change_setting(
         &mut self,
-        _: &mut AcceleratorContext,
+        context: &mut AcceleratorContext,
         _: Instant,
-        key: &str,
-        value: &str,
-    ) -> Result<(), ControlError> {
-        self.spec.change_setting(key, value)
+        setting: LayerSetting,
+    ) -> Option<Result<(), ControlError>> {
+        match setting {
+            LayerSetting::Accelerator { number, drops_flushes } if number == context.number() => {
+                self.spec.drops_flushes = drops_flushes;
+                Some(Ok(()))
+            }
+            _ => None,
+        }
     }
 
     fn apply_control(
         &mut self,
         context: &mut AcceleratorContext,
         now: Instant,
-        control: &Control<'_>,
+        control: &Control,
     ) -> Result<(), ControlError> {
         let done = match *control {
             Control::Reset => self.abort_all(context, now),

@@ -55,6 +55,7 @@ use self::progress::Rebuild;
 pub use self::progress::RebuildProgress;
 use super::layer::{self, HostLayer, LayeredDevice};
 use crate::block::assurance::{Assurance, BrokenPromise};
+use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
@@ -490,7 +491,6 @@ impl Array {
 impl HostLayer for Array {
     type Note = u32;
     const PART: Part = Part::Driver;
-    const NAME: &'static str = "array";
 
     fn limits(&self, room: u32, _: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
@@ -596,28 +596,27 @@ impl HostLayer for Array {
         self.numbering.kept_stamps().for_each(tell);
     }
 
-    /// `lose` and `replace`, each with a member.
     fn change_setting(
         &mut self,
         context: &mut ArrayContext,
         now: Instant,
-        key: &str,
-        value: &str,
-    ) -> Result<(), ControlError> {
-        let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
-        let member = member.ok_or(ControlError::BadValue);
-        match key {
-            "lose" => self.lose_member(context, now, member?),
-            "replace" => self.replace_member(context, now, member?),
-            _ => Err(ControlError::UnknownKey),
-        }
+        setting: LayerSetting,
+    ) -> Option<Result<(), ControlError>> {
+        let LayerSetting::Array(setting) = setting else { return None };
+        Some(match setting {
+            ArraySetting::Lose(member) | ArraySetting::Replace(member) if member >= self.spec.members => {
+                Err(ControlError::BadValue)
+            }
+            ArraySetting::Lose(member) => self.lose_member(context, now, member),
+            ArraySetting::Replace(member) => self.replace_member(context, now, member),
+        })
     }
 
     fn apply_control(
         &mut self,
         context: &mut ArrayContext,
         now: Instant,
-        control: &Control<'_>,
+        control: &Control,
     ) -> Result<(), ControlError> {
         match control {
             Control::Reset => self.end_portions(context, now, Status::Aborted, |portion| !portion.must_finish()),
@@ -638,7 +637,7 @@ impl HostLayer for Array {
                     rebuild.due = now;
                 }
             }
-            Control::Abort(_) | Control::Set { .. } => {}
+            Control::Abort(_) | Control::Set(_) => {}
         }
         context.apply_default_control(self, now, control)
     }

@@ -72,7 +72,6 @@ impl MixedUnit {
 impl HostLayer for MixedDevices {
     type Note = ();
     const PART: Part = Part::Driver;
-    const NAME: &'static str = "beside";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
         Limits { depth: room, ..below }

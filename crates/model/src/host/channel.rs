@@ -78,7 +78,6 @@ impl Cable {
 impl HostLayer for Channel {
     type Note = ();
     const PART: Part = Part::Controller;
-    const NAME: &'static str = "channel";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
         let depth = if self.drives == 1 { below.depth.min(room) } else { 1 };

@@ -157,7 +157,6 @@ fn pop_due(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instan
 impl HostLayer for Controller {
     type Note = ();
     const PART: Part = Part::Controller;
-    const NAME: &'static str = "controller";
 
     fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         // Completions whose interrupt is held back are over on the link.

@@ -20,7 +20,7 @@
 //! is aborted, above an ATA queue by a reset that aborts all others too, and sent again up to `retries` times; the
 //! milliseconds that an operating system spends on this are not modelled.
 //!
-//! Settings that may change during a run: `driver.depth`, `driver.flush`, `driver.write_through`, `driver.power_off`.
+//! Settings that may change during a run: [`DriverSetting`].
 
 mod commands;
 pub mod deadline;
@@ -36,8 +36,10 @@ use alloc::vec::Vec;
 use self::commands::{CommandStage, DriverCommands, RequestPiece};
 use self::merge::{MergeIndex, can_merge};
 use self::scheduler::Scheduler;
-pub use self::spec::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
+pub use self::spec::{DriverSpec, Plug, SchedulerSpec};
 use crate::block::asked::SettingUse;
+use crate::block::setting::{DriverSetting, LayerSetting};
+pub use crate::block::setting::{FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
 use crate::host::layer::{self, HostLayer, LayeredDevice};
 use crate::record::{Effort, Part};
@@ -467,7 +469,6 @@ impl Driver {
 impl HostLayer for Driver {
     type Note = RequestNote;
     const PART: Part = Part::Driver;
-    const NAME: &'static str = "driver";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
         let fua = below.fua || self.spec.write_through != ForcedWritePolicy::Fua;
@@ -581,24 +582,28 @@ impl HostLayer for Driver {
 
     fn change_setting(
         &mut self,
-        _: &mut DriverContext,
+        context: &mut DriverContext,
         _: Instant,
-        key: &str,
-        value: &str,
-    ) -> Result<(), ControlError> {
-        if key != "depth" {
-            return self.spec.change_setting(key, value);
+        setting: LayerSetting,
+    ) -> Option<Result<(), ControlError>> {
+        match setting {
+            LayerSetting::Driver { number, setting } if number == context.number() => match setting {
+                DriverSetting::Depth(depth) if !(1..=self.sent.len() as u32).contains(&depth) => {
+                    return Some(Err(ControlError::BadValue));
+                }
+                DriverSetting::Depth(depth) => self.depth = depth,
+                _ => self.spec.change_setting(setting),
+            },
+            _ => return None,
         }
-        let depth = value.parse().ok().filter(|depth| (1..=self.sent.len() as u32).contains(depth));
-        self.depth = depth.ok_or(ControlError::BadValue)?;
-        Ok(())
+        Some(Ok(()))
     }
 
     fn apply_control(
         &mut self,
         context: &mut DriverContext,
         now: Instant,
-        control: &Control<'_>,
+        control: &Control,
     ) -> Result<(), ControlError> {
         match (control, self.spec.effective_power_off()) {
             (Control::PowerCut, _) | (Control::PowerOff, PowerOffPolicy::AtOnce) => self.cut_power(context, now),

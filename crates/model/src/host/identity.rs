@@ -20,5 +20,4 @@ impl IdentityLayer {
 impl HostLayer for IdentityLayer {
     type Note = ();
     const PART: Part = Part::Driver;
-    const NAME: &'static str = "identity";
 }

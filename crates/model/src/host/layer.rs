@@ -22,15 +22,14 @@
 //!
 //! The path of a request does not allocate once as many requests have been in flight together.
 
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::CarriedWrites;
 use crate::block::asked::SettingUse;
 use crate::block::busy::BusyCurve;
+use crate::block::setting::LayerSetting;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
@@ -42,8 +41,6 @@ pub trait HostLayer: Sized {
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
     const PART: Part;
-    /// The prefix of its settings, `NAME.key`, unless it has another name ([`LayeredDevice::with_name`]).
-    const NAME: &'static str;
 
     /// The capabilities, if it accepts `room` requests at once above a device with those of `below`.
     fn limits(&self, room: u32, below: Limits) -> Limits {
@@ -99,16 +96,15 @@ pub trait HostLayer: Sized {
         alloc::vec![slot]
     }
 
-    /// Changes a setting of its own.
+    /// Changes a setting of its own; `None` if it is another layer's.
     fn change_setting(
         &mut self,
         context: &mut HostLayerContext<Self>,
         now: Instant,
-        key: &str,
-        value: &str,
-    ) -> Result<(), ControlError> {
-        let _ = (context, now, key, value);
-        Err(ControlError::UnknownKey)
+        setting: LayerSetting,
+    ) -> Option<Result<(), ControlError>> {
+        let _ = (context, now, setting);
+        None
     }
 
     /// Reports a landing below in addresses and stamps of the requests from above.
@@ -141,7 +137,7 @@ pub trait HostLayer: Sized {
         &mut self,
         context: &mut HostLayerContext<Self>,
         now: Instant,
-        control: &Control<'_>,
+        control: &Control,
     ) -> Result<(), ControlError> {
         context.apply_default_control(self, now, control)
     }
@@ -246,8 +242,8 @@ pub struct HostLayerContext<L: HostLayer> {
     below_next: Instant,
     /// When the layer wants its turn.
     own_next: Instant,
-    /// The layer's name in keys.
-    name: Cow<'static, str>,
+    /// The number among the layers of its kind, from the top, from 1.
+    number: u32,
 }
 
 impl<L: HostLayer> HostLayerContext<L> {
@@ -259,6 +255,11 @@ impl<L: HostLayer> HostLayerContext<L> {
     /// How many requests it accepts at once.
     pub fn room(&self) -> u32 {
         self.room
+    }
+
+    /// The layer's number among those of its kind, from the top, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// How many requests from above are unanswered.
@@ -279,7 +280,7 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Applies a control to the device below.
-    pub fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    pub fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.called = true;
         self.below.control(now, control)
     }
@@ -430,7 +431,7 @@ impl<L: HostLayer> HostLayerContext<L> {
         &mut self,
         layer: &mut L,
         now: Instant,
-        control: &Control<'_>,
+        control: &Control,
     ) -> Result<(), ControlError> {
         match *control {
             Control::Abort(tag) => self.abort_request(layer, now, tag),
@@ -442,10 +443,9 @@ impl<L: HostLayer> HostLayerContext<L> {
                 }
                 self.control(now, control)
             }
-            Control::Set { key, value } => match key.strip_prefix(&*self.name).and_then(|key| key.strip_prefix('.')) {
-                Some(own) => layer.change_setting(self, now, own, value),
-                None => self.control(now, control),
-            },
+            Control::Set(setting) => {
+                layer.change_setting(self, now, setting).unwrap_or_else(|| self.control(now, control))
+            }
             Control::PowerOff | Control::PowerOn => self.control(now, control),
         }
     }
@@ -491,17 +491,15 @@ impl<L: HostLayer> LayeredDevice<L> {
             answered: None,
             below_next,
             own_next: Instant::FAR,
-            name: Cow::Borrowed(L::NAME),
+            number: 1,
         };
         LayeredDevice { layer, context }
     }
 
-    /// Gives the layer another name in keys, as one of several of its kind.
+    /// Gives the layer another number in settings, as one of several of its kind.
     #[must_use]
-    pub fn with_name(mut self, name: &str) -> LayeredDevice<L> {
-        if name != L::NAME {
-            self.context.name = Cow::Owned(String::from(name));
-        }
+    pub fn with_number(mut self, number: u32) -> LayeredDevice<L> {
+        self.context.number = number;
         self
     }
 
@@ -581,12 +579,12 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
         Ok(self.next_call(now))
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.handle_timeout(now);
         let LayeredDevice { layer, context } = self;
         let done = layer.apply_control(context, now, control);
-        if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
-            context.landings = CarriedWrites::new(*value == "on");
+        if let (Control::Set(LayerSetting::Landings(on)), Ok(())) = (control, done) {
+            context.landings = CarriedWrites::new(*on);
         }
         context.own_next = now;
         self.settle_instant(now);

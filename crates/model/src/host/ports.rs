@@ -2,14 +2,15 @@
 //! they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`beside`](super::beside)).
 //!
 //! A request goes to the device of its unit and comes back with its tag, which is unique over all units. Controls
-//! (power, reset, settings) go to each device in order; a setting is known if any of them knows it. `unit.N` cuts the
-//! power of one of them: a drive that dies. Nothing is queued or costs time here.
+//! (power, reset, settings) go to each device in order; a setting is known if any of them knows it.
+//! [`LayerSetting::Unit`] switches one of them: a drive that dies. Nothing is queued or costs time here.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::asked::SettingUse;
+use crate::block::setting::LayerSetting;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
@@ -59,7 +60,7 @@ impl Ports {
     }
 
     /// Applies a control to each, in order; returns the first error.
-    fn control_each(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control_each(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let mut first = Ok(());
         for unit in 0..self.members.len() {
             let done = self.members[unit].device.control(now, control);
@@ -70,7 +71,7 @@ impl Ports {
     }
 
     /// Changes a setting of all that know it; returns the first error if none does.
-    fn change_setting(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn change_setting(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let mut all = Err(ControlError::UnknownKey);
         for unit in 0..self.members.len() {
             let done = self.members[unit].device.control(now, control);
@@ -158,7 +159,7 @@ impl Ports {
     }
 
     /// Aborts the tag at the unit that has it.
-    fn abort_tag(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn abort_tag(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         for unit in 0..self.members.len() {
             if self.members[unit].device.control(now, control).is_ok() {
                 self.collect_unit(unit, None);
@@ -168,16 +169,10 @@ impl Ports {
         Err(ControlError::UnknownTag)
     }
 
-    /// `unit.N`: switches unit N `on` or `off`.
-    fn switch_unit(&mut self, now: Instant, unit: &str, value: &str) -> Result<(), ControlError> {
-        let unit = unit.parse().ok().filter(|&unit: &usize| unit < self.members.len());
-        let unit = unit.ok_or(ControlError::UnknownKey)?;
-        let control = match value {
-            "on" => Control::PowerOn,
-            "off" => Control::PowerCut,
-            _ => return Err(ControlError::BadValue),
-        };
-        let done = self.members[unit].device.control(now, &control);
+    /// Switches a unit on, or cuts its power.
+    fn switch_unit(&mut self, now: Instant, unit: usize, on: bool) -> Result<(), ControlError> {
+        let member = self.members.get_mut(unit).ok_or(ControlError::UnknownKey)?;
+        let done = member.device.control(now, if on { &Control::PowerOn } else { &Control::PowerCut });
         self.collect_unit(unit, None);
         done
     }
@@ -207,16 +202,14 @@ impl Device for Ports {
         Ok(self.next_call(now))
     }
 
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         self.handle_timeout(now);
         match *control {
             Control::Abort(_) => self.abort_tag(now, control),
-            Control::Set { key, value } => {
-                self.landings_wanted |= key == "landings";
-                match key.strip_prefix("unit.") {
-                    Some(unit) => self.switch_unit(now, unit, value),
-                    None => self.change_setting(now, control),
-                }
+            Control::Set(LayerSetting::Unit { unit, on }) => self.switch_unit(now, unit as usize, on),
+            Control::Set(setting) => {
+                self.landings_wanted |= matches!(setting, LayerSetting::Landings(_));
+                self.change_setting(now, control)
             }
             _ => self.control_each(now, control),
         }

@@ -176,7 +176,6 @@ impl Processor {
 impl HostLayer for Processor {
     type Note = HandoverMark;
     const PART: Part = Part::Processor;
-    const NAME: &'static str = "processor";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
         Limits { depth: room, computes: true, ..below }

@@ -188,7 +188,6 @@ impl ScsiBus {
 impl HostLayer for ScsiBus {
     type Note = ();
     const PART: Part = Part::Controller;
-    const NAME: &'static str = "scsi";
 
     fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let (depth, has) = self.units[usize::from(request.unit)];

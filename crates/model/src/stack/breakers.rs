@@ -8,8 +8,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Layer, SettingChange, Stack};
+use super::{Layer, Stack, number_layers};
+use crate::block::Control;
 use crate::block::assurance::{Assurance, BrokenPromise};
+use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::drive::profile::Profile;
 use crate::host::driver::{FlushPolicy, ForcedWritePolicy};
 
@@ -45,33 +47,34 @@ impl Stack {
     /// The stack at the beginning and after each change that matters here.
     fn setting_states(&self) -> Vec<Stack> {
         let mut states = alloc::vec![Stack { changes: Vec::new(), ..self.clone() }];
-        let names = self.layer_names();
         for change in &self.changes {
             let mut state = states[states.len() - 1].clone();
-            state.apply_change(&names, change);
+            if let Control::Set(setting) = change.control {
+                state.change_setting(setting);
+            }
             states.push(state);
         }
         states
     }
 
-    /// Applies a change. Keys that no level here knows have no effect.
-    fn apply_change(&mut self, names: &[String], SettingChange { key, value, .. }: &SettingChange) {
-        let Some((level, key)) = key.split_once('.') else { return };
-        match (level, key) {
-            ("drive", "cache.write_back") => self.profile.cache.write_back = matches!(value.as_str(), "on" | "true"),
-            _ => {
-                for (layer, _) in self.layers.iter_mut().zip(names).filter(|(_, name)| *name == level) {
-                    let _ = match layer {
-                        Layer::Driver(spec) => spec.change_setting(key, value),
-                        Layer::Accelerator(spec) => spec.change_setting(key, value),
-                        Layer::Array(spec) if key == "lose" => {
-                            let member = value.parse::<u32>().ok().filter(|member| *member < u64::BITS);
-                            spec.lost |= member.map_or(0, |member| 1 << member);
-                            Ok(())
-                        }
-                        _ => Ok(()),
-                    };
+    /// Changes a setting. Those that break no promise have no effect here.
+    fn change_setting(&mut self, changed: LayerSetting) {
+        if let LayerSetting::WriteBack(on) = changed {
+            self.profile.cache.write_back = on;
+        }
+        let numbers = number_layers(&self.layers);
+        for (layer, own) in self.layers.iter_mut().zip(numbers) {
+            match (layer, changed) {
+                (Layer::Driver(spec), LayerSetting::Driver { number, setting }) if number == own => {
+                    spec.change_setting(setting);
                 }
+                (Layer::Accelerator(spec), LayerSetting::Accelerator { number, drops_flushes }) if number == own => {
+                    spec.drops_flushes = drops_flushes;
+                }
+                (Layer::Array(spec), LayerSetting::Array(ArraySetting::Lose(member))) if member < u64::BITS => {
+                    spec.lost |= 1 << member;
+                }
+                _ => {}
             }
         }
     }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use super::durability::DurabilityChecker;
 use super::image::SectorImage;
 use super::stacks::pick_one;
+use crate::block::setting::LayerSetting;
 use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
@@ -89,7 +90,7 @@ pub struct TestClient {
 impl TestClient {
     /// A client of a fresh device, with landings on. Panics if the device refuses them.
     pub fn new(mut device: Box<dyn Device>, checker: DurabilityChecker, habits: ClientHabits, rng: Rng) -> TestClient {
-        let landings = Control::Set { key: "landings", value: "on" };
+        let landings = Control::Set(LayerSetting::Landings(true));
         device.control(Instant::ZERO, &landings).expect("a device with landings");
         TestClient {
             limits: device.limits(0),
@@ -174,7 +175,7 @@ impl TestClient {
     }
 
     /// Applies a control now.
-    pub fn control(&mut self, control: &Control<'_>) {
+    pub fn control(&mut self, control: &Control) {
         self.device.control(self.now, control).expect("a control that every device knows");
         self.held = None;
         self.poll_ready();

@@ -15,6 +15,7 @@ use super::image::SectorImage;
 use super::script::{ScriptAction, TimedAction};
 use super::sight::VolumeSight;
 use super::violation::Violation;
+use crate::block::setting::LayerSetting;
 use crate::block::{
     Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, MemberRole, Op, Request,
     Status,
@@ -106,7 +107,7 @@ impl ScriptRun {
         script: &[TimedAction],
         stepping: StepMode,
     ) -> Result<DeviceTrace, Violation> {
-        let wanted = Control::Set { key: "landings", value: "on" };
+        let wanted = Control::Set(LayerSetting::Landings(true));
         if let Err(error) = device.control(Instant::ZERO, &wanted) {
             return broken_rule(5, format!("landings cannot be had: {error:?}"));
         }
@@ -221,7 +222,7 @@ impl ScriptRun {
         }
     }
 
-    fn apply_control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), Violation> {
+    fn apply_control(&mut self, now: Instant, control: &Control) -> Result<(), Violation> {
         match self.device.control(now, control) {
             Ok(()) => self.drain_ready(now),
             Err(error) => broken_rule(3, format!("{control:?} at {now:?} refused: {error:?}")),

@@ -83,7 +83,7 @@ impl Device for Scripted {
         self.under_way.push((end, status, now, request));
         Ok(self.poll_timeout().unwrap_or(Instant::FAR))
     }
-    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         match *control {
             Control::Reset => {
                 self.note(now, "reset".to_owned());

@@ -115,7 +115,7 @@ fn the_driver_sends_again_what_went_down_with_another() {
     for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let spec = DriverSpec::plain(64, 8, Discipline::plain(Policy::Fcfs), 8);
         let mut driver = Driver::build_above(spec, Box::new(failing(kind).drive()));
-        driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
+        driver.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("known");
         let long = request(2, Op::Read, 96, 24);
         submit(&mut driver, Instant::ZERO, &[read(0, 0), read(1, 100), long, write(3, 4_000), read(4, 5_000)]);
         // Aborted from above: not sent again.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{
     Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll,
 };
@@ -251,7 +252,7 @@ fn device(flush: FlushPolicy) -> LayeredDevice<Driver> {
     small.cache.destage_idle = Span::from_millis(500);
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), MOST as u32);
     let mut driver = Driver::build_above(DriverSpec { flush, ..plain }, Box::new(small.drive()));
-    driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
+    driver.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     driver
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::durability::served;
 use seekwise_model::history::WriteData;
@@ -142,9 +143,9 @@ impl DiskContent {
     }
 
     /// Records a changed setting, after the landings of that instant.
-    pub fn record_setting(&mut self, now: Instant, key: &str, value: &str) {
+    pub fn record_setting(&mut self, now: Instant, setting: LayerSetting) {
         if let Some(remains) = &mut self.remains {
-            remains.record_setting(now, key, value);
+            remains.record_setting(now, setting);
         }
     }
 

@@ -1,13 +1,14 @@
 //! Orders to a disk: its power, its settings, its status.
 
+use seekwise_formats::change::{parse_setting, refusal_words};
 use seekwise_model::block::Control;
+use seekwise_model::block::setting::LayerSetting;
 use seekwise_model::time::Instant;
 
 use super::stalls::StallWatch;
 use super::{LiveDisk, RecorderEvent};
 use seekwise_model::history::{HistoryEvent, HistoryMark};
 use seekwise_run::receipt::Receipt;
-use seekwise_run::sim::refusal_words;
 
 /// An order to a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +53,25 @@ impl LiveDisk {
     }
 
     /// Records a changed setting.
-    fn record_setting(&mut self, now: Instant, key: &str, value: &str) {
+    fn record_setting(&mut self, now: Instant, setting: LayerSetting) {
         if let Some(chronicle) = &self.chronicle {
-            chronicle
-                .write(|history| history.events.push(HistoryEvent::Changed(now, key.to_owned(), value.to_owned())));
+            chronicle.write(|history| history.events.push(HistoryEvent::Changed(now, setting)));
         }
-        self.content.record_setting(now, key, value);
+        self.content.record_setting(now, setting);
+    }
+
+    /// Changes a layer's setting.
+    fn change_setting(&mut self, now: Instant, key: &str, value: &str) -> OrderReply {
+        let has_level = |level: &str| self.levels.iter().any(|name| name == level);
+        let refused = |error| format!("{key} = {value}: {}", refusal_words(error, key));
+        let setting = parse_setting(key, value, &has_level).map_err(refused)?;
+        self.device.control(now, &Control::Set(setting)).map_err(refused)?;
+        self.record_event(RecorderEvent::Order(now, &format!("{key}={value}")));
+        // First the landings of the change, as in a simulated run.
+        self.take_landings();
+        self.record_setting(now, setting);
+        self.drain_device();
+        Ok(format!("{key} = {value} from {} s on", to_seconds(now)))
     }
 
     /// Carries out an order and reports its result.
@@ -100,17 +114,7 @@ impl LiveDisk {
                 }
                 Err(error) => Err(format!("not reset: {}", refusal_words(error, ""))),
             },
-            DiskOrder::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
-                Ok(()) => {
-                    self.record_event(RecorderEvent::Order(now, &format!("{key}={value}")));
-                    // First the landings of the change, as in a simulated run.
-                    self.take_landings();
-                    self.record_setting(now, key, value);
-                    self.drain_device();
-                    Ok(format!("{key} = {value} from {} s on", to_seconds(now)))
-                }
-                Err(error) => Err(format!("{key} = {value}: {}", refusal_words(error, key))),
-            },
+            DiskOrder::Set(key, value) => self.change_setting(now, key, value),
             DiskOrder::Mark(mark) => self.record_mark(now, mark),
             DiskOrder::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");

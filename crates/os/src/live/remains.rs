@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_formats::key_names::array;
+use seekwise_model::block::setting::{ArraySetting, LayerSetting};
 use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use seekwise_model::durability::served;
 use seekwise_model::history::{CutRemains, History, HistoryEvent, WriteData};
@@ -199,19 +199,20 @@ impl ArrayHistory {
     }
 
     /// Records a changed setting.
-    pub fn record_setting(&mut self, at: Instant, key: &str, value: &str) {
-        match (changed_member(key, value), key) {
-            (Some(drive), array::REPLACE) => self.rebuilding |= self.lost & drive,
-            (Some(drive), _) => {
+    pub fn record_setting(&mut self, at: Instant, setting: LayerSetting) {
+        match setting {
+            LayerSetting::Array(ArraySetting::Replace(member)) => self.rebuilding |= self.lost & 1 << member,
+            LayerSetting::Array(ArraySetting::Lose(member)) => {
+                let drive = 1 << member;
                 (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
                 self.by_itself &= !drive;
             }
-            (None, _) => {
+            _ => {
                 self.trusted = false;
-                self.settings.push(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
+                self.settings.push(HistoryEvent::Changed(at, setting));
             }
         }
-        self.push_event(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
+        self.push_event(HistoryEvent::Changed(at, setting));
         self.update_refusal();
     }
 
@@ -249,15 +250,11 @@ fn touched_stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
     lba / STRETCH..end.div_ceil(STRETCH)
 }
 
-/// Returns the drive, as a bit, that this change removes from an array or adds to it; `None` for another change.
-fn changed_member(key: &str, value: &str) -> Option<u64> {
-    matches!(key, array::LOSE | array::REPLACE).then(|| value.parse().map_or(0, |member: u32| 1 << member))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use seekwise_model::block::Flags;
+    use seekwise_model::block::setting::{DriverSetting, FlushPolicy};
     use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
     use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
     use seekwise_model::queue::{Discipline, Policy};
@@ -320,13 +317,13 @@ mod tests {
             self.0.record_landing(&Landing { member, ..landing });
         }
 
-        fn set(&mut self, key: &str, member: u32) {
-            self.0.record_setting(Instant::ZERO, key, &member.to_string());
+        fn set(&mut self, setting: ArraySetting) {
+            self.0.record_setting(Instant::ZERO, LayerSetting::Array(setting));
         }
 
         fn lose(&mut self, member: u32) {
             self.tell(member, LandingKind::Gone);
-            self.set("array.lose", member);
+            self.set(ArraySetting::Lose(member));
         }
 
         /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
@@ -358,7 +355,8 @@ mod tests {
         for changed in [false, true] {
             let mut disk = Disk::new(changed);
             if changed {
-                disk.0.record_setting(Instant::ZERO, "driver.flush", "drop");
+                let setting = DriverSetting::Flush(FlushPolicy::Drop);
+                disk.0.record_setting(Instant::ZERO, LayerSetting::Driver { number: 1, setting });
             }
             disk.lose(0);
             let flush = disk.take(Op::Flush);
@@ -374,7 +372,7 @@ mod tests {
     fn half_a_rebuild_is_not_followed_over_a_cut() {
         let mut disk = Disk::new(true);
         disk.lose(0);
-        disk.set("array.replace", 0);
+        disk.set(ArraySetting::Replace(0));
         let flush = disk.take(Op::Flush);
         assert!(!disk.end(&flush), "a drive is being rebuilt");
         assert!(disk.left().is_some());

@@ -379,7 +379,7 @@ impl Device for RingDevice {
     }
 
     /// Requests in flight come back by themselves.
-    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         answer_control(control)
     }
 
@@ -523,7 +523,7 @@ impl Device for CallDevice {
     }
 
     /// Nothing is in flight between two calls.
-    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         answer_control(control)
     }
 

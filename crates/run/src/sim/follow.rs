@@ -48,7 +48,7 @@ pub fn follow_run<S: Source>(
     let told = MovementLog::default();
     let mut engine = join_source(stack.build_logged(seed, &told), source, RunCutoff::after_requests(bound))?;
     let mut records: Vec<Record> = Vec::new();
-    let mut changes = stack.changes.iter().peekable();
+    let mut changes = stack.changes.iter().enumerate().peekable();
     let (mut at, mut end) = (Instant::ZERO, Instant::FAR);
     loop {
         // A memory answers a million in a step.
@@ -57,7 +57,7 @@ pub fn follow_run<S: Source>(
                 records.push(*record);
             }
         })?;
-        while let Some(change) = changes.next_if(|change| change.at <= at) {
+        while let Some(change) = changes.next_if(|(_, change)| change.at <= at) {
             apply_change(engine.device_mut(), change, at)?;
         }
         let mut told = told.borrow_mut();
@@ -74,7 +74,7 @@ pub fn follow_run<S: Source>(
         }
         // Time in which nothing is to happen is skipped. The first requests are known after the first step.
         let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
-        at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
+        at = changes.peek().map_or(Instant::FAR, |(_, change)| change.at).min(step);
     }
     Ok(RunTimeline { records, movements: told.take() })
 }

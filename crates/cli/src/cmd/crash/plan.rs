@@ -47,8 +47,8 @@ impl CrashPlan {
         recipe.user = args.user.clone().or(recipe.user);
         recipe.may_lose = args.may_lose.unwrap_or(recipe.may_lose);
         let target = args.target.clone().unwrap_or_default();
-        let (stack, warnings) = setup::stack(&target, &args.set)?;
-        if let Some(change) = stack.changes.first() {
+        let (stack, changes, warnings) = setup::stack(&target, &args.set)?;
+        if let Some(change) = changes.first() {
             let key = &change.key;
             return Err(CommandError::new(format!(
                 "`{key}` changes during a run; expected settings that hold from the start"

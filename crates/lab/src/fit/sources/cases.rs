@@ -69,7 +69,7 @@ impl JobContext<'_> {
         let inputs = Inputs::from_today(&read).with_cache(Arc::clone(self.cache));
         let prepared = plan::prepare_cell(file, &cell, &inputs)
             .map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
-        let Target::Sim(stack) = prepared.target else {
+        let Target::Sim(stack, _) = prepared.target else {
             return Err(vec![Diagnostic::at(file, line, "figures of a job are fitted on a modelled stack")]);
         };
         let mut work = prepared.job;

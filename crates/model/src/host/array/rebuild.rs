@@ -6,12 +6,11 @@
 //! again from the beginning, because the new drive's cache is lost; there is no checkpoint. A volume that did not
 //! survive the loss stays lost. Runs with too many unreadable sectors are left out and counted.
 
-use alloc::format;
-
 use super::layout::{ArrayVolume, RaidLevel};
 use super::portions::{NOBODY, Portion, PortionKind};
 use super::progress::{RUNS, Rebuild, RebuildProgress};
 use super::{Array, ArrayContext, numbering};
+use crate::block::setting::LayerSetting;
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
 
@@ -35,7 +34,7 @@ impl Array {
         member: u32,
     ) -> Result<(), ControlError> {
         self.drop_member(context, now, member);
-        self.switch_member(context, now, member, "off")?;
+        context.control(now, &Control::Set(LayerSetting::Unit { unit: member, on: false }))?;
         // The member's landings until now come first.
         context.collect_landings(self);
         numbering::report_member(&mut context.landings, now, member, LandingKind::Gone);
@@ -56,20 +55,10 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        self.switch_member(context, now, member, "on")?;
+        context.control(now, &Control::Set(LayerSetting::Unit { unit: member, on: true }))?;
         self.progress = RebuildProgress { began: Some(now), ..RebuildProgress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())
-    }
-
-    fn switch_member(
-        &mut self,
-        context: &mut ArrayContext,
-        now: Instant,
-        member: u32,
-        value: &str,
-    ) -> Result<(), ControlError> {
-        context.control(now, &Control::Set { key: &format!("unit.{member}"), value })
     }
 
     /// When the rebuild next acts by itself; `FAR` if it does not.

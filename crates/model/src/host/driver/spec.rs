@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use super::deadline::DeadlineSpec;
 use super::fair::FairSpec;
-use crate::block::ControlError;
 use crate::block::assurance::{Assurance, BrokenPromise};
+use crate::block::setting::{DriverSetting, FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
 use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
@@ -59,45 +59,6 @@ pub struct Plug {
     pub wait: Span,
 }
 
-/// A driver's treatment of a flush.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FlushPolicy {
-    /// Sends it down.
-    #[default]
-    Forward,
-    /// Sends it to a device that reports a volatile write cache; otherwise as [`FlushPolicy::Drop`].
-    Cached,
-    /// Completes it at once, and ignores forced unit access: Windows' "power protected".
-    Drop,
-    /// As [`FlushPolicy::Drop`], and does not write back before a power-off either: Windows 98 and ME ignore write
-    /// caches.
-    Never,
-}
-
-/// A driver's treatment of a write with forced unit access, if flushes go down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ForcedWritePolicy {
-    /// Sends it down with the flag.
-    #[default]
-    Fua,
-    /// Sends it down without the flag, and a flush after it: for drives without forced unit access.
-    Flush,
-    /// Sends it down without the flag.
-    Ignore,
-}
-
-/// A driver's reaction to an orderly power-off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PowerOffPolicy {
-    /// Passes it on: the drive writes back its dirty data.
-    #[default]
-    Orderly,
-    /// Cuts the supply at once.
-    AtOnce,
-    /// Cuts the supply after this time; accepts no requests meanwhile.
-    Pause(Span),
-}
-
 impl DriverSpec {
     /// A driver with a single queue, without merging, plugging or time-outs.
     pub const fn plain(capacity: u32, depth: u32, queue: Discipline, max_transfer: u32) -> DriverSpec {
@@ -146,53 +107,19 @@ impl DriverSpec {
         }
     }
 
-    /// Changes a setting that may change during a run, except the depth: `flush`, `write_through`, `power_off`.
-    pub(crate) fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
-        match key {
-            "flush" => self.flush = FlushPolicy::from_name(value).ok_or(ControlError::BadValue)?,
-            "write_through" => {
-                self.write_through = ForcedWritePolicy::from_name(value).ok_or(ControlError::BadValue)?
-            }
-            "power_off" => {
-                self.power_off = match value {
-                    "orderly" => PowerOffPolicy::Orderly,
-                    "at-once" => PowerOffPolicy::AtOnce,
-                    _ => return Err(ControlError::BadValue),
-                }
-            }
-            _ => return Err(ControlError::UnknownKey),
+    /// Changes a setting during a run. The depth is the limit of the start: the driver itself knows the present one.
+    pub(crate) fn change_setting(&mut self, setting: DriverSetting) {
+        match setting {
+            DriverSetting::Depth(_) => {}
+            DriverSetting::Flush(policy) => self.flush = policy,
+            DriverSetting::WriteThrough(policy) => self.write_through = policy,
+            DriverSetting::PowerOff(policy) => self.power_off = policy,
         }
-        Ok(())
     }
 }
 
 impl Default for DriverSpec {
     fn default() -> DriverSpec {
         DriverSpec::plain(1, 1, Discipline::plain(Policy::Fcfs), u32::MAX)
-    }
-}
-
-impl FlushPolicy {
-    /// The policy that a stack file names.
-    pub fn from_name(word: &str) -> Option<FlushPolicy> {
-        match word {
-            "forward" => Some(FlushPolicy::Forward),
-            "cached" => Some(FlushPolicy::Cached),
-            "drop" => Some(FlushPolicy::Drop),
-            "never" => Some(FlushPolicy::Never),
-            _ => None,
-        }
-    }
-}
-
-impl ForcedWritePolicy {
-    /// The policy that a stack file names.
-    pub fn from_name(word: &str) -> Option<ForcedWritePolicy> {
-        match word {
-            "fua" => Some(ForcedWritePolicy::Fua),
-            "flush" => Some(ForcedWritePolicy::Flush),
-            "ignore" => Some(ForcedWritePolicy::Ignore),
-            _ => None,
-        }
     }
 }

@@ -1,0 +1,88 @@
+//! Settings that change while a device runs, by the layer that has them. A layer takes its own and passes on the others.
+//!
+//! Their words are parsed outside the model.
+
+use crate::time::Span;
+
+/// A setting of a layer, with its new value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LayerSetting {
+    /// Every layer: landings are reported.
+    Landings(bool),
+    /// The drives: a write is acknowledged from the buffer.
+    WriteBack(bool),
+    /// The driver with this number; drivers are counted from the top, from 1.
+    Driver {
+        number: u32,
+        setting: DriverSetting,
+    },
+    /// The accelerator with this number, counted likewise.
+    Accelerator {
+        number: u32,
+        drops_flushes: bool,
+    },
+    Array(ArraySetting),
+    /// The power of one of the devices side by side: a drive dies, or a new one takes its place.
+    Unit {
+        unit: u32,
+        on: bool,
+    },
+}
+
+/// A setting of a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DriverSetting {
+    /// Commands below at once; at most as many as at the start.
+    Depth(u32),
+    Flush(FlushPolicy),
+    WriteThrough(ForcedWritePolicy),
+    PowerOff(PowerOffPolicy),
+}
+
+/// A change of an array's drives, by the member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArraySetting {
+    /// The member is lost.
+    Lose(u32),
+    /// A new drive takes the place of the lost member, and its rebuild begins.
+    Replace(u32),
+}
+
+/// A driver's treatment of a flush.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FlushPolicy {
+    /// Sends it down.
+    #[default]
+    Forward,
+    /// Sends it to a device that reports a volatile write cache; otherwise as [`FlushPolicy::Drop`].
+    Cached,
+    /// Completes it at once, and ignores forced unit access: Windows' "power protected".
+    Drop,
+    /// As [`FlushPolicy::Drop`], and does not write back before a power-off either: Windows 98 and ME ignore write
+    /// caches.
+    Never,
+}
+
+/// A driver's treatment of a write with forced unit access, if flushes go down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ForcedWritePolicy {
+    /// Sends it down with the flag.
+    #[default]
+    Fua,
+    /// Sends it down without the flag, and a flush after it: for drives without forced unit access.
+    Flush,
+    /// Sends it down without the flag.
+    Ignore,
+}
+
+/// A driver's reaction to an orderly power-off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PowerOffPolicy {
+    /// Passes it on: the drive writes back its dirty data.
+    #[default]
+    Orderly,
+    /// Cuts the supply at once.
+    AtOnce,
+    /// Cuts the supply after this time; accepts no requests meanwhile.
+    Pause(Span),
+}
