@@ -5,7 +5,6 @@ mod crash;
 mod explain;
 mod fit;
 mod fold;
-mod former;
 mod pictures;
 mod real;
 mod serve;
@@ -30,7 +29,6 @@ pub use self::crash::CrashArgs;
 pub use self::explain::ExplainArgs;
 pub use self::fit::FitArgs;
 pub use self::fold::parse_command_line;
-pub use self::former::{FormerPower, FormerServed, FormerSet};
 pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;
 pub use self::serve::{Disk, Order, PowerArgs, PowerState, ServeArgs, ServedDiskArgs, SetArgs};
@@ -270,15 +268,6 @@ Examples:
 
 `seekwise serve` prints the path of the control socket; the command of --run finds it in SEEKWISE_CONTROL.")]
     Disk(Disk),
-    /// Former name of `disk power` and `disk reset-link`.
-    #[command(hide = true)]
-    Power(FormerPower),
-    /// Former name of `disk set`.
-    #[command(hide = true)]
-    Set(FormerSet),
-    /// Former name of `disk status`.
-    #[command(hide = true)]
-    Status(FormerServed),
     /// Test, by timing alone, whether flushes wait for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
     FlushAudit(FlushAuditArgs),

@@ -68,9 +68,6 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         #[cfg(not(target_os = "linux"))]
         CliCommand::Crash(_) => Err(CommandError::new("crash: only supported on Linux")),
         CliCommand::Disk(args) => disk::run_command(&args.order, cli.json),
-        CliCommand::Power(args) => disk::run_former("power", &args.into(), cli.json),
-        CliCommand::Set(args) => disk::run_former("set", &args.into(), cli.json),
-        CliCommand::Status(args) => disk::run_former("status", &args.into(), cli.json),
         CliCommand::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
         CliCommand::Restore(args) => restore::restore(&args, cli.json),
         CliCommand::Report(args) => report::run_command(&args, cli.json),

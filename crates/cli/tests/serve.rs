@@ -150,40 +150,6 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
 }
 
 #[test]
-fn words_of_the_version_before_are_obeyed_and_name_what_they_are_now() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = [
-        ("power cut", "disk power cut"),
-        ("power on", "disk power on"),
-        ("power reset", "disk reset-link"),
-        ("set driver.flush=drop", "disk set driver.flush=drop"),
-        ("status", "disk status"),
-    ];
-    let program = env!("CARGO_BIN_EXE_seekwise");
-    let script: String =
-        words.map(|(old, _)| format!("{program} {old} --at d.control 2>> notes.txt || exit 1; ")).concat();
-    let said = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    for part in ["power cut at", "power is back at", "the link was reset at"] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
-    }
-    let notes =
-        fs::read_to_string(folder.path().join("notes.txt")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    for (old, now) in words {
-        let old = old.split(' ').next().unwrap();
-        let note = format!(
-            "note: `seekwise {old}` goes with the next version; it is `seekwise {now} --control d.control` now"
-        );
-        assert!(notes.contains(&note), "{note}: {notes}");
-    }
-    let help = seekwise(folder.path(), &["--help"]).out;
-    for (old, _) in words {
-        let old = old.split(' ').next().unwrap();
-        assert!(!help.lines().any(|line| line.trim_start().starts_with(&format!("{old} "))), "{old}: {help}");
-    }
-}
-
-#[test]
 fn a_server_that_hangs_up_is_no_fault_of_a_model() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_seekwise");

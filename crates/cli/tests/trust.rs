@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::folders;
 use crate::seekwise::{Said, command, names, said, seekwise};
 
 const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'jobs/a.fio'\n\
@@ -233,7 +234,7 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let lab = Lab::new();
     let report = || seekwise(lab.0.path(), &["report", "out"]);
     let sums = lab.read("out/sums.txt");
-    let changed = |name: &str, from: &str, to: &str| {
+    let changed = |name: &str, from: &str, to: &str, old: &str| {
         let before = String::from_utf8(lab.read(name)).unwrap();
         let line = before.lines().position(|line| line.contains(from)).unwrap() + 1;
         lab.replace(name, from, to);
@@ -246,12 +247,23 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
         for said in [report(), lab.resume()] {
             assert!(said.code == 2 && said.err.starts_with("error: out: has no sums.txt, "), "{}", said.err);
         }
+        // With new sums, what it contradicts is said.
+        folders::reseal(&lab.at("out"));
+        let said = report();
+        assert!(said.err.contains(old), "{}", said.err);
         fs::write(lab.at("out/sums.txt"), &sums).unwrap();
         fs::write(lab.at(name), before).unwrap();
+        said.code
     };
-    changed("out/made-from.json", "\"value\": \"7200\"", "\"value\": \"5400\"");
-    changed("out/study.toml", "runs = 2", "runs = 1");
-    changed("out/made-from.json", "\"build\": \"", "\"build\": \"0");
+    let other = "error: out/made-from.json: the settings of cell 0 do not fit its hash";
+    assert_eq!(changed("out/made-from.json", "\"value\": \"7200\"", "\"value\": \"5400\"", other), 2);
+    let other = "study.toml is not the study that it was made from";
+    assert_eq!(changed("out/study.toml", "runs = 2", "runs = 1", other), 2);
+    assert_eq!(changed("out/made-from.json", "\"build\": \"", "\"build\": \"0", ""), 0);
+    lab.replace("out/made-from.json", "\"build\": \"", "\"build\": \"0");
+    folders::reseal(&lab.at("out"));
+    let said = lab.resume();
+    assert!(said.code == 2 && said.err.contains("its results were made by Seekwise "), "{}", said.err);
     fs::remove_file(lab.at("out/made-from.json")).unwrap();
     for said in [report(), lab.resume()] {
         assert_eq!(said.code, 2);
@@ -326,9 +338,8 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
 }
 
 #[test]
-fn figures_that_contradict_one_another_are_refused_without_sums_too() {
+fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
     let lab = Lab::new();
-    fs::remove_file(lab.at("out/sums.txt")).unwrap();
     let whole = String::from_utf8(lab.read("out/results.jsonl")).unwrap();
     let first = whole.lines().next().unwrap().to_owned();
     let record: serde_json::Value = serde_json::from_str(&first).unwrap();
@@ -348,7 +359,9 @@ fn figures_that_contradict_one_another_are_refused_without_sums_too() {
         let mut other = record.clone();
         change(&mut other);
         other.as_object_mut().unwrap().remove("sum");
-        fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &other.to_string(), 1)).unwrap();
+        let bare = other.to_string();
+        let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::sum(&bare));
+        fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
         let said = seekwise(lab.0.path(), &["report", "out"]);
         let place = format!("error: out/results.jsonl:1: {expected}");
         assert!(said.code == 2 && said.err.contains(&place), "{expected}\n{}", said.err);

@@ -216,7 +216,12 @@ pub struct ComparisonSpec {
     #[serde(deserialize_with = "level")]
     pub to: String,
     /// The concerns that the difference is credited to; the comparison is refused if the sides differ in anything else.
-    #[serde(default, deserialize_with = "concern::credit", serialize_with = "concern::write_credit")]
+    #[serde(
+        default,
+        deserialize_with = "concern::credit",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "concern::write_credit"
+    )]
     pub credit: Option<Vec<Concern>>,
     /// Whether it leads the report.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

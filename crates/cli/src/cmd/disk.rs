@@ -11,9 +11,6 @@ use seekwise_os::serve::send;
 use super::{print_json, print_text};
 use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::print_to_stderr;
-use crate::screen::wrap_for_stderr;
-use seekwise::shell::quoted;
 
 /// Runs the command.
 pub fn run_command(order: &Order, json: bool) -> CommandResult {
@@ -28,21 +25,6 @@ pub fn run_command(order: &Order, json: bool) -> CommandResult {
         }
         Order::ResetLink(ServedDiskArgs { control }) => print_reply(&accepted_reply(control, "reset")?, json),
     }
-}
-
-/// Runs the command by its name in the version before, and says what it is called now.
-pub fn run_former(word: &str, order: &Order, json: bool) -> CommandResult {
-    let (now, ServedDiskArgs { control }) = match order {
-        Order::Status(served) => ("status".to_owned(), served),
-        Order::Set(SetArgs { setting: (key, value), served }) => {
-            (format!("set {}", quoted(&format!("{key}={value}"))), served)
-        }
-        Order::Power(PowerArgs { what, served }) => (format!("power {}", power_word(*what)), served),
-        Order::ResetLink(served) => ("reset-link".to_owned(), served),
-    };
-    let now = format!("seekwise disk {now} --control {}", quoted(&control.display().to_string()));
-    print_to_stderr(wrap_for_stderr(&format!("note: `seekwise {word}` goes with the next version; it is `{now}` now")));
-    run_command(order, json)
 }
 
 /// The word of a change of power.

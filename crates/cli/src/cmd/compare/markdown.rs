@@ -122,21 +122,17 @@ fn escape_markdown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use seekwise::Setup;
     use seekwise_formats::metric::MetricScope;
     use seekwise_lab::finding::HiddenWork;
-    use seekwise_lab::run::RunRecord;
     use seekwise_model::parts::Part;
 
     use super::*;
 
     /// A cause of these parts.
     fn cause(parts: Vec<PartChange>) -> Cause {
-        let kind = r#"{"ios":1,"iops":1.0,"bytes_per_s":4096.0,"response_ms":null}"#;
-        let text = format!(
-            r#"{{"target":"d","place":"disk","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,"all":{kind},
-            "read":{kind},"write":{kind},"cpu":null,"anatomy_ms":{{"seek":1.0}},"warnings":[]}}"#
-        );
-        let run: RunRecord = serde_json::from_str(&text).unwrap();
+        let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("100 ms");
+        let run = seekwise::run::run(&setup, &()).unwrap().record;
         let cause = Cause::between_runs(&MetricScope::All, &[&run], &[&run], HiddenWork::default()).unwrap();
         Cause { parts, ..cause }
     }
