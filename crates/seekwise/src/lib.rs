@@ -5,6 +5,8 @@
 //! which can cancel it; faults are [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal
 //! bytes. Notes and warnings go through the `log` crate.
 //!
+//! Types of the crates below have their names here too, in the module whose calls take or return them.
+//!
 //! ```
 //! use seekwise::{Setup, run};
 //!
@@ -16,6 +18,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`time`] | instants, spans and durations |
 //! | [`error`](mod@error) | why something could not be done |
 //! | [`bounds`] | memory that a plan may take; how long it takes |
 //! | [`observer`] | progress and cancelling |
@@ -81,6 +84,7 @@ pub mod store;
 pub mod study;
 #[cfg(feature = "parquet")]
 pub mod sweep;
+pub mod time;
 pub mod validate;
 pub mod values;
 
