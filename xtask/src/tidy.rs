@@ -7,7 +7,7 @@
 //! | `shape` | headers, lengths, names, words left over |
 //! | `documented` | documentation of public items; comments that only repeat a name |
 //! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
-//! | `order` | which rooms a room may see, as the tables of `lib.rs` say |
+//! | `order` | which rooms a room may see, as the tables of `lib.rs` say; what the programs may see |
 //! | `named` | files, rooms, types and constants that the map and its index name |
 //! | `papers` | rooms of the map, dependencies, tests, links and the site's contents, drives and studies built in |
 

@@ -16,13 +16,12 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use seekwise::Setup;
-use seekwise_formats::duration::Duration;
-use seekwise_formats::trace::FORMATS;
-use seekwise_lab::plan::draw::ProfileDraw;
-use seekwise_lab::provenance::ProgramVersion;
-use seekwise_model::time::Span;
-use seekwise_os::places::PLACES;
+use seekwise::answer::ProgramVersion;
+use seekwise::claims::ProfileDraw;
+use seekwise::places::PLACES;
+use seekwise::setup::{Setup, TRACE_FORMATS};
+use seekwise::time::{Duration, Span};
+use seekwise::{bench, values};
 
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
@@ -439,7 +438,7 @@ impl TargetArgs {
 
 /// The words of formats of traces.
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(FORMATS.map(|known| known.word))
+    PossibleValuesParser::new(TRACE_FORMATS.map(|known| known.word))
 }
 
 /// Arguments of `run`.
@@ -618,7 +617,7 @@ pub struct RestoreArgs {
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     /// The drive: a name or a profile file.
-    #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = seekwise_lab::bench::DRIVE)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = bench::DRIVE)]
     pub drive: String,
     /// Requests per workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -664,7 +663,7 @@ fn span(text: &str) -> Result<Span, String> {
 
 /// `500m`, `2g`, `2 GB` or bytes; powers of 1024.
 fn size(text: &str) -> Result<u64, String> {
-    seekwise_formats::dotted::parse_size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
+    values::parse_size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
 /// A seed: 64 bits.

@@ -4,14 +4,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use seekwise::drives;
+use seekwise::error::{Diagnostic, RunError};
+use seekwise::jobs::{built_in_patterns, is_fio_option};
+use seekwise::keys::{find_term, is_same, job};
 use seekwise::reading::holds_results;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names::job;
-use seekwise_formats::limits::terms;
-use seekwise_formats::spelling::is_same;
-use seekwise_formats::{drives, fio};
-use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::jobs::built_in_patterns;
+use seekwise::study::{BUILT_IN, REVIEWS};
 
 use crate::output::print_to_stderr;
 use crate::screen::wrap_for_stderr;
@@ -70,8 +68,8 @@ impl From<seekwise::results::FolderError> for CommandError {
     }
 }
 
-impl From<seekwise_run::outcome::RunError> for CommandError {
-    fn from(error: seekwise_run::outcome::RunError) -> CommandError {
+impl From<RunError> for CommandError {
+    fn from(error: RunError) -> CommandError {
         CommandError::new(error)
     }
 }
@@ -180,7 +178,7 @@ fn fio_option_tip(argument: &str) -> Option<String> {
     let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
     let here = OF_FIO.iter().find(|(known, _)| *known == name).map(|(_, here)| *here);
     let of_jobs = "is an option of fio's jobs: write it into a job file, which `seekwise run job.fio --on DRIVE` runs";
-    match (fio::is_option(name), here) {
+    match (is_fio_option(name), here) {
         (true, None) => Some(format!("`{name}` {of_jobs} (docs/how-to/fio.md)")),
         (true, Some(here)) => Some(format!("`{name}` {of_jobs}; {here}")),
         (false, Some(here)) => Some(format!("`{name}` is an option of fio's command line; here {here}")),
@@ -194,7 +192,7 @@ fn field_word_tip(name: &str) -> Option<String> {
         let others = "`seekwise run` prints all figures: `--columns p95,max` selects columns, `--json` has all";
         return Some(format!("`seekwise compare … --metric NAME` judges by one figure; {others}"));
     }
-    let term = terms::find(name)?;
+    let term = find_term(name)?;
     let set = if term.keys.first() == Some(&job::DEPTH) { "`--set job.depth=N` sets it for any job; " } else { "" };
     Some(format!("{set}`seekwise keys {name}` says what `{name}` is here"))
 }
@@ -212,7 +210,7 @@ fn unknown_command_tip(word: &str) -> Option<String> {
             format!("`seekwise run {word} --on DRIVE` runs this pattern")
         }
         () if !drives::matching(word).is_empty() => format!("`seekwise drives {word}` shows the drive"),
-        () if terms::find(word).is_some() => format!("`seekwise keys {word}` says what it is here"),
+        () if find_term(word).is_some() => format!("`seekwise keys {word}` says what it is here"),
         () => return None,
     };
     Some(tip)

@@ -145,7 +145,7 @@ pub fn stop() -> ! {
     }
     now.undo.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise_os::real::settings::put_back_own();
+    seekwise::leftovers::put_back_own();
     crate::output::print_to_stderr(now.closing_words(unfinished.records()));
     std::process::exit(crate::exit::STOPPED.into())
 }

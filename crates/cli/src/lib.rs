@@ -28,7 +28,7 @@ mod talk;
 
 use std::ffi::OsString;
 
-use seekwise_os::outputs::guard_files;
+use seekwise::outputs::guard_files;
 
 /// Runs the program; `words` are its name and its arguments. Returns its exit code.
 pub fn program(words: &[OsString]) -> u8 {

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use seekwise_formats::diagnostic::is_text;
+use seekwise::answer::is_text;
 
 /// Escapes characters that are not text: names come from files of others.
 pub fn to_printable(text: &str) -> String {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use seekwise::Error;
 use seekwise::outputs::{admit, write_whole};
+use seekwise::pictures::render_png;
 use seekwise::reading::mark_inputs;
-use seekwise_lab::plot::render_png;
 
 use crate::args::PictureArgs;
 use crate::exit::CommandError;

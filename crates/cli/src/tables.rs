@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use seekwise_formats::spelling::nearest;
+use seekwise::keys::nearest;
 
 use crate::exit::CommandError;
 use crate::output::to_printable;

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use seekwise::Error;
+use seekwise::answer::ProgramVersion;
 use seekwise::outputs::write_whole;
-use seekwise_lab::provenance::ProgramVersion;
 
 /// Runs the program `seekwise`, `words` being its name and its arguments; returns its exit code.
 #[pyfunction]

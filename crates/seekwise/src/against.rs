@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use seekwise_formats::key_names::{is_job_key, is_real_key, job};
-use seekwise_lab::run::{KindRecord, RunRecord, pool_responses};
+use seekwise_lab::run::pool_responses;
 use seekwise_lab::stats::demerit::of_histograms;
+use seekwise_lab::stats::mean_interval;
 use seekwise_lab::stats::response::Response;
-use seekwise_lab::stats::{Histogram, Interval, mean_interval};
 use seekwise_lab::validate::platter;
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
@@ -21,6 +21,10 @@ use crate::planned::{PlannedStudy, extent, plan_built};
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
 use crate::study::warn_once;
+
+/// Runs of both sides, their distributions, and means with intervals.
+pub use seekwise_lab::run::{KindRecord, RunRecord};
+pub use seekwise_lab::stats::{Histogram, Interval};
 
 /// Bytes of the largest logical sector of any drive: both sides have whole ones.
 const BLOCK: u64 = 4096;

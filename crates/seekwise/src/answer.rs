@@ -1,8 +1,13 @@
 //! Answers as the program prints them: JSON with the version of its schema, as `--json` has it. Nothing is printed here.
 
-use seekwise_formats::diagnostic::is_text;
-use seekwise_lab::run::SCHEMA;
 use serde::Serialize;
+
+/// The version of the answers' schema, and the program that makes them.
+pub use seekwise_lab::provenance::ProgramVersion;
+pub use seekwise_lab::run::SCHEMA;
+
+/// Whether a character is shown as it is.
+pub use seekwise_formats::diagnostic::is_text;
 
 /// A value as JSON, an object with the version of its schema (docs/output.md). Panics where a key is no string.
 pub fn json(value: &impl Serialize) -> String {

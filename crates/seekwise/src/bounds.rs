@@ -4,11 +4,14 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use seekwise_lab::demand;
-use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::study::is_measured;
 use seekwise_os::clock::Clock;
 
 use crate::error::Error;
+
+/// A cell of a plan, and the seconds and requests of its job.
+pub use seekwise_lab::demand::job_extent;
+pub use seekwise_lab::plan::PreparedCell;
 
 /// Memory that is assumed if the system does not say how much there is.
 const UNKNOWN: u64 = 4 << 30;
@@ -104,7 +107,7 @@ impl Bounds {
     fn warn_of_time(&self, plan: &RunPlan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
         let times = plan.runs as f64 * plan.times as f64;
         let short = |cell: &PreparedCell| {
-            let (seconds, requests) = demand::job_extent(&cell.job);
+            let (seconds, requests) = job_extent(&cell.job);
             let share = |of: Option<f64>, most: f64| of.map_or(f64::INFINITY, |of| of / most);
             share(seconds, SHORT.0).min(share(requests.map(|all| all as f64), SHORT.1))
         };

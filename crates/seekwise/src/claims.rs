@@ -16,8 +16,7 @@ use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{
     CatalogueClaim, catalogue_claims, changed_cells, checked_cells, repeated_levels, settings_below,
 };
-use seekwise_lab::finding::{BoundDistance, ClaimAnswer, Evidence, RangeVote};
-use seekwise_lab::plan::draw::ProfileDraw;
+use seekwise_lab::finding::Evidence;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::EarlierRuns;
@@ -32,6 +31,12 @@ use crate::reading;
 use crate::results::{self, ResultFolder};
 use crate::study::{self, warn_once};
 use seekwise_os::outputs::scratch;
+
+/// The answer to a finding, and how near it is to another.
+pub use seekwise_lab::finding::{BoundDistance, ClaimAnswer, RangeVote};
+
+/// A draw of the inferred figures.
+pub use seekwise_lab::plan::draw::ProfileDraw;
 
 /// The verdict on a finding.
 #[derive(Clone, Debug, Default, Serialize)]

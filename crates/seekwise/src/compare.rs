@@ -8,16 +8,12 @@ use std::path::Path;
 use std::slice::from_ref;
 
 use seekwise_formats::key_names::array;
-use seekwise_formats::metric::{Metric, MetricScope};
-use seekwise_formats::study::{ComparisonSpec, Factor, Sampling, Study};
+use seekwise_formats::study::{ComparisonSpec, Factor, Study};
 use seekwise_lab::compose::pairing_words;
 use seekwise_lab::confound::differing_concerns;
-use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
-use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::differing_keys;
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
@@ -28,6 +24,17 @@ use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, require_requests, run_session};
+
+/// The figures that are judged, and how many runs are made of each side.
+pub use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+pub use seekwise_formats::study::Sampling;
+
+/// Records by cell, what differs between cells, and why.
+pub use seekwise_lab::finding::{Cause, Evidence, Finding, HiddenWork, OverallComparison, PartChange, SecondaryFigure};
+
+/// The judgement of a difference, and the words for it.
+pub use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
+pub use seekwise_lab::stats::{Interval, Judgement, Verdict};
 
 /// A comparison to make.
 #[derive(Clone, Debug)]

@@ -4,9 +4,11 @@
 use std::fmt;
 use std::path::Path;
 
-use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::validate::ReplayError;
-use seekwise_run::outcome::RunError;
+
+/// A fault with its place, and why a run did not end.
+pub use seekwise_formats::diagnostic::Diagnostic;
+pub use seekwise_run::outcome::RunError;
 
 /// A fault, or several.
 ///

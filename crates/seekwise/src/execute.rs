@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_lab::rounds;
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order};
+use seekwise_lab::study::{ExecutionLimits, run_study_order};
 use seekwise_run::cutoff::RunCutoff;
 
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::PlannedStudy;
 use crate::store::Store;
+
+/// Runs that were made earlier.
+pub use seekwise_lab::study::EarlierRuns;
 
 /// Runs that have ended, of one plan or of several, as the observer is told of them.
 pub struct Progress<'a> {

@@ -21,7 +21,7 @@ use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{catalogue_claims, checked_cells};
 use seekwise_lab::digest::sha256;
-use seekwise_lab::finding::{BoundDistance, Evidence};
+use seekwise_lab::finding::Evidence;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
@@ -39,6 +39,9 @@ use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
 use crate::reading;
 use crate::store::InMemory;
+
+/// How far a claim is from its bounds.
+pub use seekwise_lab::finding::BoundDistance;
 
 /// A request to explain a claim.
 #[derive(Clone, Debug)]

@@ -9,12 +9,14 @@ use seekwise_formats::fio_json::{
     self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };
 use seekwise_lab::jobs::JobOrigin;
-use seekwise_lab::plan::PreparedCell;
-use seekwise_lab::run::MeasuredRun;
 use seekwise_lab::run::real::Latencies;
 use seekwise_lab::stats::{Histogram, RequestKind, TallySummary};
 use seekwise_model::workload::Worker;
 use seekwise_run::usage::{DiskUsage, ThreadUsage, Usage};
+
+/// A run: its cell, and the statistics of what was measured.
+pub use seekwise_lab::plan::PreparedCell;
+pub use seekwise_lab::run::MeasuredRun;
 
 /// The document.
 pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {

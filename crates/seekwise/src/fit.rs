@@ -9,7 +9,6 @@ use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener, check_answer};
-use seekwise_lab::fit::report::FitReport;
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
@@ -23,6 +22,20 @@ use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::study::warn_once;
 use seekwise_os::outputs::{admit, write_whole};
+
+/// The findings of a fit.
+pub use seekwise_lab::fit::evaluator::FitEnding;
+pub use seekwise_lab::fit::judge::RejectionReason;
+pub use seekwise_lab::fit::parameter::FigureMark;
+pub use seekwise_lab::fit::report::{
+    FigureChange, FitReport, FixedParameter, KeyEffect, MovedParameter, PointErrors, ReferenceErrors, ResidualGroup,
+    TraceErrors,
+};
+pub use seekwise_lab::fit::strain::StrainedFigure;
+pub use seekwise_lab::validate::{ResponseErrors, Validation};
+
+/// Reads the share of the data that is held back.
+pub use seekwise_lab::fit::sources::parse_share;
 
 /// A fit to make.
 #[derive(Clone, Debug)]

@@ -1,9 +1,10 @@
 //! Seekwise, a laboratory for hard-disk stacks, as a library.
 //!
-//! The work of the program `seekwise` with jobs, studies and traces, as typed values, without a terminal: runs, comparisons, studies, fits,
-//! validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes through an [`Observer`],
-//! which can cancel it; faults are [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal
-//! bytes. Notes and warnings go through the `log` crate.
+//! The work of the program `seekwise` as typed values, without a terminal: runs, comparisons, studies, fits, validations, power cuts,
+//! served disks, crash tests. Progress comes through an [`Observer`], which can cancel it; faults are [`Error`]s made of diagnostics,
+//! results are values that serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
+//!
+//! Types of the crates below have their names here too, in the module whose calls take or return them.
 //!
 //! ```
 //! use seekwise::{Setup, run};
@@ -16,6 +17,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`time`] | instants, spans and durations |
 //! | [`error`](mod@error) | why something could not be done |
 //! | [`bounds`] | memory that a plan may take; how long it takes |
 //! | [`observer`] | progress and cancelling |
@@ -24,6 +26,11 @@
 //! | [`lock`] | one writer of a folder or a journal |
 //! | `sealed` | lines that end in their own sum |
 //! | [`shell`] | words of a command |
+//! | [`places`] | places in real time, where jobs run besides modelled disks |
+//! | [`keys`] | keys of stacks, jobs, drives and studies, and their meanings |
+//! | [`drives`] | the built-in drives, profiles of others, and their figures |
+//! | [`jobs`] | the built-in patterns, jobs and scenes |
+//! | [`pictures`] | answers as pictures |
 //! | [`setup`] | a job on a target with settings |
 //! | [`answer`] | answers as the program prints them |
 //! | [`store`] | where records go |
@@ -47,26 +54,41 @@
 //! | [`power_cut`] | what power cuts would lose |
 //! | [`run`] | one run |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
+//! | [`bench`](mod@bench) | the workloads of the speed figures |
+//! | [`serve`] | modelled disks in real time, and orders to them |
+//! | [`crash`] | real software on a modelled disk, and what power cuts leave of its work |
+//! | [`flush_audit`] | whether flushes wait for the medium, by timing alone |
+//! | `leftovers` (Linux) | what killed runs left in the system, and its removal |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod against;
 pub mod answer;
+pub mod bench;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
+pub mod crash;
+pub mod drives;
 pub mod dry_run;
 pub mod error;
 pub mod execute;
 pub mod explain;
 pub mod fio_output;
 pub mod fit;
+pub mod flush_audit;
 pub mod foreign;
 mod iolog;
+pub mod jobs;
 pub mod journal;
+pub mod keys;
+#[cfg(target_os = "linux")]
+pub mod leftovers;
 pub mod lock;
 mod logging;
 pub mod observer;
+pub mod pictures;
+pub mod places;
 pub mod planned;
 pub mod power_cut;
 pub mod reading;
@@ -75,12 +97,14 @@ pub mod request_log;
 pub mod results;
 pub mod run;
 mod sealed;
+pub mod serve;
 pub mod setup;
 pub mod shell;
 pub mod store;
 pub mod study;
 #[cfg(feature = "parquet")]
 pub mod sweep;
+pub mod time;
 pub mod validate;
 pub mod values;
 

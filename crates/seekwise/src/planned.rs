@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
 use seekwise_lab::inputs::{Inputs, first_differences};
-use seekwise_lab::plan::draw::ProfileDraw;
-use seekwise_lab::plan::{self, Cell, PreparedCell};
+use seekwise_lab::plan::{Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::rounds;
 use seekwise_lab::rounds::pilot::PilotWatch;
@@ -25,6 +23,11 @@ use crate::observer::{Observer, PILOT_RUNS};
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
 use crate::shell::quoted;
+
+/// Cells of a study, draws of their inferred figures, and the drives and scenes that were read for them.
+pub use seekwise_formats::profile::ReadingCache;
+pub use seekwise_lab::plan::draw::ProfileDraw;
+pub use seekwise_lab::plan::{prepare_cell, study_cells};
 
 /// A study with its plan.
 pub struct PlannedStudy {
@@ -353,7 +356,7 @@ pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
 pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
     let inputs = reading::inputs();
-    let cells = plan::study_cells(&study);
+    let cells = study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
     Ok(prepare(name, (text.to_owned(), study), &cells, &inputs)?)
 }
@@ -361,14 +364,14 @@ pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedSt
 /// Reads and prepares a study as it is now.
 pub(crate) fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
-    let cells = plan::study_cells(&study);
+    let cells = study_cells(&study);
     prepare(name, (text, study), &cells, &reading::inputs())
 }
 
 /// Prepares a study that was built; `name` stands for its file in errors.
 pub fn plan_built(name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
     study.check(name)?;
-    let cells = plan::study_cells(&study);
+    let cells = study_cells(&study);
     prepare(name, (study.to_text(), study), &cells, &reading::inputs())
 }
 
@@ -379,7 +382,7 @@ pub fn prepare(
     cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let prepared = cells.iter().map(|cell| plan::prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
+    let prepared = cells.iter().map(|cell| prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
     PlannedStudy::new(name, study, cells, prepared, inputs)
 }
 

@@ -3,8 +3,7 @@
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use seekwise_lab::cut::CutTime;
-use seekwise_lab::cut::{CutReport, cut_array, judge_cuts_until, modelled_stack};
+use seekwise_lab::cut::{cut_array, judge_cuts_until, modelled_stack};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::stack::Stack;
@@ -17,6 +16,17 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading::spoken;
 use crate::setup::Setup;
+
+/// Losses by cuts: of writes, files and operations, and data at risk over time.
+pub use seekwise_lab::cut::curve::{RiskPoint, RiskSummary};
+pub use seekwise_lab::cut::file_losses::{FileLosses, LossCount, OperationLosses};
+pub use seekwise_lab::cut::{
+    Ages, ClassLosses, CutReport, CutTime, InFlightWrites, PartialWrites, StripeLosses, TornSectors,
+};
+
+/// Promises of a stack, and the levels that broke them.
+pub use seekwise_lab::cut::blame::{BlamedLevel, list_levels, list_settings};
+pub use seekwise_model::block::assurance::Assurance;
 
 /// The losses by cuts of a run.
 pub struct PowerCut {

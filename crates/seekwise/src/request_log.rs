@@ -16,10 +16,13 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::block::{Op, Status};
-use seekwise_model::record::{Part, Record};
+use seekwise_model::record::Part;
 
 use crate::error::Error;
 use seekwise_os::outputs::OutputFile;
+
+/// A request that ended, with the parts of its response time.
+pub use seekwise_model::record::Record;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;

@@ -26,8 +26,6 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::review::{Review, ReviewPart};
-use seekwise_lab::provenance::StudyProvenance;
-use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
@@ -40,6 +38,10 @@ use crate::store::Store;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
+
+/// The origin of results: of a study, and of a review's parts.
+pub use seekwise_lab::provenance::parts::ReviewProvenance;
+pub use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 
 const STUDY: &str = "study.toml";
 const LINES: &str = "results.jsonl";

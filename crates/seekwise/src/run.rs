@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use seekwise_lab::certificate::trace_certificate;
 use seekwise_lab::demand::job_extent;
 use seekwise_lab::jobs::WRITE_IOLOG;
-use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_lab::run::{MeasuredRun, RunRecord, measure_run_telling};
+use seekwise_lab::run::measure_run_telling;
 use seekwise_lab::study::cell_record;
-use seekwise_model::record::Record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
@@ -24,6 +22,25 @@ use crate::reading::{self, spoken};
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
+
+/// The record of a run.
+pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
+pub use seekwise_lab::run::{
+    Arrivals, CpuRecord, DriveCounts, GroupRecord, IssuerFigures, KindRecord, MeanParts, OperationRecord, PhaseRecord,
+    RealRecord, RecordedEnds, RequestCost, Response, RunRecord, StreamRecord,
+};
+
+/// Runs together: their response times, and the workers of each name.
+pub use seekwise_lab::run::{merge_groups, pool_responses};
+
+/// The cell that ran, and the statistics behind its record.
+pub use seekwise_lab::plan::PreparedCell;
+pub use seekwise_lab::run::MeasuredRun;
+pub use seekwise_lab::stats::{Histogram, RequestKind};
+
+/// A request that ended, and the parts of its response time; addresses count sectors of so many bytes.
+pub use seekwise_model::block::SECTOR;
+pub use seekwise_model::record::{Part, Parts, Record};
 
 /// The outputs and limits of a run.
 #[derive(Clone, Copy, Debug)]

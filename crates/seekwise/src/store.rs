@@ -1,8 +1,9 @@
 //! Where records go: memory, or a result folder ([`results`](crate::results)). Nothing here knows which runs there are.
 
-use seekwise_lab::run::RunRecord;
-
 use crate::error::Error;
+
+/// The record of a run.
+pub use seekwise_lab::run::RunRecord;
 
 /// Where records go as their runs end, in the plan's order.
 pub trait Store: Send {

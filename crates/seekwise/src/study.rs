@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::Metric;
-use seekwise_formats::study::review::Review;
-use seekwise_formats::study::{ComparisonSpec, Study};
-use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
-use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
+use seekwise_lab::finding::{Finding, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
-use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
+use seekwise_lab::provenance::CellProvenance;
 use seekwise_lab::report::{self, Report};
-use seekwise_lab::rounds::{self, SamplingAccount};
+use seekwise_lab::rounds;
 use seekwise_lab::run::{GroupRecord, RunRecord, merge_groups};
 use serde_json::json;
 
@@ -30,6 +27,18 @@ use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
 use crate::store::{InMemory, Store};
 use seekwise_os::outputs::OutputFile;
+
+/// Studies and reviews as their files say them, and those that are built in.
+pub use seekwise_formats::dotted::flatten;
+pub use seekwise_formats::study::review::{Review, ReviewPart};
+pub use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Factor, Sampling, Study, parse};
+pub use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
+
+/// The answers that records give: comparisons, claims, and the cost of sampling until decided.
+pub use seekwise_lab::compose::{comparison_headline, extreme_cells};
+pub use seekwise_lab::finding::{ClaimJudgement, Evidence, OverallComparison};
+pub use seekwise_lab::provenance::StudyProvenance;
+pub use seekwise_lab::rounds::SamplingAccount;
 
 /// The command by which the reader of a page makes its results again, in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -211,7 +220,7 @@ fn read_results(folder: &Path) -> Result<StudyResult, Error> {
 
 /// The study that `folder` keeps, as it is judged.
 fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
-    let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
+    let mut study = parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
     Ok(study)
 }

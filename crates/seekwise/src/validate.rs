@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use seekwise_formats::key_names::strip_drive;
-use seekwise_formats::profile::not_modelled::ForeignParameter;
-use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::profile;
 use seekwise_formats::trace::measured;
 use seekwise_lab::catalogue;
-pub use seekwise_lab::validate::circumstances::OffRequests;
-use seekwise_lab::validate::{self, ResponseSamples, Validation, circumstances};
+use seekwise_lab::validate::{self, circumstances};
 use seekwise_model::rng::Seed;
-pub use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
@@ -20,6 +17,15 @@ use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::setup::reject_repeated_keys;
 use crate::study::warn_once;
+
+/// The drive, its figures that are not modelled, and when a replay issues requests.
+pub use seekwise_formats::profile::DriveFile;
+pub use seekwise_formats::profile::not_modelled::ForeignParameter;
+pub use seekwise_model::workload::replay::Timing;
+
+/// Measured and simulated times, and how far they are apart.
+pub use seekwise_lab::validate::circumstances::{Circumstance, OffRequests};
+pub use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, quantile};
 
 /// How a trace is played on a drive.
 #[derive(Clone, Copy, Debug)]

@@ -10,9 +10,8 @@ use seekwise::compare::Comparison;
 use seekwise::fit::{Fit, fit};
 use seekwise::power_cut::{CutTime, power_cut};
 use seekwise::study::{StudyOptions, StudyOutcome, study};
-use seekwise::validate::{ValidationOptions, validate};
+use seekwise::validate::{Timing, ValidationOptions, validate};
 use seekwise::{Bounds, Setup, run};
-use seekwise_model::workload::replay::Timing;
 use serde_json::{Value, to_value};
 
 #[allow(dead_code, reason = "the program's tests use the rest")]

@@ -3,9 +3,17 @@
 //!
 //! If a table has a column `may see`, a room sees only the rooms named there. Otherwise the rows stand in order, and a room sees only
 //! those above it. A room that stands twice is a fault. Tests see all.
+//!
+//! The programs above the library, and their tests, see the library alone.
 
 use super::Text;
-use super::source::{code, without_tests};
+use super::source::{code, without_tests, words};
+
+/// The crates beneath the library, as code names them.
+const BENEATH: [&str; 5] = ["seekwise_model", "seekwise_formats", "seekwise_run", "seekwise_lab", "seekwise_os"];
+
+/// The sources above the library, and how many of their files may name a crate beneath it.
+const ABOVE: [(&str, usize); 2] = [("crates/cli/src/", 0), ("crates/python/src/", 1)];
 
 /// A room, and the rooms that it may see.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +33,18 @@ pub fn check(files: &[Text], faults: &mut Vec<String>) {
         {
             seen(file, rooms.iter().find(|room| room.krate == *krate && room.name == name), faults);
         }
+    }
+    ABOVE.iter().for_each(|&(folder, most)| check_above(folder, most, files, faults));
+}
+
+/// Counts the files of a folder that name a crate beneath the library.
+fn check_above(folder: &str, most: usize, files: &[Text], faults: &mut Vec<String>) {
+    let names_beneath = |file: &&Text| words(&code(&file.text)).any(|(_, word)| BENEATH.contains(&word));
+    let own = files.iter().filter(|file| file.is_rust() && file.path.starts_with(folder));
+    let beneath: Vec<&str> = own.filter(names_beneath).map(|file| file.path.as_str()).collect();
+    if beneath.len() > most {
+        let (count, list) = (beneath.len(), beneath.join(", "));
+        faults.push(format!("{folder}: {count} files name a crate beneath the library, at most {most} may: {list}"));
     }
 }
 
@@ -126,6 +146,21 @@ mod tests {
         assert_eq!(faults("crates/lab/src/stats/interval.rs", "use crate::{finding, stats};\n").len(), 1);
         let tests = "#[cfg(test)]\nmod tests {\n    use crate::finding::Finding;\n}\n";
         assert!(faults("crates/lab/src/stats.rs", tests).is_empty(), "tests see all");
+    }
+
+    #[test]
+    fn programs_see_the_library_alone() {
+        let beneath = "use seekwise_lab::run::RunRecord;\n";
+        assert_eq!(faults("crates/cli/src/cmd/run.rs", beneath).len(), 1);
+        assert!(faults("crates/cli/src/cmd/run.rs", "// seekwise_lab\nuse seekwise::run::RunRecord;\n").is_empty());
+        assert!(faults("crates/cli/tests/golden.rs", beneath).is_empty());
+        assert!(faults("crates/seekwise/src/run.rs", beneath).is_empty());
+        let python = |name: &str| Text { path: format!("crates/python/src/{name}.rs"), text: beneath.to_owned() };
+        let mut faults = Vec::new();
+        check(&[python("calls")], &mut faults);
+        assert_eq!(faults, [""; 0]);
+        check(&[python("calls"), python("tables")], &mut faults);
+        assert_eq!(faults.len(), 1, "{faults:?}");
     }
 
     #[test]

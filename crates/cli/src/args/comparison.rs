@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, Args, ValueEnum};
-use seekwise_formats::metric::Metric;
-use seekwise_formats::study::Sampling;
+use seekwise::compare::{Metric, Sampling};
 
 use super::{ColumnsArgs, PictureArgs, TargetArgs, key_value, name, threads};
 

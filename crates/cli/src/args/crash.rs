@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use seekwise_formats::duration::Duration;
-use seekwise_lab::crash::instants::InstantWeights;
+use seekwise::crash::InstantWeights;
+use seekwise::time::Duration;
 
 use super::serve::speed;
 use super::{key_value, name, seed, size, threads};

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use seekwise_formats::duration::Duration;
-use seekwise_os::serve::ListenAddress;
-use seekwise_run::receipt::attendance;
+use seekwise::serve::{CLIENTS, ListenAddress};
+use seekwise::time::Duration;
 
 use super::{key_value, name, seed};
 
@@ -56,7 +55,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_write: Option<u64>,
     /// The most clients to serve at once.
-    #[arg(long, value_name = "N", default_value_t = attendance::CLIENTS, value_parser = clients)]
+    #[arg(long, value_name = "N", default_value_t = CLIENTS, value_parser = clients)]
     pub max_clients: usize,
     /// Exit with code 1 if the machine surely did not keep up; too few requests to tell are no failure.
     #[arg(long)]

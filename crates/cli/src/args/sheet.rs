@@ -1,7 +1,7 @@
 //! Figures of a datasheet, from which `init drive` makes a drive. Whether they fit together is not checked here.
 
 use clap::Args;
-use seekwise_formats::figure::units;
+use seekwise::values::{parse_amount, unit_name};
 
 /// Known figures of the drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ pub struct DatasheetArgs {
 
 /// `285`, `285MB/s` or `272 MiB/s`: a number, alone or with a unit.
 fn in_unit(text: &str, unit: &str) -> Result<f64, String> {
-    let number = text.trim().parse::<f64>().ok().or_else(|| units::amount(text, unit));
-    let wrong = || format!("`{text}` is not understood; expected {} as a number", units::name(unit));
+    let number = text.trim().parse::<f64>().ok().or_else(|| parse_amount(text, unit));
+    let wrong = || format!("`{text}` is not understood; expected {} as a number", unit_name(unit));
     number.filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 

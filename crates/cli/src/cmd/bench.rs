@@ -4,9 +4,9 @@
 
 mod instructions;
 
-use seekwise_formats::spelling::nearest;
-use seekwise_lab::bench::{BenchWorkload, TOGETHER, bench_workloads};
-use seekwise_os::clock::Clock;
+use seekwise::bench::{BenchWorkload, Clock, TOGETHER, bench_workloads};
+use seekwise::keys::nearest;
+use seekwise::reading;
 use serde_json::json;
 
 use self::instructions::InstructionCounter;
@@ -14,7 +14,6 @@ use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
-use seekwise::reading;
 
 /// The result of a workload.
 struct BenchRow {

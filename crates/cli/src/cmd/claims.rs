@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use seekwise::Bounds;
-use seekwise::claims::{ClaimVerdict, Claims};
+use seekwise::answer::ProgramVersion;
+use seekwise::claims::{ClaimAnswer, ClaimVerdict, Claims};
 use seekwise::shell::quoted;
-use seekwise_lab::finding::ClaimAnswer;
-use seekwise_lab::provenance::ProgramVersion;
 
 use super::study::{ClaimStatus, claims_line};
 use super::{print_json, print_text};
@@ -125,7 +124,7 @@ fn verdict_word(verdict: &ClaimVerdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_lab::finding::RangeVote;
+    use seekwise::claims::RangeVote;
 
     #[test]
     fn the_verdict_in_words() {

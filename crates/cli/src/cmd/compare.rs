@@ -9,15 +9,10 @@ mod picture;
 
 use std::ops::Deref;
 
-use seekwise::compare::{self, Comparison, judged};
+use seekwise::compare::{self, Comparison, DifferenceWords, Finding, Interval, Metric, Sampling, judged, ratio_text};
+use seekwise::pictures::draw_comparison;
 use seekwise::study::StudyOptions;
 use seekwise::{Bounds, values};
-use seekwise_formats::metric::Metric;
-use seekwise_formats::study::Sampling;
-use seekwise_lab::finding::Finding;
-use seekwise_lab::outcome::{DifferenceWords, ratio_text};
-use seekwise_lab::plot::comparison;
-use seekwise_lab::stats::Interval;
 
 use super::{print_json, print_text};
 use crate::args::{self, AnswerFormat};
@@ -67,7 +62,7 @@ pub fn run_command(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Com
     };
     drop(line);
     let answer = ComparisonText(compared.comparison());
-    args.pictures.write(args.force, || comparison::draw_svg(&answer.to_plot()))?;
+    args.pictures.write(args.force, || draw_comparison(&answer.to_plot()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,
         AnswerFormat::Markdown => print_text(&answer.to_markdown(&comparison.command(None)))?,

@@ -9,13 +9,12 @@ use clap::{Command, CommandFactory};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
-use seekwise_formats::keys::sections;
-use seekwise_formats::program::programs;
-use seekwise_formats::stack::layers;
-use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::{built_in, catalogue, jobs};
-use seekwise_os::outputs::{create_folder, write_whole};
-use seekwise_os::places::PLACES;
+use seekwise::drives;
+use seekwise::jobs::{JOBS, SCENES, built_in_patterns, programs};
+use seekwise::keys::{layers, sections};
+use seekwise::outputs::{create_folder, write_whole};
+use seekwise::places::PLACES;
+use seekwise::study::{BUILT_IN, REVIEWS};
 
 use super::print_text;
 use crate::args::{self, Cli, Shell};
@@ -68,10 +67,10 @@ pub fn answer_shell(words: &[OsString]) -> bool {
 /// The command line, with completers of its arguments.
 fn completing_command() -> Command {
     let places = || PLACES.iter().map(|place| place.form.find(':').map_or(place.name, |colon| &place.form[..=colon]));
-    let targets = move || complete_words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
+    let targets = move || complete_words_and_files(drives::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
-        let patterns = jobs::built_in_patterns().into_iter().map(|pattern| pattern.name);
-        let jobs = built_in::JOBS.iter().map(|job| job.name).chain(built_in::SCENES.iter().map(|scene| scene.name));
+        let patterns = built_in_patterns().into_iter().map(|pattern| pattern.name);
+        let jobs = JOBS.iter().map(|job| job.name).chain(SCENES.iter().map(|scene| scene.name));
         complete_words_and_files(patterns.chain(jobs.map(str::to_owned)).collect())
     };
     let programs = || {
@@ -133,7 +132,7 @@ fn complete_setting(current: &OsStr) -> Vec<CompletionCandidate> {
     let begun = current.to_str().unwrap_or_default();
     let words: Vec<String> = match begun.split_once('=') {
         None => entries.iter().map(|entry| format!("{}=", entry.key)).collect(),
-        Some(("drive", _)) => catalogue::names().map(|name| format!("drive={name}")).collect(),
+        Some(("drive", _)) => drives::names().map(|name| format!("drive={name}")).collect(),
         Some((key, _)) => {
             let entry = entries.iter().find(|entry| entry.key == key);
             // A list of words has commas; a range and a sentence have blanks in them.

@@ -1,6 +1,5 @@
 //! `seekwise crash`: real software on a modelled disk, and the state in which power cuts at many instants leave its work.
 
-mod bench;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -13,23 +12,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seekwise_lab::crash::proof::CheckProof;
-use seekwise_lab::crash::trial::{
-    CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
+use seekwise::crash::{
+    CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, MediumImage, ProgramBounds,
+    ProgramSession, SessionRecord, ShellProgram, ShrinkResult, TrialOptions, UnflushedState,
 };
-use seekwise_model::block::SECTOR;
-use seekwise_model::durability::image::MediumImage;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
-use seekwise_os::checking::ImageChecker;
-use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
-use seekwise_os::kernel::pages::UnflushedState;
-use seekwise_os::kernel::{GroupParent, ProgramBounds, ShellProgram};
-use seekwise_os::outputs;
-use seekwise_os::session::{ProgramSession, SessionRecord};
+use seekwise::leftovers::{DebrisItem, DebrisNote};
+use seekwise::outputs;
+use seekwise::run::SECTOR;
+use seekwise::setup::Seed;
+use seekwise::time::{Instant, Span};
 
-use self::bench::CheckBench;
 use self::plan::CrashPlan;
+use self::text::NAMED;
 use super::{print_json, print_text, print_warnings};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult as Ended};
@@ -105,7 +99,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     let recorded = session.record().map_err(CommandError::new)?;
     let program = ShellProgram { command: &plan.recipe.check, environment: plan.environment.clone(), groups, bounds };
     let checker = ImageChecker::new(plan.stack.sectors() * SECTOR, base, program, folder).map_err(CommandError::new)?;
-    let bench = CheckBench::new(&checker, &recorded, plan, stop);
+    let bench = CheckBench::new(&checker, &recorded, &plan.stack, stop);
     print_to_stderr("Trying the check on media whose answer is known".to_owned());
     let proof = bench.prove_check(Seed(args.seed))?;
     let outcome = run_trials(args, plan, &bench)?;
@@ -113,11 +107,16 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     let places = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
             // Words only: left out if the medium cannot be read.
-            bench.write_purposes(tried.case.at, (system, folder, bounds), &lost.left).unwrap_or_default()
+            let lost = &lost.left[..lost.left.len().min(NAMED)];
+            bench.write_purposes(tried.case.at, (system, folder, bounds), lost).unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    let (unflushed, later) = (bench.unflushed_state()?, late_data(&bench, &outcome, &shrunk)?);
+    let unflushed = bench.unflushed_state()?;
+    let later = match &shrunk {
+        Some((tried, ShrinkResult::NotLost { .. })) => bench.find_late_data(&outcome, tried)?,
+        _ => None,
+    };
     drop(bench);
     Ok(CrashReport { recorded, proof, outcome, shrunk, places, unflushed, later })
 }
@@ -135,8 +134,7 @@ fn run_trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) 
         may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
     };
     let progress = ProgressLine::unknown("media checked");
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
-    trials.run(bench.history(), &plan.stack, &check, &|| progress.count_one()).map_err(CommandError::new)
+    Ok(bench.run_trials(&trials, &plan.stack, &|| progress.count_one())?)
 }
 
 /// Finds the fewest lost writes of the worst medium, and keeps it if asked to.
@@ -151,29 +149,9 @@ fn shrink_worst(
     });
     let Some((tried, image)) = worst else { return Ok(None) };
     print_to_stderr("Looking for the fewest lost writes of the worst".to_owned());
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
-    let shrunk = shrink_losses(&outcome.writes, bench.history(), (&tried, image), &check).map_err(CommandError::new)?;
+    let shrunk = bench.shrink_losses(outcome, (&tried, image))?;
     keep_medium(args.keep.as_deref(), bench, image)?;
     Ok(Some((tried, shrunk)))
-}
-
-/// The end of the first flush after the cut with which the check would have passed, and the data that the disk received between the two;
-/// only if no lost write explains the worst medium.
-fn late_data(
-    bench: &CheckBench<'_>,
-    outcome: &CrashResults,
-    shrunk: &Option<(CrashTrial, ShrinkResult)>,
-) -> Result<Option<(Instant, UnflushedState)>, CommandError> {
-    let Some((tried, ShrinkResult::NotLost { .. })) = shrunk else { return Ok(None) };
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
-    let enough_at = first_passing_flush(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
-    let Some(enough_at) = enough_at else { return Ok(None) };
-    let Some(mut received) = bench.received_between(tried.case.at, enough_at)? else { return Ok(None) };
-    // If the check passes with the names alone, it did not miss the data of the files.
-    if bench.passes_with_names(&tried.case, &received.names)? {
-        received.files.clear();
-    }
-    Ok(Some((enough_at, received)))
 }
 
 fn keep_medium(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {

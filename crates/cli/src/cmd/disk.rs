@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use seekwise_formats::change::{UNCHANGEABLE, UNFIT};
-use seekwise_formats::keys::{KeyEntry, sections, unknown_key};
-use seekwise_formats::spelling::is_same;
-use seekwise_os::live::OrderReply;
-use seekwise_os::serve::send;
+use seekwise::keys::{KeyEntry, is_same, sections, unknown_key};
+use seekwise::serve::{OrderReply, UNCHANGEABLE, UNFIT, send};
 
 use super::{print_json, print_text};
 use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};

@@ -4,13 +4,11 @@
 mod everyday;
 mod text;
 
-use seekwise_formats::drives::matching;
-use seekwise_formats::profile::{self, DriveFile};
-use seekwise_lab::catalogue::show::DriveSummary;
-use seekwise_lab::catalogue::{self, show};
-use seekwise_lab::everyday::arithmetic::RateLaw;
-use seekwise_lab::everyday::{CaseVerdict, EverydayReport, plan_cases};
-use seekwise_lab::plot;
+use seekwise::drives::{
+    self, CaseVerdict, DriveFile, DriveSheet, DriveSummary, EverydayReport, RateLaw, build_sheet, drive_summaries,
+    matching, plan_cases,
+};
+use seekwise::pictures::draw_svg;
 use serde_json::json;
 
 use super::{print_json, print_text, print_warnings};
@@ -29,15 +27,15 @@ pub fn run_command(args: &args::DrivesArgs, json: bool) -> CommandResult {
     if args.check {
         return check_everyday(args.name.as_deref(), &args.columns.names, json);
     }
-    let Some(name) = &args.name else { return print_list(show::drive_summaries()?, args, json) };
+    let Some(name) = &args.name else { return print_list(drive_summaries()?, args, json) };
     let matching = if is_exact(name)? { Vec::new() } else { matching(name) };
     if !matching.is_empty() && !args.pictures.are_requested() {
-        let mut drives = show::drive_summaries()?;
+        let mut drives = drive_summaries()?;
         drives.retain(|drive| matching.contains(&drive.name.as_str()));
         return print_list(drives, args, json);
     }
     let drive = load_drive(name)?;
-    let sheet = show::build_sheet(&drive)?;
+    let sheet = build_sheet(&drive)?;
     print_warnings(drive.warnings());
     args.pictures.check_paths(args.force, &[name])?;
     args.pictures.write(args.force, || both_curves(&sheet))?;
@@ -64,7 +62,7 @@ fn print_list(drives: Vec<DriveSummary>, args: &args::DrivesArgs, json: bool) ->
 
 /// Whether this names a built-in drive or a file; other words are searched for.
 fn is_exact(name: &str) -> Result<bool, CommandError> {
-    Ok(is_path(name) || catalogue::find_text(name).is_some() || reading::find(name)?.is_some())
+    Ok(is_path(name) || drives::find_text(name).is_some() || reading::find(name)?.is_some())
 }
 
 /// Whether this can only be a file's path, and no misspelt name.
@@ -74,13 +72,13 @@ fn is_path(name: &str) -> bool {
 
 /// Loads a built-in drive, or a profile's file.
 fn load_drive(name: &str) -> Result<DriveFile, CommandError> {
-    Ok(match (catalogue::find_text(name), reading::find(name)?) {
+    Ok(match (drives::find_text(name), reading::find(name)?) {
         (None, Some(text)) => {
             reading::expect(name, &text, &[FileKind::Profile])?;
-            profile::parse(name, &text)?
+            drives::parse(name, &text)?
         }
-        (None, None) if is_path(name) => profile::parse(name, &reading::read(name)?)?,
-        _ => catalogue::load_drive(name)?,
+        (None, None) if is_path(name) => drives::parse(name, &reading::read(name)?)?,
+        _ => drives::load_drive(name)?,
     })
 }
 
@@ -88,7 +86,7 @@ fn load_drive(name: &str) -> Result<DriveFile, CommandError> {
 fn check_everyday(name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult {
     let drives = match name {
         Some(name) => vec![load_drive(name)?],
-        None => catalogue::names().map(load_drive).collect::<Result<_, _>>()?,
+        None => drives::names().map(load_drive).collect::<Result<_, _>>()?,
     };
     for drive in &drives {
         print_warnings(drive.warnings());
@@ -122,10 +120,10 @@ fn reports_json(reports: &[EverydayReport]) -> serde_json::Value {
 }
 
 /// Both curves, one above the other.
-fn both_curves(sheet: &show::DriveSheet) -> String {
+fn both_curves(sheet: &DriveSheet) -> String {
     let (width, height) = PICTURE;
-    let seek = plot::draw_svg(&show::seek_picture(sheet), width, height);
-    let rate = plot::draw_svg(&show::rate_picture(sheet), width, height);
+    let seek = draw_svg(&drives::seek_picture(sheet), width, height);
+    let rate = draw_svg(&drives::rate_picture(sheet), width, height);
     let total = 2 * height;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\">\n<g>{}</g>\n\

@@ -3,16 +3,14 @@
 
 use std::path::Path;
 
-use seekwise_lab::audit::{AuditJudgement, Certainty, evidence_curve, evidence_picture, judge_timings};
-use seekwise_lab::plot;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
-use seekwise_os::places::PLACES;
-use seekwise_os::real_time::RealTime;
-use seekwise_os::remote::{LivePlace, RemotePlace};
-use seekwise_run::audit::subject::ModelledStack;
-use seekwise_run::audit::{AuditInterval, AuditSubject, AuditTimings, Overwrite, measure_timings};
-use seekwise_run::place::{self, PlaceSource};
+use seekwise::flush_audit::{
+    AuditInterval, AuditJudgement, AuditSubject, AuditTimings, Certainty, ModelledStack, Overwrite, evidence_curve,
+    evidence_picture, judge_timings, measure_timings,
+};
+use seekwise::pictures::{draw_svg, draw_terminal};
+use seekwise::places::{LivePlace, PLACES, PlaceSource, RealTime, RemotePlace, find_place};
+use seekwise::setup::{self, Seed};
+use seekwise::time::Span;
 use serde_json::json;
 
 use super::{print_json, print_text, print_warnings};
@@ -22,7 +20,6 @@ use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
 use crate::tables;
-use seekwise::setup;
 
 /// Pixels of the picture.
 const PICTURE: (u32, u32) = (760, 400);
@@ -51,7 +48,7 @@ pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
     print_warnings(bench.changes_since_start());
     let judgement = judge_timings(&timings);
     let points = evidence_curve(&timings);
-    args.pictures.write(args.force, || plot::draw_svg(&evidence_picture(&points), PICTURE.0, PICTURE.1))?;
+    args.pictures.write(args.force, || draw_svg(&evidence_picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print_text(&format_judgement(&on, &judgement, &points))?,
@@ -79,7 +76,7 @@ impl OpenedSubject {
 fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
-    if let (None, Some((kind, rest))) = (path, place::find_kind(PLACES, name)) {
+    if let (None, Some((kind, rest))) = (path, find_place(PLACES, name)) {
         let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
             (PlaceSource::Address(_), Some(address)) => {
                 (Box::new(RemotePlace::connect(address).map_err(CommandError::new)?), true)
@@ -140,7 +137,7 @@ fn at_place(args: &FlushAuditArgs, place: &dyn RealTime, remote: bool) -> Result
     } else {
         refuse_disk_options(args, "a modelled disk")?;
     }
-    let subject = seekwise_os::audit::open_export(place, Seed(args.seed));
+    let subject = seekwise::flush_audit::open_export(place, Seed(args.seed));
     Ok(OpenedSubject::without_settings(subject.map_err(CommandError::new)?, place.full_name()))
 }
 
@@ -151,8 +148,7 @@ fn at_place(args: &FlushAuditArgs, _: &dyn RealTime, _: bool) -> Result<OpenedSu
 
 #[cfg(target_os = "linux")]
 fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<OpenedSubject, CommandError> {
-    use seekwise_os::audit::file::DirectFile;
-    use seekwise_os::real::{bench, probe};
+    use seekwise::flush_audit::{DirectFile, may_write, read_bench};
     let wrong = |why: String| CommandError::new(format!("{}: {why}", path.display()));
     if folder {
         if let Some(name) = &args.destroy {
@@ -164,10 +160,10 @@ fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<OpenedSubjec
         if args.size.is_some() {
             return Err(wrong("--size: a device has a fixed size; only for folders".to_owned()));
         }
-        probe::may_write(path, args.destroy.as_deref()).map_err(CommandError::new)?;
+        may_write(path, args.destroy.as_deref()).map_err(CommandError::new)?;
     }
     let held = HeldSettings::apply(args, path)?;
-    let before = bench::read_bench(path);
+    let before = read_bench(path);
     let subject = match folder {
         true => DirectFile::create_in_folder(path, args.size, &mut |what| print_to_stderr(format!("{what} …"))),
         false => DirectFile::claim_device(path, args.destroy.as_deref()),
@@ -195,18 +191,19 @@ fn real(args: &FlushAuditArgs, _: &Path, _: bool) -> Result<OpenedSubject, Comma
 #[derive(Default)]
 struct HeldSettings {
     #[cfg(target_os = "linux")]
-    held: Option<seekwise_os::real::settings::SettingsGuard>,
+    held: Option<seekwise::flush_audit::SettingsGuard>,
 }
 
 impl HeldSettings {
     #[cfg(target_os = "linux")]
     fn apply(args: &FlushAuditArgs, path: &Path) -> Result<HeldSettings, CommandError> {
-        use seekwise_os::real::settings::{DeviceSettings, KEYS, put_back};
+        use seekwise::flush_audit::{DEVICE_KEYS, DeviceSettings};
+        use seekwise::leftovers::put_back;
         setup::reject_repeated_keys(&args.set)?;
         let mut settings = DeviceSettings::default();
         for (key, value) in &args.set {
             let Some(below) = key.strip_prefix("real.") else {
-                let known: Vec<String> = KEYS.iter().map(|(key, _)| format!("real.{key}")).collect();
+                let known: Vec<String> = DEVICE_KEYS.iter().map(|(key, _)| format!("real.{key}")).collect();
                 return Err(CommandError::new(format!(
                     "--set {key}={value}: {} is a real disk; expected {}",
                     path.display(),
@@ -240,7 +237,7 @@ struct AuditBench {
     #[cfg(target_os = "linux")]
     path: std::path::PathBuf,
     #[cfg(target_os = "linux")]
-    before: Option<seekwise_run::testbed::TestBench>,
+    before: Option<seekwise::flush_audit::TestBench>,
 }
 
 impl AuditBench {
@@ -248,9 +245,8 @@ impl AuditBench {
     fn changes_since_start(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {
-            use seekwise_os::real::bench;
-            use seekwise_run::testbed::changes_between;
-            return changes_between(before, &bench::read_bench(&self.path));
+            use seekwise::flush_audit::{changes_between, read_bench};
+            return changes_between(before, &read_bench(&self.path));
         }
         Vec::new()
     }
@@ -278,7 +274,7 @@ fn format_judgement(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> S
     let width = screen::output_width();
     let head = screen::wrap_text(&format!("{text}\n{why}"), width);
     let picture = evidence_picture(points);
-    let drawn = plot::draw_terminal(&picture, width.min(COLUMNS), ROWS);
+    let drawn = draw_terminal(&picture, width.min(COLUMNS), ROWS);
     let caption = screen::wrap_text(&format!("{} (a spindle makes steps)", picture.caption()), width);
     format!("{head}\n\n{}\n\n{caption}\n{drawn}", medians_table(said, width).trim_end())
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seekwise_formats::disksim::{self, DisksimImport};
+use seekwise::drives::{DisksimImport, import_disksim};
 use serde::Serialize;
 
 use super::{print_json, print_text, print_warnings};
@@ -51,7 +51,7 @@ pub fn run_command(args: &args::ImportArgs, json: bool) -> CommandResult {
             "--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`"
         )));
     }
-    let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
+    let found = import_disksim(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     print_warnings(&found.warnings);
     if let Some(path) = out {
         let written = admit(path, args.force).and_then(|()| write_whole(path, found.toml.as_bytes(), args.force));

@@ -3,21 +3,16 @@
 
 use std::path::Path;
 
-use seekwise_formats::figure::{Figure, FigureValue};
-use seekwise_formats::key_names::figure;
-use seekwise_formats::keys::{KeyEntry, KeySection, sections};
-use seekwise_formats::profile::ReadingCache;
-use seekwise_formats::stack::{StackFile, hosts, layers};
-use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile, nearest_drive};
-use seekwise_lab::{built_in, catalogue};
+use seekwise::drives::{self, Datasheet, ReadingCache, draft_profile, nearest_drive};
+use seekwise::keys::{Figure, FigureValue, KeyEntry, KeySection, StackFile, figure, hosts, layers, sections};
+use seekwise::outputs::{admit, write_whole};
+use seekwise::{Error, jobs};
 
 use super::print_text;
 use crate::args::{self, Template};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
 use crate::screen;
-use seekwise::Error;
-use seekwise::outputs::{admit, write_whole};
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
@@ -82,7 +77,7 @@ const SCENE: &str = "copy";
 
 /// The built-in scene, and all keys of scenes behind `#`.
 fn scene_text(file: &str) -> String {
-    let built_in = built_in::find_text(SCENE).unwrap_or_default();
+    let built_in = jobs::find_text(SCENE).unwrap_or_default();
     let mut text = built_in.replace(&format!("run {SCENE} "), &format!("run {file} "));
     text = text.replace(&format!("compare {SCENE} "), &format!("compare {file} "));
     text += "\n## All keys, as --set and studies take them. `seekwise programs` lists programs.\n";
@@ -103,10 +98,10 @@ fn stack_text(file: &str) -> Result<String, CommandError> {
     );
     let all = sections();
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
-    let loaded = catalogue::load_drive(DRIVE)?;
+    let loaded = drives::load_drive(DRIVE)?;
     let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
     let cache = ReadingCache::default();
-    text += &layer_text(section("drive"), DRIVE, catalogue::names(), drive, "", &cache);
+    text += &layer_text(section("drive"), DRIVE, drives::names(), drive, "", &cache);
     let hosts = hosts()?;
     let others = layers().filter(|layer| *layer != "drive" && !HAS.iter().any(|(has, _)| has == layer));
     let shown = HAS.iter().map(|(layer, _)| (*layer, "")).chain(others.map(|layer| (layer, "# ")));
@@ -156,7 +151,7 @@ fn is_settable(layer: &str, name: &str, figure: &Figure, cache: &ReadingCache) -
     let mut stack = StackFile::named_drive(DRIVE);
     let set = stack.set(layer, name);
     let set = set.and_then(|()| stack.set(&format!("{layer}.{}", figure.key), &figure.value.to_string()));
-    let text = |name: &str| Ok(catalogue::find_text(name).unwrap_or_default().to_owned());
+    let text = |name: &str| Ok(drives::find_text(name).unwrap_or_default().to_owned());
     set.and_then(|()| stack.build_with_cache(&text, cache)).is_ok()
 }
 
@@ -171,11 +166,9 @@ fn key_summary(entry: &KeyEntry) -> String {
 fn profile_text(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, CommandError> {
     let name = file.strip_suffix(".toml").unwrap_or(file);
     let like = like.or_else(|| nearest_drive(given)).unwrap_or(DRIVE);
-    catalogue::load_drive(like)?;
+    drives::load_drive(like)?;
     let (profile, what) = match given.is_empty() {
-        true => {
-            (catalogue::find_text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}."))
-        }
+        true => (drives::find_text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
         false => (
             draft_profile(like, given, name).map_err(CommandError::new)?,
             format!("The given figures are marked `datasheet`; the rest is scaled or taken from {like}."),
@@ -218,7 +211,7 @@ mod tests {
     use super::*;
 
     fn builds(text: &str, cache: &ReadingCache) -> Result<(), String> {
-        let drives = |name: &str| Ok(catalogue::find_text(name).expect("a drive of the catalogue").to_owned());
+        let drives = |name: &str| Ok(drives::find_text(name).expect("a drive of the catalogue").to_owned());
         let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build_with_cache(&drives, cache));
         built.map(|_| ()).map_err(|faults| format!("{}\n{text}", faults[0]))
     }
@@ -240,7 +233,7 @@ mod tests {
     #[test]
     fn a_scene_runs_as_it_is() {
         let text = scene_text("s.toml");
-        let scene = seekwise_formats::scene::SceneFile::parse("s.toml", &text);
+        let scene = jobs::SceneFile::parse("s.toml", &text);
         let built = scene.and_then(|scene| scene.build(1 << 29, None, &ReadingCache::default()));
         assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
         assert!(text.contains("## volume.NAME.fragments"));
@@ -265,12 +258,12 @@ mod tests {
 
     #[test]
     fn every_built_in_drive_is_a_beginning() {
-        for like in catalogue::names() {
+        for like in drives::names() {
             let text = profile_text(Some(like), &Datasheet::default(), "mine.toml").unwrap();
-            let read = seekwise_formats::profile::parse("mine.toml", &text).unwrap();
+            let read = drives::parse("mine.toml", &text).unwrap();
             assert_eq!(read.name, "mine");
-            let plain = catalogue::load_drive(like).unwrap();
-            let values = |drive: &seekwise_formats::profile::DriveFile| {
+            let plain = drives::load_drive(like).unwrap();
+            let values = |drive: &drives::DriveFile| {
                 drive.figures().map(|figure| (figure.key, figure.value.to_string())).collect::<Vec<_>>()
             };
             assert_eq!(values(&read), values(&plain));

@@ -1,10 +1,7 @@
 //! `seekwise patterns`: lists the built-in patterns, jobs and scenes; shows the contents of one.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_lab::built_in::{self, BuiltInJob, BuiltInScene, JOBS, SCENES};
-use seekwise_lab::jobs::{self, BuiltInPattern};
-use seekwise_model::time::Span;
-use seekwise_model::workload::AccessLine;
+use seekwise::error::Diagnostic;
+use seekwise::jobs::{self, AccessLine, BuiltInJob, BuiltInPattern, BuiltInScene, JOBS, SCENES, to_fio_job};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -32,10 +29,7 @@ pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     };
     let Some(name) = &args.name else { return print_list(&all, json) };
     let matching = all.matching_entries(name);
-    if matching.is_empty()
-        || built_in::find_text(name).is_some()
-        || patterns.iter().any(|pattern| pattern.name == *name)
-    {
+    if matching.is_empty() || jobs::find_text(name).is_some() || patterns.iter().any(|pattern| pattern.name == *name) {
         return show_one(&patterns, name, json);
     }
     print_list(&matching, json)
@@ -224,67 +218,4 @@ fn format_pattern(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
     };
     let each = wrap_text(EACH, screen::output_width());
     format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)
-}
-
-/// The pattern as a fio job, if its lines differ in size alone and no sequence has both reads and writes.
-fn to_fio_job(pattern: &BuiltInPattern) -> Option<String> {
-    let lines = &pattern.spec.lines;
-    let first = lines.first()?;
-    let alike = |line: &AccessLine| {
-        let plain = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
-        plain && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
-    };
-    // fio continues a sequence from its last request of the same direction, Iometer from its last request of either.
-    let mixed = first.random < 100 && !matches!(first.reads, 0 | 100);
-    if mixed || !lines.iter().all(alike) {
-        return None;
-    }
-    let random = if first.random > 0 { "rand" } else { "" };
-    let mut text = format!("[{}]\nioengine=libaio\ndirect=1\nfilename=/dev/sda\n", pattern.name);
-    text += &match first.reads {
-        100 => format!("rw={random}read\n"),
-        0 => format!("rw={random}write\n"),
-        reads => format!("rw={random}rw\nrwmixread={reads}\n"),
-    };
-    if !matches!(first.random, 0 | 100) {
-        text += &format!("percentage_random={}\n", first.random);
-    }
-    text += &match lines.len() {
-        1 => format!("bs={}\n", first.size),
-        _ => {
-            let parts: Vec<String> = lines.iter().map(|line| format!("{}/{}", line.size, line.share)).collect();
-            format!("bssplit={}\n", parts.join(":"))
-        }
-    };
-    // Without an alignment, a request of Iometer begins at any sector.
-    text += &format!("blockalign={}\n", if first.align == 0 { 512 } else { first.align });
-    if first.random > 0 {
-        text += "norandommap=1\n";
-    }
-    Some(text + "iodepth=1\ntime_based=1\nramp_time=5\nruntime=60\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use seekwise_formats::fio;
-    use seekwise_model::workload::Pattern;
-
-    use super::*;
-
-    #[test]
-    fn a_pattern_s_fio_job_is_one() {
-        let mut said = 0;
-        for pattern in jobs::built_in_patterns() {
-            let Some(text) = to_fio_job(&pattern) else { continue };
-            let (job, warnings) = fio::parse("p.fio", &text, &fio::FioContext::bare()).unwrap().job(1 << 24).unwrap();
-            assert!(warnings.is_empty(), "{}: {warnings:?}", pattern.name);
-            let [worker] = &job.workers[..] else { panic!("{} has one worker", pattern.name) };
-            let Pattern::Fio(fio) = &worker.pattern else { panic!("{} is fio's", pattern.name) };
-            let sizes: Vec<u32> = pattern.spec.lines.iter().map(|line| line.size).collect();
-            let smallest = fio.blocks.iter().map(|blocks| blocks.smallest()).min();
-            assert_eq!(smallest, sizes.iter().copied().min().map(u64::from), "{}", pattern.name);
-            said += 1;
-        }
-        assert!(said > 20, "{said} patterns have a fio job");
-    }
 }

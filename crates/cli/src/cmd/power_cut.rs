@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use seekwise::Bounds;
-use seekwise_lab::cut::file_losses::LossCount;
-use seekwise_lab::cut::{ClassLosses, CutReport, CutTime, blame, plot};
-use seekwise_model::block::assurance::Assurance;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise::pictures::{draw_risk, draw_risk_terminal};
+use seekwise::power_cut::{Assurance, ClassLosses, CutReport, CutTime, LossCount, list_levels, list_settings};
+use seekwise::setup::Stack;
+use seekwise::time::Instant;
 
 use super::{print_json, print_text};
 use crate::args;
@@ -29,7 +28,7 @@ pub fn run_command(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> Co
     drop(line);
     let title = setup.title();
     args.pictures.write(args.force, || {
-        plot::draw_svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
+        draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
     })?;
     if json {
         print_json(&cut.json(&setup))?;
@@ -146,7 +145,7 @@ fn format_report(
     for line in report_sentences(report, when, stack) {
         text.push_str(&format!("{}\n", wrap_text(&line, width)));
     }
-    if let Some([caption, curve]) = plot::draw_terminal(report, width.min(CURVE.0), CURVE.1) {
+    if let Some([caption, curve]) = draw_risk_terminal(report, width.min(CURVE.0), CURVE.1) {
         text.push_str(&format!("\n{}\n{curve}", wrap_text(&caption, width)));
     }
     Ok(text)
@@ -275,7 +274,7 @@ fn breach_beginning(report: &CutReport) -> String {
     let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
     let who = match levels.len() {
         0 => "the stack".to_owned(),
-        _ => blame::list_levels(&report.broken_by),
+        _ => list_levels(&report.broken_by),
     };
     let whose = if levels.len() > 1 { "their" } else { "its" };
     format!("T{} broke {whose}", &who[1..])
@@ -285,7 +284,7 @@ fn breach_beginning(report: &CutReport) -> String {
 fn breach_cause(report: &CutReport) -> String {
     match report.broken_by.as_slice() {
         [] => String::new(),
-        blamed => format!(" By: {}.", blame::list_settings(blamed)),
+        blamed => format!(" By: {}.", list_settings(blamed)),
     }
 }
 

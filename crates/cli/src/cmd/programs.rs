@@ -1,8 +1,8 @@
 //! `seekwise programs`: lists the programs of scenes; shows the figures of one with their sources.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::Figure;
-use seekwise_formats::program::{self, ProgramFile};
+use seekwise::error::Diagnostic;
+use seekwise::jobs::{ProgramFile, find_program, programs};
+use seekwise::keys::Figure;
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -13,9 +13,9 @@ use crate::tables;
 
 /// Lists them, or shows one.
 pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
-    let all = program::programs();
+    let all = programs();
     if let Some(name) = &args.name {
-        return match program::find(name) {
+        return match find_program(name) {
             Some(program) => show_one(program, json),
             None => {
                 let names = all.iter().map(|program| program.name.as_str());

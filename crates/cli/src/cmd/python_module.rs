@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use seekwise_lab::provenance::ProgramVersion;
+use seekwise::answer::ProgramVersion;
 use serde_json::Value;
 
 use crate::exit::{CommandAnswer, CommandError, CommandResult, STOPPED};

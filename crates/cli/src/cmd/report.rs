@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use seekwise::outputs::create_scratch;
+use seekwise::pictures::{Forest, draw_forest};
 use seekwise::results::{self, ReviewManifest};
 use seekwise::study::again_from;
 use seekwise::study::review::again_from_review;
-use seekwise_lab::forest::{self, Forest};
-use seekwise_os::outputs::create_scratch;
 use serde_json::json;
 
 use super::python_module;
@@ -68,7 +68,7 @@ fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult 
         let drawn = Forest::from_evidence(&studied.evidence());
         let drawn = drawn
             .ok_or_else(|| CommandError::new(format!("{folder}: nothing is compared in it: there is no picture")))?;
-        args.pictures.write(args.force, || forest::draw_svg(&drawn))?;
+        args.pictures.write(args.force, || draw_forest(&drawn))?;
     }
     if from != args.folder {
         studied.page = Some(PathBuf::from(format!("{folder}/{PAGE}")));

@@ -9,8 +9,7 @@ use crate::exit::{CommandAnswer, CommandResult};
 #[cfg(target_os = "linux")]
 pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
     use crate::exit::CommandError;
-    use seekwise_os::kernel::debris::remove_leftovers;
-    use seekwise_os::real::settings::restore;
+    use seekwise::leftovers::{remove_leftovers, restore};
     // The word under which JSON has an item, and the item's name.
     let settings = restore(args.dry_run).into_iter().map(|it| ("disk", it.disk, it.said, it.failed));
     let all: Vec<_> = settings

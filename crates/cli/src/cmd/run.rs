@@ -5,12 +5,11 @@ mod slow;
 mod text;
 mod trace;
 
-use seekwise::run::{PreparedRun, RunOptions, RunResult};
-use seekwise::{Bounds, answer, fio_output};
-use seekwise_lab::plan::PreparedCell;
-use seekwise_lab::run::{Response, RunRecord, SCHEMA};
-use seekwise_model::time::Span;
-use seekwise_run::work::Work;
+use seekwise::answer::{self, SCHEMA};
+use seekwise::run::{PreparedRun, Response, RunOptions, RunRecord, RunResult};
+use seekwise::setup::{PreparedCell, Work};
+use seekwise::time::Span;
+use seekwise::{Bounds, fio_output};
 
 use self::slow::SlowRequests;
 use self::text::{TextOptions, format_run};

@@ -2,28 +2,24 @@
 //! and whether the machine kept up with the model.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::MutexGuard;
 
-use seekwise_formats::change::WrittenChange;
-use seekwise_formats::recording;
-use seekwise_model::block::{Device, SECTOR};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
-use seekwise_os::bytes::{Bytes, PlatterMedium};
-use seekwise_os::live::ways::DoorRecorder;
-use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
-use seekwise_os::nbd::Export;
-use seekwise_os::null::{NullDevice, NullPlace};
-use seekwise_os::serve::command::BesideCommand;
+use seekwise::Bounds;
+use seekwise::outputs::{self, NewFile, OutputFile};
+use seekwise::places::NullPlace;
+use seekwise::reading::spoken;
 #[cfg(target_os = "linux")]
-use seekwise_os::serve::fuse::FuseFolder;
-use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve_disk as serve_to};
-use seekwise_run::receipt::Receipt;
-use seekwise_run::receipt::pace::PaceVerdict;
+use seekwise::serve::FuseFolder;
+use seekwise::serve::{
+    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, DoorRecorder, Export, FILE, Inbox, ListenAddress,
+    LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets, begin_recording,
+    path_cost, serve_disk,
+};
+use seekwise::setup::{self, Seed, Stack, WrittenChange};
+use seekwise::time::{Instant, Span};
 use serde_json::json;
 
 use super::{print_json, print_text, print_warnings};
@@ -32,10 +28,6 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt::{self, SignalState};
 use crate::output::print_to_stderr;
 use crate::tables;
-use seekwise::Bounds;
-use seekwise::outputs::{self, NewFile, OutputFile};
-use seekwise::reading::spoken;
-use seekwise::setup;
 
 /// Runs the command.
 pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResult {
@@ -87,7 +79,7 @@ pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> Comma
     let disk = if let Some(recorder) = recorder { disk.with_recorder(recorder) } else { disk };
     let (mut command, mut mounted) = (None, None);
     let (exported, measured) = (export.clone(), disk.latency_recorder());
-    let receipt = serve_to(disk, export, doors, |inbox| {
+    let receipt = serve_disk(disk, export, doors, |inbox| {
         mounted = folder.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
         match &mounted {
             Some(Err(_)) => drop(inbox.send(DiskMessage::Stop)),
@@ -224,9 +216,8 @@ impl Mounted {
 
 /// Notes what a kill would leave behind; the note is removed when the disk has ended.
 #[cfg(target_os = "linux")]
-fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise_os::kernel::debris::DebrisNote {
-    use seekwise_os::kernel::GroupParent;
-    use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
+fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise::leftovers::DebrisNote {
+    use seekwise::leftovers::{DebrisItem, DebrisNote, GroupParent};
     let disk = args
         .nbd
         .as_ref()
@@ -282,20 +273,10 @@ fn open_recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, Co
         };
         CommandError::new(format!("--record {}: {why}", path.display()))
     };
-    let mut out = BufWriter::new(OutputFile::create(path, false).map_err(wrong)?);
+    let file = OutputFile::create(path, false).map_err(wrong)?;
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
-    out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes()).map_err(wrong)?;
-    let mut out = Some(out);
-    Ok(Box::new(move |passed| match (passed, &mut out) {
-        (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::request_line(entry).as_bytes()),
-        (RecorderEvent::Order(at, words), Some(out)) => out.write_all(recording::order_line(at, words).as_bytes()),
-        (RecorderEvent::End, _) => match out.take() {
-            Some(out) => out.into_inner()?.finish(),
-            None => Ok(()),
-        },
-        (_, None) => Ok(()),
-    }))
+    begin_recording(file, &made_on).map_err(wrong)
 }
 
 fn control_path(args: &args::ServeArgs) -> Option<PathBuf> {

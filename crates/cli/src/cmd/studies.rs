@@ -1,14 +1,12 @@
 //! `seekwise studies`: lists the built-in reviews with their parts, and the other studies, each with its question and
 //! how long it takes; shows what one varies, compares and claims.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::dotted::flatten;
-use seekwise_formats::study::review::{Review, ReviewPart};
-use seekwise_formats::study::{Factor, Study, parse};
-use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::demand;
-use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan;
+use seekwise::bounds;
+use seekwise::error::Diagnostic;
+use seekwise::planned::{self, prepare_cell, study_cells};
+use seekwise::reading;
+use seekwise::setup::Inputs;
+use seekwise::study::{BUILT_IN, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -16,9 +14,6 @@ use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen::{self, wrap_text};
 use crate::tables::{self, Table};
-use seekwise::bounds;
-use seekwise::planned;
-use seekwise::reading;
 
 /// Cells of a study that are prepared to forecast how long it takes: few, for all studies are listed.
 const PROBED: usize = 4;
@@ -66,10 +61,10 @@ struct ListedStudy {
 impl ListedStudy {
     fn list_study(name: &str, text: &str, inputs: &Inputs<'_>) -> Result<ListedStudy, CommandError> {
         let study = parse(name, text)?;
-        let cells = plan::study_cells(&study);
+        let cells = study_cells(&study);
         // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
-        let some = (0..probed).map(|place| plan::prepare_cell(name, &cells[place * step % cells.len()], inputs));
+        let some = (0..probed).map(|place| prepare_cell(name, &cells[place * step % cells.len()], inputs));
         let some = some.collect::<Result<Vec<_>, _>>()?;
         let share = some.len() as f64 / cells.len() as f64;
         let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
@@ -174,7 +169,7 @@ fn show_study(name: &str, json: bool) -> CommandResult {
 /// The extent of a study; each cell runs as often as the others.
 fn study_extent(name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
     let planned = planned::plan_file(name, text)?;
-    let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::job_extent(&cell.job)).collect();
+    let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
     let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
     Ok(StudyExtent {

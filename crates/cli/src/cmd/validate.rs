@@ -1,8 +1,10 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
-use seekwise::validate::{OffRequests, Timing, ValidationOptions, ValidationResult};
-use seekwise_formats::profile::not_modelled::ForeignParameter;
-use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, plot, quantile};
+use seekwise::pictures::draw_distributions;
+use seekwise::validate::{
+    ForeignParameter, OffRequests, ResponseErrors, ResponseSamples, Timing, Validation, ValidationOptions,
+    ValidationResult, quantile,
+};
 
 use super::{print_json, print_text};
 use crate::args::{self, ReplayTiming};
@@ -35,7 +37,7 @@ pub fn run_command(args: &args::ValidateArgs, json: bool) -> CommandResult {
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
     let ValidationResult { drive, samples, errors, off, doubts } = &result;
-    args.pictures.write(args.force, || plot::draw_svg(&drive.title, samples))?;
+    args.pictures.write(args.force, || draw_distributions(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;
     } else {

@@ -4,8 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seekwise::Error;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_run::outcome::RunError;
+use seekwise::error::{Diagnostic, RunError};
 
 /// The exception for an error: `RunError` where a run did not end, else `SeekwiseError`.
 pub fn to_exception(py: Python<'_>, error: &Error) -> PyErr {

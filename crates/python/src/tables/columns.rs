@@ -1,10 +1,10 @@
 //! Tables of what came out: a row a run, a row a comparison, a row a bucket of response times, a row a stretch of time.
 
-use seekwise_lab::cut::CutReport;
-use seekwise_lab::finding::{Evidence, Finding};
-use seekwise_lab::run::{KindRecord, Response, RunRecord};
-use seekwise_lab::validate::ResponseSamples;
-use seekwise_model::time::Span;
+use seekwise::compare::{Evidence, Finding, Interval, Judgement};
+use seekwise::power_cut::{CutReport, RiskPoint};
+use seekwise::run::{KindRecord, Response, RunRecord};
+use seekwise::time::Span;
+use seekwise::validate::ResponseSamples;
 
 use super::table::{Column, NamedColumn, Table};
 
@@ -116,11 +116,9 @@ pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
         (None, Some(judgement)) => judgement.verdict.to_string(),
         (None, None) => String::new(),
     };
-    let judged = |value: fn(&seekwise_lab::stats::Judgement) -> f64| {
-        figure(&move |finding: &Finding| finding.judgement.as_ref().map(value))
-    };
+    let judged = |value: fn(&Judgement) -> f64| figure(&move |finding: &Finding| finding.judgement.as_ref().map(value));
     // A single run has no interval.
-    let end = |value: fn(&seekwise_lab::stats::Interval) -> f64| {
+    let end = |value: fn(&Interval) -> f64| {
         let ratio = |finding: &Finding| finding.judgement.as_ref().map(|it| it.ratio).filter(|it| it.high.is_finite());
         figure(&move |finding: &Finding| ratio(finding).as_ref().map(value))
     };
@@ -172,12 +170,8 @@ pub fn response_table(records: &[RunRecord]) -> Table {
 /// Data at risk over time, a row a stretch.
 pub fn risk_table(report: &CutReport) -> Table {
     let points = &report.at_risk;
-    let figure = |value: fn(&seekwise_lab::cut::curve::RiskPoint) -> f64| {
-        Column::Figure(points.iter().map(|point| Some(value(point))).collect())
-    };
-    let count = |value: fn(&seekwise_lab::cut::curve::RiskPoint) -> u64| {
-        Column::Count(points.iter().map(|point| value(point) as i64).collect())
-    };
+    let figure = |value: fn(&RiskPoint) -> f64| Column::Figure(points.iter().map(|point| Some(value(point))).collect());
+    let count = |value: fn(&RiskPoint) -> u64| Column::Count(points.iter().map(|point| value(point) as i64).collect());
     Table::of_columns(vec![
         named_column("t_s", "s", "the middle of the stretch", figure(|point| point.t_s)),
         named_column(

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use seekwise::request_log::{columns, row};
-use seekwise_model::record::Record;
+use seekwise::request_log::{Record, columns, row};
 
 use super::table::{Table, annotated_field};
 

@@ -1,10 +1,9 @@
 //! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
 
 use seekwise::Bounds;
-use seekwise::against::{self, FIGURES, Prediction, over};
+use seekwise::against::{self, FIGURES, Histogram, Prediction, over};
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
-use seekwise_lab::stats::Histogram;
 
 use super::super::{print_json, print_text};
 use crate::args;

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use seekwise::compare::baseline::{self, BaselineComparison};
-use seekwise_formats::drives;
-use seekwise_formats::metric::Metric;
-use seekwise_lab::finding::Finding;
-use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
+use seekwise::compare::{DifferenceWords, Finding, Metric, Outcome, ratio_text};
+use seekwise::drives;
 
 use super::super::{print_json, print_text};
 use super::{figure_with_interval, joint_change_note, printed_unit};

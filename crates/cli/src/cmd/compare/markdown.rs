@@ -1,12 +1,8 @@
 //! A comparison as Markdown, to be pasted into an issue or a paper: the answer, its intervals, where the difference comes
 //! from, and the command that gives the same again.
 
-use seekwise_formats::metric::Metric;
-use seekwise_lab::finding::{Cause, Finding, PartChange, SecondaryFigure};
-use seekwise_lab::outcome::DifferenceWords;
-use seekwise_lab::provenance::ProgramVersion;
-
-use seekwise::compare::judged;
+use seekwise::answer::ProgramVersion;
+use seekwise::compare::{Cause, DifferenceWords, Finding, Metric, PartChange, SecondaryFigure, judged};
 
 use super::{ComparisonText, printed_unit};
 
@@ -123,9 +119,8 @@ fn escape_markdown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use seekwise::Setup;
-    use seekwise_formats::metric::MetricScope;
-    use seekwise_lab::finding::HiddenWork;
-    use seekwise_model::parts::Part;
+    use seekwise::compare::{HiddenWork, MetricScope};
+    use seekwise::run::Part;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The content of a comparison's picture.
 
-use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
+use seekwise::pictures::{ComparisonPlot, Panel, PlotSide};
 
 use super::{ComparisonText, printed_unit, to_printed_unit};
 

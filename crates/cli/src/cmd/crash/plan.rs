@@ -4,22 +4,21 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::recipe::{self, Recipe};
-use seekwise_lab::crash::trial;
-use seekwise_model::stack::Stack;
-use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{
-    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, ShellProgram, is_root, tool_output,
+use seekwise::crash::{
+    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack, is_root,
+    parse_recipes, recipes, tool_output,
 };
-use seekwise_os::outputs::{create_like_parent, create_scratch};
+use seekwise::error::Diagnostic;
+use seekwise::leftovers::FOLDER;
+use seekwise::outputs::{create_like_parent, create_scratch};
+use seekwise::setup::{self, Stack};
 use serde_json::json;
 
 use crate::args;
 use crate::cmd::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
-use seekwise::{reading, setup};
+use seekwise::reading;
 
 /// The plan of a crash test.
 pub struct CrashPlan {
@@ -54,7 +53,7 @@ impl CrashPlan {
                 "`{key}` changes during a run; expected settings that hold from the start"
             )));
         }
-        trial::check_stack(&stack).map_err(CommandError::new)?;
+        check_stack(&stack).map_err(CommandError::new)?;
         let system = recipe.fs.as_deref().map(parse_file_system).transpose()?;
         // A recipe's size is meant for its own file system: another one may need more.
         let usual = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
@@ -168,10 +167,10 @@ fn extra_environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(Str
 
 /// Finds a recipe by its name, or by a file and a name in it.
 fn find_recipe(name: &str) -> Result<Recipe, CommandError> {
-    if let Some(recipe) = recipe::recipes().iter().find(|recipe| recipe.name == name) {
+    if let Some(recipe) = recipes().iter().find(|recipe| recipe.name == name) {
         return Ok(recipe.clone());
     }
-    let names = || recipe::recipes().iter().map(|recipe| recipe.name.as_str());
+    let names = || recipes().iter().map(|recipe| recipe.name.as_str());
     let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
     let Some(text) = reading::find(file)? else {
         let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no such recipe or file"));
@@ -180,7 +179,7 @@ fn find_recipe(name: &str) -> Result<Recipe, CommandError> {
             .suggest_nearest(name, names())
             .into());
     };
-    let all = recipe::parse(file, &text)?;
+    let all = parse_recipes(file, &text)?;
     let own: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
     let expected = own.join(", ");
     match which {
@@ -227,7 +226,7 @@ pub fn create_scratch_folder(
 
 /// Lists the recipes, or shows one.
 pub fn list_recipes(args: &args::CrashArgs, json: bool) -> CommandResult {
-    let all = recipe::recipes();
+    let all = recipes();
     let shown = |recipe: &Recipe| {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,

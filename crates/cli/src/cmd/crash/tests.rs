@@ -3,17 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "SEEKWISE_UPDATE writes texts beside the test")]
 
 use clap::Parser;
-use seekwise_lab::crash::instants::InstantReason;
-use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
-use seekwise_lab::crash::shrink::MinimalSet;
-use seekwise_lab::crash::trial::CrashCase;
-use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
-use seekwise_lab::cut::blame::BlamedLevel;
-use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
-use seekwise_model::durability::image::LostWrite;
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::{History, HistoryEvent, HistoryMark};
-use seekwise_os::kernel::pages::{NameChange, UnflushedName, UnflushedPages};
+use seekwise::crash::{
+    Completion, CrashCase, CrashFinding, CrashVerdict, History, HistoryEvent, HistoryMark, InstantReason, Landing,
+    LandingKind, LostWrite, MemberRole, MinimalSet, NameChange, NoticedChange, Op, Request, SessionWrites, Status,
+    TrackRun, UnflushedName, UnflushedPages,
+};
+use seekwise::power_cut::BlamedLevel;
 
 use super::*;
 

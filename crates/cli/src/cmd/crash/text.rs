@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_lab::crash::instants::{InstantReason, landing_time};
-use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
-use seekwise_lab::crash::shrink::MinimalSet;
-use seekwise_lab::crash::trial::{CrashTrial, ShrinkResult};
-use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
-use seekwise_lab::cut::blame;
-use seekwise_lab::provenance::ProgramVersion;
-use seekwise_model::durability::image::LostWrite;
-use seekwise_model::time::Instant;
+use seekwise::answer::ProgramVersion;
+use seekwise::crash::{
+    CheckProof, CrashFinding, CrashTrial, CrashVerdict, InstantReason, LostWrite, MinimalSet, NoticedChange,
+    ShrinkResult, landing_time,
+};
+use seekwise::power_cut::{list_levels, list_settings};
+use seekwise::time::Instant;
 use serde_json::{Value, json};
 
 use super::CrashReport;
@@ -222,7 +220,7 @@ fn disk_verdict(args: &args::CrashArgs, report: &CrashReport) -> String {
             let blamed = &report.outcome.broken_by;
             let by = match blamed.is_empty() {
                 true => String::new(),
-                false => format!(" The cause is {}: {}.", blame::list_levels(blamed), blame::list_settings(blamed)),
+                false => format!(" The cause is {}: {}.", list_levels(blamed), list_settings(blamed)),
             };
             let cuts = if n == 1 { "1 cut" } else { &format!("{n} cuts") };
             let broke = format!("The disk broke its promises: {cuts} lost writes that it had promised.{by}");

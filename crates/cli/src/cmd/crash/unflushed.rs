@@ -1,6 +1,6 @@
 //! Data that a disk never received, in words: bytes of files, and names in folders.
 
-use seekwise_os::kernel::pages::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
+use seekwise::crash::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
 use serde_json::{Value, json};
 
 use super::CrashReport;

@@ -1,7 +1,6 @@
 //! Everyday work against arithmetic as text: all rows of one drive, or a line a drive and the rows that are off.
 
-use seekwise_lab::everyday::arithmetic::RateLaw;
-use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow};
+use seekwise::drives::{CaseVerdict, EverydayReport, EverydayRow, RateLaw};
 
 use crate::exit::CommandError;
 use crate::screen;
@@ -140,8 +139,8 @@ fn laws_and_reasons(rows: &[&EverydayRow], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::figure::FigureOrigin;
-    use seekwise_formats::profile::everyday::CASES;
+    use seekwise::drives::CASES;
+    use seekwise::keys::FigureOrigin;
 
     /// A row of each case, with the longest figures there may be.
     fn report() -> EverydayReport {

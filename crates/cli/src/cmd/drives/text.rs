@@ -1,8 +1,7 @@
 //! The list of drives and one drive in full, as text.
 
-use seekwise_formats::profile::DriveFile;
-use seekwise_lab::catalogue::show::{DriveSheet, DriveSummary, rate_picture, seek_picture};
-use seekwise_lab::plot::draw_terminal;
+use seekwise::drives::{DriveFile, DriveSheet, DriveSummary, rate_picture, seek_picture};
+use seekwise::pictures::draw_terminal;
 
 use crate::exit::CommandError;
 use crate::screen::wrap_text;
@@ -116,8 +115,7 @@ fn format_number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_lab::catalogue::show::{build_sheet, drive_summaries};
-    use seekwise_lab::catalogue::{load_drive, names};
+    use seekwise::drives::{build_sheet, drive_summaries, load_drive, names};
 
     use super::*;
     use crate::screen;

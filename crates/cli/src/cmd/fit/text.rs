@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use seekwise_lab::fit::judge::RejectionReason;
-use seekwise_lab::fit::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
-use seekwise_lab::validate::{ResponseErrors, Validation};
+use seekwise::fit::{
+    FitReport, PointErrors, ReferenceErrors, RejectionReason, ResponseErrors, TraceErrors, Validation,
+};
 
 use crate::screen::{self, wrap_text};
 use crate::tables::{mark_figures_from, new_table};

@@ -1,9 +1,7 @@
 //! Requests that took long, one by one: when, where, how long, and where most of it went.
 
-use seekwise_lab::stats::RequestKind;
-use seekwise_model::block::SECTOR;
-use seekwise_model::record::{Part, Record};
-use seekwise_model::time::Span;
+use seekwise::run::{Part, Record, RequestKind, SECTOR};
+use seekwise::time::Span;
 use serde_json::{Value, json};
 
 use crate::tables::{mark_figures_from, table_with_headings};

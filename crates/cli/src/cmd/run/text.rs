@@ -1,13 +1,12 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{
-    Arrivals, KindRecord, MeasuredRun, OperationRecord, RealRecord, RecordedEnds, RequestCost, RunRecord,
+use seekwise::places::NullPlace;
+use seekwise::run::{
+    Arrivals, KindRecord, MeasuredRun, OperationRecord, Part, RealRecord, RecordedEnds, RequestCost, RequestKind,
+    RunRecord,
 };
-use seekwise_lab::stats::summary::RequestKind;
-use seekwise_model::record::Part;
-use seekwise_model::time::{Instant, Span};
-use seekwise_os::null::NullPlace;
-use seekwise_run::receipt::Receipt;
+use seekwise::serve::Receipt;
+use seekwise::time::{Instant, Span};
 
 use super::{histogram, trace};
 use crate::exit::CommandError;

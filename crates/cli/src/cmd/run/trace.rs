@@ -1,6 +1,6 @@
 //! The certificate of a trace's run as text: how it was read, and how near to its instants it was played.
 
-use seekwise_lab::run::certificate::{Certificate, TimingErrors};
+use seekwise::run::{Certificate, TimingErrors};
 
 use crate::screen::wrap_text;
 

@@ -2,19 +2,18 @@
 
 use std::path::Path;
 
-use seekwise_formats::study::Study;
-use seekwise_lab::compose;
-use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison, SecondaryFigure};
-use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
-use seekwise_lab::rounds::SamplingAccount;
-use seekwise_lab::run::{CpuRecord, Response, merge_groups, pool_responses};
+use seekwise::compare::{DifferenceWords, Finding, Outcome, SecondaryFigure, ratio_text};
+use seekwise::run::{CpuRecord, Response, merge_groups, pool_responses};
+use seekwise::shell::quoted;
+use seekwise::study::{
+    ClaimJudgement, Evidence, OverallComparison, SamplingAccount, Study, comparison_headline, extreme_cells,
+};
 
 use crate::exit::CommandError;
 use crate::screen::{self, wrap_text};
 use crate::tables::{
     self, Table, choose_columns, mark_dispensable, mark_figures, mark_figures_from, new_table, unbreakable,
 };
-use seekwise::shell::quoted;
 
 /// Columns of a cell, after the levels of its factors.
 const CELL: [&str; 7] =
@@ -81,9 +80,9 @@ pub fn format_result(evidence: &Evidence<'_>, listing: &ListingOptions<'_>) -> R
             let compare = &study.compare[summary.compare];
             let price = summary.price.as_ref().and_then(|price| price.text(&compare.factor, &compare.from));
             let price = price.map_or(String::new(), |price| format!("; {price}"));
-            let line = format!("{}{price}.", compose::comparison_headline(compare, summary));
+            let line = format!("{}{price}.", comparison_headline(compare, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
-            let extremes = compose::extreme_cells(compare.metric(), &of);
+            let extremes = extreme_cells(compare.metric(), &of);
             let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrap_text(&line, width)));
             let beside = if let [one] = of[..] { &one.beside } else { &summary.beside };
             let but = |it: &SecondaryFigure| format!("\n{}", wrap_text(&format!("But: {}", it.text()), width));

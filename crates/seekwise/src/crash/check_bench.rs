@@ -1,4 +1,5 @@
-//! Runs the user's check on media of one session, and finds the data that files lack on them.
+//! Runs the user's check on media of one session, and finds the data that files lack on them. Which cuts are tried is not decided
+//! here.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,25 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::places::purpose_words;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
-use seekwise_lab::crash::trial::CrashCase;
+use seekwise_lab::crash::trial::{
+    CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
+};
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_model::block::SECTOR;
 use seekwise_model::durability::image::{LostWrite, MediumImage};
 use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::{History, HistoryMark};
+use seekwise_model::history::{DataPart, History, HistoryMark};
 use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
-use seekwise_os::kernel::pages::{UnflushedName, UnflushedState};
+use seekwise_os::kernel::pages::{UnflushedName, UnflushedPages, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::outputs::create_like_parent;
 use seekwise_os::session::SessionRecord;
 use seekwise_os::spoiling::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 
-use super::plan::CrashPlan;
-use super::text::NAMED;
-use crate::exit::CommandError;
+use crate::error::Error;
 
 /// Alterations that are tried until a check notices one.
 const ALTERATIONS: usize = 32;
@@ -40,22 +42,62 @@ pub struct CheckBench<'a> {
 }
 
 impl<'a> CheckBench<'a> {
+    /// A check of the media of a session on `stack`; `stop` ends a check with an error.
     pub fn new(
         checker: &'a ImageChecker<'a>,
         recorded: &'a SessionRecord,
-        plan: &CrashPlan,
+        stack: &Stack,
         stop: &'a AtomicBool,
     ) -> CheckBench<'a> {
-        let writes = SessionWrites::from_history(&recorded.history, DriveTerms::from_stack(&plan.stack).volatile);
+        let writes = SessionWrites::from_history(&recorded.history, DriveTerms::from_stack(stack).volatile);
         CheckBench { checker, recorded, writes, stop }
     }
 
-    pub fn history(&self) -> &'a History {
+    fn history(&self) -> &'a History {
         &self.recorded.history
     }
 
+    /// Checks the media of all cuts of the session on `stack`; `progress` is called after each medium.
+    pub fn run_trials(
+        &self,
+        trials: &TrialOptions,
+        stack: &Stack,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<CrashResults, Error> {
+        let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
+        trials.run(self.history(), stack, &check, progress).map_err(Error::new)
+    }
+
+    /// Finds the fewest lost writes with which the check still fails on the medium of a trial.
+    pub fn shrink_losses(
+        &self,
+        outcome: &CrashResults,
+        trial: (&CrashTrial, &MediumImage),
+    ) -> Result<ShrinkResult, Error> {
+        let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
+        shrink_losses(&outcome.writes, self.history(), trial, &check).map_err(Error::new)
+    }
+
+    /// Finds the first flush after a bad trial with which the check would have passed; returns its end, and the data that the disk
+    /// received between the two.
+    pub fn find_late_data(
+        &self,
+        outcome: &CrashResults,
+        tried: &CrashTrial,
+    ) -> Result<Option<(Instant, UnflushedState)>, Error> {
+        let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
+        let enough_at = first_passing_flush(&outcome.writes, self.history(), tried, &check).map_err(Error::new)?;
+        let Some(enough_at) = enough_at else { return Ok(None) };
+        let Some(mut received) = self.received_between(tried.case.at, enough_at)? else { return Ok(None) };
+        // If the check passes with the names alone, it did not miss the data of the files.
+        if self.passes_with_names(&tried.case, &received.names)? {
+            received.files.clear();
+        }
+        Ok(Some((enough_at, received)))
+    }
+
     /// Runs the check on a medium.
-    pub fn check_medium(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
+    fn check_medium(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
         let output = self.check_changed(worker, image, promises, None)?;
         output.ok_or_else(|| io::Error::other("the medium was not checked"))
     }
@@ -85,11 +127,11 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Tries the check on media whose answer is known.
-    pub fn prove_check(&self, seed: Seed) -> Result<CheckProof, CommandError> {
-        let changed = self.changed_bytes().map_err(CommandError::new)?;
+    pub fn prove_check(&self, seed: Seed) -> Result<CheckProof, Error> {
+        let changed = self.changed_bytes().map_err(Error::new)?;
         let promises = self.history().promises_until(Instant::FAR).count() as u64;
         let whole = self.image_content(&received_medium(&self.writes, Instant::FAR));
-        let held = self.checker.find_records(&whole, &changed).map_err(CommandError::new)?;
+        let held = self.checker.find_records(&whole, &changed).map_err(Error::new)?;
         let altered = draw_alterations(&held, ALTERATIONS, &mut seed.stream("proof"));
         let changes = MediumChanges {
             removals: list_removals(&changed, promises),
@@ -99,11 +141,11 @@ impl<'a> CheckBench<'a> {
         let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
             self.check_changed(0, image, promises, change)
         };
-        validate_check(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
+        validate_check(self.history(), &self.writes, &changes, &check).map_err(Error::new)
     }
 
     /// Changes to files that appeared with an early promise and then stayed the same until the end.
-    fn early_changes(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, CommandError> {
+    fn early_changes(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, Error> {
         /// Promises that are examined, and files of each.
         const PROMISES: usize = 3;
         const FILES: usize = 3;
@@ -130,7 +172,7 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Files that the disk received between two instants and that did not change afterwards; with their lengths.
-    fn unchanged_files(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, CommandError> {
+    fn unchanged_files(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, Error> {
         let Some(new) = self.received_between(from, to)? else { return Ok(Vec::new()) };
         let new: Vec<_> = new.files.into_iter().filter(|it| !it.named && !it.ranges.is_empty()).collect();
         if new.is_empty() {
@@ -151,40 +193,36 @@ impl<'a> CheckBench<'a> {
         let before = received_medium(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
         let Some(missing) = self.checker.find_missing(&self.image_content(&before), &self.recorded.pages)? else {
             let pieces = received_medium(&self.writes, Instant::FAR).written_pieces(self.history(), &self.writes);
-            let run = |(lba, part): &(u64, seekwise_model::history::DataPart<'_>)| {
-                (lba * SECTOR, lba * SECTOR + part.bytes())
-            };
+            let run = |(lba, part): &(u64, DataPart<'_>)| (lba * SECTOR, lba * SECTOR + part.bytes());
             let ranges: Vec<(u64, u64)> = pieces.iter().map(run).collect();
             return Ok(vec![ChangedBytes { file: None, ranges }]);
         };
-        let of =
-            |it: seekwise_os::kernel::pages::UnflushedPages| ChangedBytes { file: Some(it.file), ranges: it.ranges };
+        let of = |it: UnflushedPages| ChangedBytes { file: Some(it.file), ranges: it.ranges };
         Ok(missing.files.into_iter().map(of).collect())
     }
 
     /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
-    pub fn unflushed_state(&self) -> Result<Option<UnflushedState>, CommandError> {
+    pub fn unflushed_state(&self) -> Result<Option<UnflushedState>, Error> {
         let end = self.history().marked_span().map_or(Instant::ZERO, |span| span.1);
         let content = self.image_content(&received_medium(&self.writes, end));
-        self.checker.find_missing(&content, &self.recorded.pages).map_err(CommandError::new)
+        self.checker.find_missing(&content, &self.recorded.pages).map_err(Error::new)
     }
 
     /// Contents of files and folders that are on the disk with everything received by `to`, but not with everything received by `from`.
-    pub fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, CommandError> {
+    fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, Error> {
         let at = |at: Instant| self.image_content(&received_medium(&self.writes, at));
-        let pages = self.checker.read_pages(&at(to)).map_err(CommandError::new)?;
+        let pages = self.checker.read_pages(&at(to)).map_err(Error::new)?;
         let Some(pages) = pages else { return Ok(None) };
-        self.checker.find_missing(&at(from), &pages).map_err(CommandError::new)
+        self.checker.find_missing(&at(from), &pages).map_err(Error::new)
     }
 
     /// True if the check passes on a case's medium with everything received by then and these names put right: all
     /// bytes are there.
-    pub fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, CommandError> {
+    fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, Error> {
         let due: Vec<&str> = self.history().promises_until(case.at).take(case.due).collect();
         let named = MediumChange::Named(names.to_vec());
         let looked = self.check_changed(0, &received_medium(&self.writes, case.at), &due, Some(&named));
-        let found =
-            looked.and_then(|output| output.map(|it| it.to_finding()).transpose()).map_err(CommandError::new)?;
+        let found = looked.and_then(|output| output.map(|it| it.to_finding()).transpose()).map_err(Error::new)?;
         Ok(found.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
@@ -207,7 +245,7 @@ impl<'a> CheckBench<'a> {
         };
         let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
         let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history(), &read));
-        Ok(lost.iter().take(NAMED).map(purpose).collect())
+        Ok(lost.iter().map(purpose).collect())
     }
 }
 

@@ -1,0 +1,47 @@
+//! Crash tests: real software at work on a modelled disk, media as power cuts at many instants leave them, and what a check finds on
+//! each. The session and the checks need Linux (`ProgramSession`, `CheckBench`); the rest is computed from the recorded session.
+
+#[cfg(target_os = "linux")]
+mod check_bench;
+
+/// A session as it was recorded: requests, completions, landings, and promises of the program.
+pub use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
+pub use seekwise_model::history::{DataPart, History, HistoryEvent, HistoryMark, WriteData};
+
+/// Media, and writes that are not on them.
+pub use seekwise_model::durability::image::{LostWrite, MediumImage};
+pub use seekwise_model::durability::writes::{SessionWrite, SessionWrites};
+
+/// Instants of cuts, and how they are chosen.
+pub use seekwise_lab::crash::instants::{InstantReason, InstantWeights, landing_time};
+
+/// Trials: a check on the medium of each cut, and its verdict.
+pub use seekwise_lab::crash::trial::{
+    CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack,
+};
+pub use seekwise_lab::crash::verdict::{CheckOutput, CrashFinding, CrashVerdict};
+
+/// The fewest lost writes, and the trial of the check itself.
+pub use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
+pub use seekwise_lab::crash::shrink::MinimalSet;
+
+/// Recipes: workloads with their checks.
+pub use seekwise_formats::recipe::{Recipe, parse as parse_recipes, recipes};
+
+#[cfg(target_os = "linux")]
+pub use self::check_bench::CheckBench;
+
+/// A program's session, and the bounds of programs.
+#[cfg(target_os = "linux")]
+pub use seekwise_os::kernel::{
+    ExitCause, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, ProgramExit, ShellProgram, is_root,
+    tool_output,
+};
+#[cfg(target_os = "linux")]
+pub use seekwise_os::session::{ProgramSession, SessionRecord};
+
+/// Checks of media, and data that a disk was not given.
+#[cfg(target_os = "linux")]
+pub use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
+#[cfg(target_os = "linux")]
+pub use seekwise_os::kernel::pages::{FilePages, NameChange, UnflushedName, UnflushedPages, UnflushedState};

@@ -1,0 +1,9 @@
+//! Leftovers of killed runs in the system, such as mounts, loop devices and settings of devices: notes of them, and their removal.
+//! Linux only; half-written files are in [`unfinished`](crate::unfinished).
+
+/// Notes of mounts, sockets, folders and processes, and the removal of those whose run is over.
+pub use seekwise_os::kernel::GroupParent;
+pub use seekwise_os::kernel::debris::{CleanupResult, DebrisItem, DebrisNote, FOLDER, remove_leftovers};
+
+/// Settings of devices as they were before a run.
+pub use seekwise_os::real::settings::{RestoreResult, put_back, put_back_own, restore};

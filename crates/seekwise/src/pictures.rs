@@ -1,0 +1,19 @@
+//! Answers as pictures: SVG, PNG, and characters of a terminal. No file is written here.
+
+/// Curves.
+pub use seekwise_lab::plot::{Picture, draw_svg, draw_terminal};
+
+/// SVG of any picture as PNG.
+pub use seekwise_lab::plot::render_png;
+
+/// The sides of a comparison, with their intervals.
+pub use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide, draw_svg as draw_comparison};
+
+/// The leading comparison of a study, a line for each cell.
+pub use seekwise_lab::forest::{Forest, draw_svg as draw_forest};
+
+/// Data at risk over time, in case the power is cut.
+pub use seekwise_lab::cut::plot::{draw_svg as draw_risk, draw_terminal as draw_risk_terminal};
+
+/// Distributions of measured and of simulated response times.
+pub use seekwise_lab::validate::plot::draw_svg as draw_distributions;
