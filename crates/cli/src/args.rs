@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use seekwise::Setup;
+use seekwise::{Files, Setup};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::trace::FORMATS;
 use seekwise_lab::plan::draw::ProfileDraw;
@@ -442,9 +442,10 @@ impl TargetArgs {
     }
 
     /// The setup of a job on this target.
-    pub fn job_setup(&self, job: &str) -> Setup {
+    pub fn job_setup(&self, files: &Files, job: &str) -> Setup {
         let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
-        Setup { job: job.to_owned(), target: self.target_name().to_owned(), set, seed, runtime, destroy, trace_format }
+        let (job, target, files) = (job.to_owned(), self.target_name().to_owned(), files.clone());
+        Setup { job, target, set, seed, runtime, destroy, trace_format, files }
     }
 }
 

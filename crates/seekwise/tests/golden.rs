@@ -11,7 +11,7 @@ use seekwise::fit::{Fit, fit};
 use seekwise::power_cut::{CutTime, power_cut};
 use seekwise::study::{StudyOptions, StudyOutcome, study};
 use seekwise::validate::{ValidationOptions, validate};
-use seekwise::{Bounds, Setup, run};
+use seekwise::{Bounds, Files, Setup, run};
 use seekwise_model::workload::replay::Timing;
 use serde_json::{Value, to_value};
 
@@ -36,6 +36,7 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
     let cut = power_cut(&writes, CutTime::Random(20), &Bounds::new(None), &()).unwrap();
     fs::write(folder.join("trace.csv"), outline::trace()).unwrap();
     let options = ValidationOptions {
+        files: &Files::default(),
         drive: "atlas-10k-v-300",
         set: &[],
         timing: Timing::Think,
@@ -56,6 +57,7 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
         points: Some(40),
         resume: false,
         force: false,
+        files: Files::default(),
     };
     let fitted = fit(&fitted, &()).unwrap();
     let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use seekwise::Bounds;
 use seekwise::claims::{ClaimVerdict, Claims};
 use seekwise::shell::quoted;
+use seekwise::{Bounds, Files};
 use seekwise_lab::finding::ClaimAnswer;
 use seekwise_lab::provenance::ProgramVersion;
 
@@ -18,11 +18,11 @@ use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn run_command(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     tables::choose_columns(&mut [&mut empty_table()], &args.columns.names)?;
     let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());
-    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw };
+    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw, files };
     let line = args
         .out
         .as_ref()

@@ -6,7 +6,7 @@ mod text;
 mod trace;
 
 use seekwise::run::{PreparedRun, RunOptions, RunResult};
-use seekwise::{Bounds, answer, fio_output};
+use seekwise::{Bounds, Files, answer, fio_output};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::run::{Response, RunRecord, SCHEMA};
 use seekwise_model::time::Span;
@@ -22,10 +22,10 @@ use crate::progress::ProgressObserver;
 use crate::screen;
 
 /// Runs the command.
-pub fn run_command(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     let format = result_format(args.format, json)?;
     check_arguments(args, format)?;
-    let setup = args.on.job_setup(&args.job);
+    let setup = args.on.job_setup(files, &args.job);
     let runnable = PreparedRun::new(&setup)?;
     print_warnings(&runnable.cell().warnings);
     check_format(format, runnable.cell())?;
