@@ -168,6 +168,11 @@ impl<'a> Inputs<'a> {
         self.open.as_ref()
     }
 
+    /// False if no trace of this name is opened: a plan that is made again opens those alone that were traces before.
+    pub fn may_be_trace(&self, name: &str) -> bool {
+        self.read.is_some() || self.keeps_trace(name)
+    }
+
     /// True if a trace of this name was read.
     pub fn keeps_trace(&self, name: &str) -> bool {
         self.taken.borrow().find_text(InputRole::Trace, name).is_some()

@@ -141,6 +141,9 @@ fn trace_opener<'a>(
             false => Ok(None),
         };
     };
+    if !inputs.may_be_trace(name) {
+        return Ok(None);
+    }
     let mut head = Vec::new();
     match open(name) {
         Ok(parts) => {
