@@ -21,7 +21,7 @@ use seekwise::claims::ProfileDraw;
 use seekwise::places::PLACES;
 use seekwise::setup::{Setup, TRACE_FORMATS};
 use seekwise::time::{Duration, Span};
-use seekwise::{bench, values};
+use seekwise::{Files, bench, values};
 
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
@@ -430,9 +430,10 @@ impl TargetArgs {
     }
 
     /// The setup of a job on this target.
-    pub fn job_setup(&self, job: &str) -> Setup {
+    pub fn job_setup(&self, files: &Files, job: &str) -> Setup {
         let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
-        Setup { job: job.to_owned(), target: self.target_name().to_owned(), set, seed, runtime, destroy, trace_format }
+        let (job, target, files) = (job.to_owned(), self.target_name().to_owned(), files.clone());
+        Setup { job, target, set, seed, runtime, destroy, trace_format, files }
     }
 }
 

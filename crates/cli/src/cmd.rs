@@ -30,7 +30,7 @@ mod validate;
 use std::ffi::OsString;
 use std::io::Write;
 
-use seekwise::{Bounds, answer};
+use seekwise::{Bounds, Files, answer};
 
 use crate::args::{Cli, CliCommand};
 use crate::exit::{CommandError, CommandResult};
@@ -44,34 +44,34 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
-    seekwise::reading::limit_texts(bounds.memory());
+    let files = Files::default().with_limit(bounds.memory());
     match cli.command {
-        CliCommand::Drives(args) => drives::run_command(&args, cli.json),
-        CliCommand::Studies(args) => studies::run_command(&args, cli.json),
+        CliCommand::Drives(args) => drives::run_command(&args, &files, cli.json),
+        CliCommand::Studies(args) => studies::run_command(&args, &files, cli.json),
         CliCommand::Patterns(args) => patterns::run_command(&args, cli.json),
         CliCommand::Programs(args) => programs::run_command(&args, cli.json),
         CliCommand::Keys(args) => keys::run_command(&args, cli.json),
         CliCommand::Init(args) => init::run_command(&args),
-        CliCommand::Run(args) => run::run_command(&args, &bounds, cli.json),
-        CliCommand::Compare(args) => compare::run_command(&args, &bounds, cli.json),
-        CliCommand::Study(args) => study::run_command(&args, &bounds, cli.json),
+        CliCommand::Run(args) => run::run_command(&args, &files, &bounds, cli.json),
+        CliCommand::Compare(args) => compare::run_command(&args, &files, &bounds, cli.json),
+        CliCommand::Study(args) => study::run_command(&args, files, &bounds, cli.json),
         CliCommand::Sweep(args) => sweep::run_command(&args, cli.json),
-        CliCommand::Claims(args) => claims::run_command(&args, &bounds, cli.json),
-        CliCommand::Explain(args) => explain::run_command(&args, &bounds, cli.json),
-        CliCommand::Import(args) => import::run_command(&args, cli.json),
-        CliCommand::Fit(args) => fit::run_command(&args, words, cli.json),
-        CliCommand::Validate(args) => validate::run_command(&args, cli.json),
-        CliCommand::PowerCut(args) => power_cut::run_command(&args, &bounds, cli.json),
-        CliCommand::Serve(args) => serve::run_command(&args, &bounds, cli.json),
+        CliCommand::Claims(args) => claims::run_command(&args, files, &bounds, cli.json),
+        CliCommand::Explain(args) => explain::run_command(&args, files, &bounds, cli.json),
+        CliCommand::Import(args) => import::run_command(&args, &files, cli.json),
+        CliCommand::Fit(args) => fit::run_command(&args, files, words, cli.json),
+        CliCommand::Validate(args) => validate::run_command(&args, &files, cli.json),
+        CliCommand::PowerCut(args) => power_cut::run_command(&args, &files, &bounds, cli.json),
+        CliCommand::Serve(args) => serve::run_command(&args, &files, &bounds, cli.json),
         #[cfg(target_os = "linux")]
-        CliCommand::Crash(args) => crash::run_command(&args, cli.json),
+        CliCommand::Crash(args) => crash::run_command(&args, &files, cli.json),
         #[cfg(not(target_os = "linux"))]
         CliCommand::Crash(_) => Err(CommandError::new("crash: only supported on Linux")),
         CliCommand::Disk(args) => disk::run_command(&args.order, cli.json),
-        CliCommand::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
+        CliCommand::FlushAudit(args) => flush_audit::flush_audit(&args, &files, cli.json),
         CliCommand::Restore(args) => restore::restore(&args, cli.json),
-        CliCommand::Report(args) => report::run_command(&args, cli.json),
-        CliCommand::Bench(args) => bench::run_command(&args, cli.json),
+        CliCommand::Report(args) => report::run_command(&args, &files, cli.json),
+        CliCommand::Bench(args) => bench::run_command(&args, &files, cli.json),
         CliCommand::Completions(args) => complete::print_completions(&args),
         CliCommand::Man(args) => complete::write_manual(&args),
     }

@@ -97,6 +97,8 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use seekwise_formats::trace::{PackedInput, TracePart};
 
     use super::*;
@@ -116,7 +118,7 @@ mod tests {
     fn certified(keys: &[(&str, &str)]) -> Certificate {
         let all = [("drive", "barracuda-7200.7-ncq"), ("job", "t.csv")];
         let settings = all.iter().chain(keys).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())).with_opener(open);
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())).with_opener(Arc::new(open));
         let prepared = prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
         let measured = measure_run(&prepared.target, &prepared.job, 1, |_| {}).unwrap();
         trace_certificate(&prepared, &measured).unwrap()

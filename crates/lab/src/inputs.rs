@@ -24,7 +24,7 @@ use crate::built_in;
 use crate::digest::sha256;
 
 /// Opens a trace by its name: its parts, each with a name of its own.
-pub type OpenParts = fn(&str) -> io::Result<Vec<TracePart>>;
+pub type OpenParts = Arc<dyn Fn(&str) -> io::Result<Vec<TracePart>> + Send + Sync>;
 
 /// Fetches the text of a file.
 pub type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
@@ -97,7 +97,7 @@ type KnownSettings = BTreeMap<(String, String), Vec<Arc<Setting>>>;
 /// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
     /// `None`: only what was kept is read.
-    read: Option<&'a TextLoader<'a>>,
+    read: Option<Box<TextLoader<'a>>>,
     /// `None`: no trace is opened.
     open: Option<OpenParts>,
     /// Places in real time that a plan may name.
@@ -114,6 +114,11 @@ pub struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn from_today(read: &'a TextLoader<'a>) -> Inputs<'a> {
+        Inputs::from_loader(Box::new(read))
+    }
+
+    /// As [`Inputs::from_today`], with a reader of its own.
+    pub fn from_loader(read: Box<TextLoader<'a>>) -> Inputs<'a> {
         Inputs { read: Some(read), ..Inputs::from_kept(InputTexts::default()) }
     }
 
@@ -159,8 +164,13 @@ impl<'a> Inputs<'a> {
     }
 
     /// How traces are opened.
-    pub fn opener(&self) -> Option<OpenParts> {
-        self.open
+    pub fn opener(&self) -> Option<&OpenParts> {
+        self.open.as_ref()
+    }
+
+    /// False if no trace of this name is opened: a plan that is made again opens those alone that were traces before.
+    pub fn may_be_trace(&self, name: &str) -> bool {
+        self.read.is_some() || self.keeps_trace(name)
     }
 
     /// True if a trace of this name was read.
@@ -187,7 +197,7 @@ impl<'a> Inputs<'a> {
         let same = |kept: &&InputText| {
             kept.role == InputRole::Trace && kept.name == name && kept.text.as_ref() == Some(&words)
         };
-        match (taken.texts.iter().find(same), self.read) {
+        match (taken.texts.iter().find(same), &self.read) {
             (Some(_), _) => {}
             (None, None) => {
                 let before =
@@ -228,7 +238,7 @@ impl<'a> Inputs<'a> {
         if let Some(kept) = self.taken.borrow().find_text(role, name) {
             return kept.text.clone().ok_or(ErrorKind::NotFound.into());
         }
-        let Some(read) = self.read else { return Err(ErrorKind::NotFound.into()) };
+        let Some(read) = &self.read else { return Err(ErrorKind::NotFound.into()) };
         let read = read_now(role, name, read);
         let text = match &read {
             Ok(text) => Some(text.clone()),
@@ -245,7 +255,7 @@ impl<'a> Inputs<'a> {
         if let Some(value) = self.taken.borrow().variables.get(name) {
             return value.clone();
         }
-        let value = self.read.and_then(|_| std::env::var(name).ok());
+        let value = self.read.as_ref().and_then(|_| std::env::var(name).ok());
         self.taken.borrow_mut().variables.insert(name.to_owned(), value.clone());
         value
     }

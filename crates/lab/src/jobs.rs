@@ -395,6 +395,10 @@ fn pattern_job(pattern: &BuiltInPattern, sectors: u64) -> Job {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use seekwise_formats::trace::TracePart;
+
     use super::*;
 
     fn loaded(name: &str, text: &str, variables: &[(&str, &str)]) -> Result<usize, String> {
@@ -408,6 +412,15 @@ mod tests {
         assert_eq!(loaded("parallel-streams", "", &[]), Ok(4));
         assert_eq!(loaded("parallel-streams", "", &[("STREAMS", "7")]), Ok(7));
         JOBS.iter().for_each(|job| assert!(loaded(job.name, "", &[]).is_ok(), "{}", job.name));
+    }
+
+    #[test]
+    fn a_kept_job_is_made_again_without_a_look_at_what_has_its_name_now() {
+        let inputs = Inputs::from_today(&|_| Ok("[a]\nrw=read\nsize=1m\n".to_owned()));
+        load_job("-", 1 << 33, &inputs, &[]).unwrap();
+        let opener = Arc::new(|_: &str| -> io::Result<Vec<TracePart>> { panic!("it is opened") });
+        let kept = Inputs::from_kept(inputs.texts_read()).with_opener(opener);
+        assert_eq!(load_job("-", 1 << 33, &kept, &[]).unwrap().job.workers().len(), 1);
     }
 
     #[test]

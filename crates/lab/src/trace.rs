@@ -99,7 +99,7 @@ pub fn load_replayed_log(
 
 fn load_opened(
     name: &str,
-    open: OpenParts,
+    open: &OpenParts,
     asked: TraceOptions,
     sectors: u64,
     inputs: &Inputs<'_>,
@@ -113,10 +113,10 @@ fn load_opened(
     check_fits(name, open, &asked, &survey, &places)?;
     heeded.limits.map_or(Ok(()), |limits| check_transfers(name, &survey, limits))?;
     let reading = TraceReadOptions { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
-    let file = name.to_owned();
+    let (file, open) = (name.to_owned(), OpenParts::clone(open));
     let opened = move || -> Result<Box<dyn TraceFeed>, String> {
         let reader =
-            open_parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
+            open_parts(&file, &open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
         Ok(Box::new(RecordedFeed {
             rows: TracePrefetch::new(reader),
             places: places.clone(),
@@ -130,13 +130,20 @@ fn load_opened(
 }
 
 /// How it is opened, if it is a trace.
-fn trace_opener(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Option<OpenParts>, Diagnostic> {
+fn trace_opener<'a>(
+    name: &str,
+    inputs: &'a Inputs<'_>,
+    keys: &[(&str, &str)],
+) -> Result<Option<&'a OpenParts>, Diagnostic> {
     let Some(open) = inputs.opener() else {
         return match inputs.keeps_trace(name) {
             true => Err(Diagnostic::at(name, 0, "a trace is not kept beside its results, and is not opened here")),
             false => Ok(None),
         };
     };
+    if !inputs.may_be_trace(name) {
+        return Ok(None);
+    }
     let mut head = Vec::new();
     match open(name) {
         Ok(parts) => {
@@ -158,7 +165,7 @@ fn trace_opener(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Resul
     }
 }
 
-fn open_parts(name: &str, open: OpenParts) -> Result<Vec<TracePart>, Diagnostic> {
+fn open_parts(name: &str, open: &OpenParts) -> Result<Vec<TracePart>, Diagnostic> {
     open(name).map_err(|why| Diagnostic::at(name, 0, format!("cannot be read: {why}")))
 }
 
@@ -229,7 +236,7 @@ fn check_transfers(name: &str, survey: &TraceSurvey, limits: &Limits) -> Result<
 /// An error if requests lie beyond the target.
 fn check_fits(
     name: &str,
-    open: OpenParts,
+    open: &OpenParts,
     asked: &TraceOptions,
     survey: &TraceSurvey,
     places: &TracePlaces,
@@ -270,7 +277,7 @@ fn check_fits(
 /// How many requests lie beyond the target's end.
 fn count_beyond_end(
     name: &str,
-    open: OpenParts,
+    open: &OpenParts,
     asked: &TraceOptions,
     survey: &TraceSurvey,
     places: &TracePlaces,

@@ -1,5 +1,5 @@
-//! The library's calls for Python: plain values in; JSON as `--json` prints it, the shell line that prints the same, and tables
-//! out. Nothing is computed here.
+//! The library's calls for Python: one value of plain fields in; JSON as `--json` prints it, the shell line that prints the same,
+//! and tables out. Nothing is computed here.
 
 pub mod sweeps;
 
@@ -15,7 +15,7 @@ use seekwise::shell::quoted;
 use seekwise::study::review::{self, ReviewResult};
 use seekwise::study::{StudyOptions, StudyOutcome, StudyResult};
 use seekwise::validate::{Timing, ValidationOptions};
-use seekwise::{Bounds, Error, Observer, answer, reading, results, values};
+use seekwise::{Bounds, Error, Files, Observer, answer, results, values};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Sampling;
@@ -28,23 +28,38 @@ use crate::tables::columns;
 use crate::tables::requests::RequestCollector;
 use crate::tables::table::Table;
 
-/// A job on a target as Python hands it over: job, target, settings, seed, run time, what may be overwritten, a trace's format;
-/// and the text that stands on standard input, where the job is one in memory.
-pub type SetupWords =
-    (String, String, Vec<(String, String)>, u64, Option<String>, Option<String>, Option<String>, Option<String>);
-
-/// The setup, and its text in memory.
-pub fn setup_and_text(words: SetupWords) -> (Setup, Option<String>) {
-    let (job, target, set, seed, runtime, destroy, trace_format, text) = words;
-    (Setup { job, target, set, seed, runtime, destroy, trace_format }, text)
+/// A job on a target.
+#[derive(FromPyObject)]
+pub struct SetupCall {
+    job: String,
+    target: String,
+    set: Vec<(String, String)>,
+    seed: u64,
+    runtime: Option<String>,
+    destroy: Option<String>,
+    trace_format: Option<String>,
+    /// The job's text, where the caller has it in memory.
+    text: Option<String>,
 }
 
-/// Does work for which a text may stand on standard input.
-pub fn with_text<R>(text: Option<&str>, work: impl FnOnce() -> R) -> R {
-    match text {
-        Some(text) => reading::with_text(text, work),
-        None => work(),
+impl SetupCall {
+    fn to_setup(&self) -> Setup {
+        Setup {
+            job: self.job.clone(),
+            target: self.target.clone(),
+            set: self.set.clone(),
+            seed: self.seed,
+            runtime: self.runtime.clone(),
+            destroy: self.destroy.clone(),
+            trace_format: self.trace_format.clone(),
+            files: files_with(&self.job, self.text.as_deref()),
+        }
     }
+}
+
+/// Files of which one may be a text in memory.
+fn files_with(name: &str, text: Option<&str>) -> Files {
+    text.map_or_else(Files::default, |text| Files::default().with_text(name, text))
 }
 
 /// Adds an option to a shell line, if it has a value.
@@ -66,59 +81,50 @@ fn shown_path(path: Option<&Path>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }
 
-/// A run as Python takes it: JSON, shell line, page, requests, curve.
-type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
-
-/// Runs a job on a target.
-#[pyfunction]
-#[pyo3(signature = (words, *, log, requests, out, force, max_memory, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn run(
-    py: Python<'_>,
-    words: SetupWords,
+/// A run to make.
+#[derive(FromPyObject)]
+pub struct RunCall {
+    setup: SetupCall,
     log: Option<PathBuf>,
     requests: bool,
     out: Option<PathBuf>,
     force: bool,
     max_memory: Option<u64>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Ran> {
-    let (setup, text) = setup_and_text(words);
+}
+
+/// A run as Python takes it: JSON, shell line, page, requests, curve.
+type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
+
+/// Runs a job on a target.
+#[pyfunction]
+pub fn run(py: Python<'_>, call: RunCall, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
     run_watched(py, progress.as_ref(), None, |observer| {
-        with_text(text.as_deref(), || {
-            let prepared = PreparedRun::new(&setup)?;
-            let options =
-                RunOptions { log: log.as_deref(), out: out.as_deref(), force, bounds: Bounds::new(max_memory) };
-            let mut kept = requests.then(|| RequestCollector::new(prepared.cell().target.is_measured()));
-            let result = prepared.run(&options, observer, &mut |record| {
-                if let Some(kept) = &mut kept {
-                    kept.add_request(record);
-                }
-            })?;
-            let mut line = format!("seekwise run {} --seed {}", setup.words(), setup.seed);
-            push_option(&mut line, "log", shown_path(options.log));
-            push_option(&mut line, "out", shown_path(options.out));
-            push_option(&mut line, "max-memory", max_memory);
-            line.push_str(if force { " --force --json" } else { " --json" });
-            let curve = columns::response_table(std::slice::from_ref(&result.record));
-            let requests = kept.map(RequestCollector::into_table);
-            Ok((answer::json(&result.json()), piped_line(text.as_deref(), line), result.page, requests, curve))
-        })
+        let RunCall { setup: named, log, requests, out, force, max_memory } = call;
+        let setup = named.to_setup();
+        let prepared = PreparedRun::new(&setup)?;
+        let options = RunOptions { log: log.as_deref(), out: out.as_deref(), force, bounds: Bounds::new(max_memory) };
+        let mut kept = requests.then(|| RequestCollector::new(prepared.cell().target.is_measured()));
+        let result = prepared.run(&options, observer, &mut |record| {
+            if let Some(kept) = &mut kept {
+                kept.add_request(record);
+            }
+        })?;
+        let mut line = format!("seekwise run {} --seed {}", setup.words(), setup.seed);
+        push_option(&mut line, "log", shown_path(options.log));
+        push_option(&mut line, "out", shown_path(options.out));
+        push_option(&mut line, "max-memory", max_memory);
+        line.push_str(if force { " --force --json" } else { " --json" });
+        let curve = columns::response_table(std::slice::from_ref(&result.record));
+        let requests = kept.map(RequestCollector::into_table);
+        Ok((answer::json(&result.json()), piped_line(named.text.as_deref(), line), result.page, requests, curve))
     })
 }
 
-/// A comparison as Python takes it: JSON, shell line, whether it was refused, the cause and the secondary figures of each
-/// finding, cells, intervals, curves, page.
-type Compared = (String, String, bool, Vec<(Option<String>, Vec<String>)>, Table, Table, Table, Option<PathBuf>);
-
-/// Compares a job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty folder,
-/// without one. With `kept` nothing is run: an interrupted comparison is read from either.
-#[pyfunction]
-#[pyo3(signature = (words, *, key, levels, metrics, runs, until_decided, out, beside, kept, force, max_memory, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn compare(
-    py: Python<'_>,
-    words: SetupWords,
+/// A comparison of a job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty
+/// folder, without one. With `kept` nothing is run: an interrupted comparison is read from either.
+#[derive(FromPyObject)]
+pub struct CompareCall {
+    setup: SetupCall,
     key: String,
     levels: Vec<String>,
     metrics: Vec<String>,
@@ -129,73 +135,105 @@ pub fn compare(
     kept: bool,
     force: bool,
     max_memory: Option<u64>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Compared> {
-    let (setup, text) = setup_and_text(words);
-    run_watched(py, progress.as_ref(), None, |observer| {
-        with_text(text.as_deref(), || {
-            let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
-            let metrics = metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
-            let list = levels.join(",");
-            if levels.len() > 1 && values::of(&key, &list)? != levels {
-                return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
-            }
-            let sampling = sampling_rule(until_decided);
-            let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
-            let bounds = Bounds::new(max_memory);
-            let compared = match &out {
-                _ if kept => seekwise::study::kept_in(out.as_ref().unwrap_or(&beside))?,
-                Some(folder) => {
-                    comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
-                }
-                None => comparison.run_beside(&beside, bounds, observer)?,
-            };
-            let mut line = comparison.command(None);
-            push_option(&mut line, "out", shown_path(out.as_deref()));
-            push_option(&mut line, "max-memory", max_memory);
-            line.push_str(if force { " --force --json" } else { " --json" });
-            Ok(comparison_parts(&compared, piped_line(text.as_deref(), line)))
-        })
-    })
 }
 
 /// A comparison as Python takes it.
-fn comparison_parts(compared: &StudyResult, line: String) -> Compared {
-    let said = compared.comparison();
-    let why = |finding: &Finding| {
-        let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
-        (finding.cause.as_ref().map(|cause| cause.text()), beside)
-    };
-    (
-        answer::json(&said.json()),
-        line,
-        said.is_refused(),
-        said.findings.iter().map(why).collect(),
-        columns::run_table(&said.evidence, &compared.records),
-        columns::comparison_table(&said.evidence),
-        columns::response_table(&compared.records),
-        compared.page.clone(),
-    )
+#[derive(IntoPyObject)]
+pub struct ComparisonAnswer {
+    json: String,
+    command: String,
+    /// The cause and the secondary figures of each finding.
+    reasons: Vec<(Option<String>, Vec<String>)>,
+    cells: Table,
+    intervals: Table,
+    curves: Table,
+    page: Option<PathBuf>,
 }
 
-/// A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
-type Part = (String, String, String, Table, Table, Table, Option<PathBuf>);
+/// Makes a comparison.
+#[pyfunction]
+pub fn compare(py: Python<'_>, call: CompareCall, progress: Option<Py<PyAny>>) -> PyResult<ComparisonAnswer> {
+    run_watched(py, progress.as_ref(), None, |observer| {
+        let CompareCall { setup: named, key, levels, runs, out, force, max_memory, .. } = call;
+        let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
+        let metrics = call.metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
+        let list = levels.join(",");
+        if levels.len() > 1 && values::of(&key, &list)? != levels {
+            return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
+        }
+        let (setup, sampling) = (named.to_setup(), sampling_rule(call.until_decided));
+        let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
+        let bounds = Bounds::new(max_memory);
+        let compared = match &out {
+            _ if call.kept => seekwise::study::kept_in(&Files::default(), out.as_ref().unwrap_or(&call.beside))?,
+            Some(folder) => {
+                comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
+            }
+            None => comparison.run_beside(&call.beside, bounds, observer)?,
+        };
+        let mut line = comparison.command(None);
+        push_option(&mut line, "out", shown_path(out.as_deref()));
+        push_option(&mut line, "max-memory", max_memory);
+        line.push_str(if force { " --force --json" } else { " --json" });
+        Ok(ComparisonAnswer::new(&compared, piped_line(named.text.as_deref(), line)))
+    })
+}
+
+impl ComparisonAnswer {
+    fn new(compared: &StudyResult, command: String) -> ComparisonAnswer {
+        let said = compared.comparison();
+        let reason = |finding: &Finding| {
+            let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
+            (finding.cause.as_ref().map(|cause| cause.text()), beside)
+        };
+        ComparisonAnswer {
+            json: answer::json(&said.json()),
+            command,
+            reasons: said.findings.iter().map(reason).collect(),
+            cells: columns::run_table(&said.evidence, &compared.records),
+            intervals: columns::comparison_table(&said.evidence),
+            curves: columns::response_table(&compared.records),
+            page: compared.page.clone(),
+        }
+    }
+}
+
+/// A study of a review, or the one that there is, as Python takes it.
+#[derive(IntoPyObject)]
+pub struct StudyPart {
+    /// Its name in the review.
+    name: String,
+    title: String,
+    question: String,
+    cells: Table,
+    intervals: Table,
+    curves: Table,
+    page: Option<PathBuf>,
+}
 
 /// A study or a review as Python takes it: JSON, whether it was refused, whether it is a review, page, parts.
-pub type Studied = (String, bool, bool, Option<PathBuf>, Vec<Part>);
+pub type Studied = (String, bool, bool, Option<PathBuf>, Vec<StudyPart>);
 
-fn part_tables(name: &str, studied: &StudyResult) -> Part {
-    let StudyResult { study, records, page, .. } = studied;
-    let evidence = studied.evidence();
-    let (cells, intervals) = (columns::run_table(&evidence, records), columns::comparison_table(&evidence));
-    let (title, question) = (study.title.clone(), study.question.clone());
-    (name.to_owned(), title, question, cells, intervals, columns::response_table(records), page.clone())
+impl StudyPart {
+    fn new(name: &str, studied: &StudyResult) -> StudyPart {
+        let StudyResult { study, records, page, .. } = studied;
+        let evidence = studied.evidence();
+        StudyPart {
+            name: name.to_owned(),
+            title: study.title.clone(),
+            question: study.question.clone(),
+            cells: columns::run_table(&evidence, records),
+            intervals: columns::comparison_table(&evidence),
+            curves: columns::response_table(records),
+            page: page.clone(),
+        }
+    }
 }
 
 /// A study as Python takes it.
 pub fn study_parts(studied: &StudyResult) -> Studied {
     let json = answer::json(&studied.summary());
-    (json, studied.is_refused(), false, studied.page.clone(), vec![part_tables("", studied)])
+    (json, studied.is_refused(), false, studied.page.clone(), vec![StudyPart::new("", studied)])
 }
 
 fn review_parts(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
@@ -204,7 +242,7 @@ fn review_parts(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
         let (of, studied) = kept?;
         refused |= studied.is_refused();
         summaries.push(review::part_summary(of, &studied));
-        parts.push(part_tables(of.folder(), &studied));
+        parts.push(StudyPart::new(of.folder(), &studied));
     }
     let json = answer::json(&reviewed.summary(summaries));
     Ok((json, refused, true, Some(reviewed.page.clone()), parts))
@@ -215,13 +253,11 @@ fn sampling_rule(until_decided: bool) -> Sampling {
     if until_decided { Sampling::UntilDecided } else { Sampling::Fixed }
 }
 
-/// Runs a study or a review.
-#[pyfunction]
-#[pyo3(signature = (name, *, text, out, resume, force, until_decided, threads, max_memory, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn study(
-    py: Python<'_>,
+/// A study or a review to run.
+#[derive(FromPyObject)]
+pub struct StudyCall {
     name: String,
+    /// Its text, where the caller has it in memory.
     text: Option<String>,
     out: PathBuf,
     resume: bool,
@@ -229,12 +265,17 @@ pub fn study(
     until_decided: Option<bool>,
     threads: usize,
     max_memory: Option<u64>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(Studied, String)> {
+}
+
+/// Runs a study or a review.
+#[pyfunction]
+pub fn study(py: Python<'_>, call: StudyCall, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
     let work = |observer: &dyn Observer| {
-        let sampling = until_decided.map(sampling_rule);
-        let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads, sampling };
-        let came = with_text(text.as_deref(), || seekwise::study::study(&name, &options, observer))?;
+        let StudyCall { name, text, out, resume, force, until_decided, threads, max_memory } = call;
+        let (text, sampling) = (text.as_deref(), until_decided.map(sampling_rule));
+        let (bounds, files) = (Bounds::new(max_memory), files_with(&name, text));
+        let options = StudyOptions { folder: &out, resume, force, bounds, threads, sampling, files };
+        let came = seekwise::study::study(&name, &options, observer)?;
         let mut line = format!("seekwise study {}", quoted(&name));
         push_option(&mut line, "out", shown_path(Some(&out)));
         push_option(&mut line, "max-memory", max_memory);
@@ -249,7 +290,7 @@ pub fn study(
             StudyOutcome::Study(studied) => study_parts(studied),
             StudyOutcome::Review(reviewed) => review_parts(reviewed)?,
         };
-        Ok((studied, piped_line(text.as_deref(), line)))
+        Ok((studied, piped_line(text, line)))
     };
     run_watched(py, progress.as_ref(), None, work)
 }
@@ -258,28 +299,26 @@ pub fn study(
 #[pyfunction]
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
     run_watched(py, None, None, |_| {
+        let files = Files::default();
         let line = format!("seekwise report {} --json", quoted(&folder.display().to_string()));
         if results::says(&folder)
-            && let Some(kept) = results::kept_review(&folder)?
+            && let Some(kept) = results::kept_review(&files, &folder)?
         {
-            return Ok((review_parts(&review::kept_in(&folder, &kept.text)?)?, line));
+            return Ok((review_parts(&review::kept_in(&files, &folder, &kept.text)?)?, line));
         }
-        Ok((study_parts(&seekwise::study::kept_in(&folder)?), line))
+        Ok((study_parts(&seekwise::study::kept_in(&files, &folder)?), line))
     })
 }
 
 /// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
 #[pyfunction]
 pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    run_watched(py, None, None, |_| seekwise::study::kept_in(&folder).map(|kept| kept.page_text()))
+    run_watched(py, None, None, |_| seekwise::study::kept_in(&Files::default(), &folder).map(|kept| kept.page_text()))
 }
 
-/// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.
-#[pyfunction]
-#[pyo3(signature = (trace, *, drive, set, replay, seed, log, force, at_most, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn validate(
-    py: Python<'_>,
+/// A measured trace to play on a modelled drive.
+#[derive(FromPyObject)]
+pub struct ValidateCall {
     trace: String,
     drive: String,
     set: Vec<(String, String)>,
@@ -288,15 +327,20 @@ pub fn validate(
     log: Option<PathBuf>,
     force: bool,
     at_most: Option<f64>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(String, String, Table)> {
+}
+
+/// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.
+#[pyfunction]
+pub fn validate(py: Python<'_>, call: ValidateCall, progress: Option<Py<PyAny>>) -> PyResult<(String, String, Table)> {
     run_watched(py, progress.as_ref(), None, |observer| {
+        let ValidateCall { trace, drive, set, replay, seed, log, force, at_most } = call;
         let timing = match replay.as_str() {
             "think" => Timing::Think,
             "arrival" => Timing::Arrival,
             word => return Err(Error::new(format!("--replay {word}: expected think or arrival"))),
         };
-        let options = ValidationOptions { drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
+        let files = &Files::default();
+        let options = ValidationOptions { files, drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
         let result = seekwise::validate::validate(&trace, &options, observer)?;
         let mut line = format!("seekwise validate {}", quoted(&trace));
         push_option(&mut line, "drive", Some(&drive));
@@ -317,12 +361,9 @@ fn parse_length(name: &str, text: &str) -> Result<Duration, Error> {
     Duration::parse(text).map_err(|why| Error::new(format!("--{name} {text}: {why}")))
 }
 
-/// Fits a drive to what was measured: JSON, shell line, the profile's text.
-#[pyfunction]
-#[pyo3(signature = (data, *, drive, hold, only, out, page, generations, time, points, resume, force, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit(
-    py: Python<'_>,
+/// A drive to fit to what was measured.
+#[derive(FromPyObject)]
+pub struct FitCall {
     data: Vec<String>,
     drive: String,
     hold: String,
@@ -334,46 +375,64 @@ pub fn fit(
     points: Option<u64>,
     resume: bool,
     force: bool,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(String, String, String)> {
-    run_watched(py, progress.as_ref(), None, |observer| {
-        let kept = parse_share(&hold).filter(|share| *share < 1.0);
-        let kept = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
-        let seconds = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
-        let words: Vec<String> = data.iter().map(|word| quoted(word)).collect();
+}
+
+impl FitCall {
+    /// The shell line that makes the same fit.
+    fn command(&self) -> String {
+        let words: Vec<String> = self.data.iter().map(|word| quoted(word)).collect();
         let mut line = format!("seekwise fit {}", words.join(" "));
-        push_option(&mut line, "drive", Some(&drive));
-        push_option(&mut line, "hold", Some(&hold));
-        push_option(&mut line, "only", Some(only.join(",")).filter(|only| !only.is_empty()));
-        line.push_str(&format!(" -o {}", quoted(&out.display().to_string())));
-        push_option(&mut line, "page", shown_path(page.as_deref()));
-        push_option(&mut line, "generations", generations);
-        push_option(&mut line, "time", Some(&time));
-        push_option(&mut line, "points", points);
-        line.push_str(if resume { " --resume" } else { "" });
-        line.push_str(if force { " --force --json" } else { " --json" });
-        let fit = Fit { data, drive, hold: kept, only, out, page, generations, time: seconds, points, resume, force };
+        push_option(&mut line, "drive", Some(&self.drive));
+        push_option(&mut line, "hold", Some(&self.hold));
+        push_option(&mut line, "only", Some(self.only.join(",")).filter(|only| !only.is_empty()));
+        line.push_str(&format!(" -o {}", quoted(&self.out.display().to_string())));
+        push_option(&mut line, "page", shown_path(self.page.as_deref()));
+        push_option(&mut line, "generations", self.generations);
+        push_option(&mut line, "time", Some(&self.time));
+        push_option(&mut line, "points", self.points);
+        line.push_str(if self.resume { " --resume" } else { "" });
+        line.push_str(if self.force { " --force --json" } else { " --json" });
+        line
+    }
+}
+
+/// Fits a drive to what was measured: JSON, shell line, the profile's text.
+#[pyfunction]
+pub fn fit(py: Python<'_>, call: FitCall, progress: Option<Py<PyAny>>) -> PyResult<(String, String, String)> {
+    run_watched(py, progress.as_ref(), None, |observer| {
+        let line = call.command();
+        let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
+        let kept = parse_share(&hold).filter(|share| *share < 1.0);
+        let hold = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
+        let time = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
+        let files = Files::default();
+        let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force, files };
         let report = seekwise::fit::fit(&fit, observer)?;
-        Ok((answer::json(&report), line, reading::read(&fit.out.to_string_lossy())?))
+        Ok((answer::json(&report), line, fit.files.read(&fit.out.to_string_lossy())?))
     })
 }
 
-/// Computes what power cuts of a job's run would lose: JSON, shell line, whether promises were kept, data at risk over time.
-#[pyfunction]
-#[pyo3(signature = (words, *, cuts, at, after, shutdown, max_memory, progress))]
-#[allow(clippy::too_many_arguments)]
-pub fn power_cut(
-    py: Python<'_>,
-    words: SetupWords,
+/// Power cuts of a job's run: at random instants, `at` given ones, `after` the end of several runs, or in an orderly `shutdown`.
+#[derive(FromPyObject)]
+pub struct PowerCutCall {
+    setup: SetupCall,
     cuts: u32,
     at: Vec<String>,
     after: Option<String>,
     shutdown: bool,
     max_memory: Option<u64>,
+}
+
+/// Computes what power cuts of a job's run would lose: JSON, shell line, whether promises were kept, data at risk over time.
+#[pyfunction]
+pub fn power_cut(
+    py: Python<'_>,
+    call: PowerCutCall,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, bool, Table)> {
-    let (setup, text) = setup_and_text(words);
     run_watched(py, progress.as_ref(), None, |observer| {
+        let PowerCutCall { setup: named, cuts, at, after, shutdown, max_memory } = call;
+        let setup = named.to_setup();
         let span = |name: &str, text: &String| parse_length(name, text).map(|length| Span::from_nanos(length.nanos));
         let mut line = format!("seekwise power-cut {} --seed {}", setup.words(), setup.seed);
         let when = match (&after, shutdown, at.is_empty()) {
@@ -393,10 +452,8 @@ pub fn power_cut(
         push_option(&mut line, "after", after.as_ref());
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if shutdown { " --shutdown --json" } else { " --json" });
-        with_text(text.as_deref(), || {
-            let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
-            let (kept, curve) = (cut.report.promise_kept, columns::risk_table(&cut.report));
-            Ok((answer::json(&cut.json(&setup)), piped_line(text.as_deref(), line), kept, curve))
-        })
+        let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
+        let (kept, curve) = (cut.report.promise_kept, columns::risk_table(&cut.report));
+        Ok((answer::json(&cut.json(&setup)), piped_line(named.text.as_deref(), line), kept, curve))
     })
 }

@@ -20,6 +20,7 @@ import seekwise as sw
 from conftest import DRIVE, STUDY, interrupted_when, interrupting, shell
 from seekwise import _stores
 from seekwise._native import BUILD, Plan
+from seekwise._setup import setup_call
 
 GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], **{"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]})
 
@@ -322,8 +323,8 @@ def test_results_of_another_study_are_not_replaced(here: Path) -> None:
 
 def test_a_worker_of_another_build_refuses(here: Path) -> None:
     swept("out")
-    said = sw.stack(DRIVE)
-    plan = Plan.of_setup(("random-read", said.target, [], 1, "1s", None, None, None), [("job.depth", ["1", "2"])], 1)
+    setup = setup_call("random-read", sw.stack(DRIVE), None, 1, "1s")
+    plan = Plan.of_setup(setup, [("job.depth", ["1", "2"])], 1)
     other = plan.text.replace(BUILD, "0" * len(BUILD))
     with pytest.raises(sw.SeekwiseError, match="expected the same build"):
         sw.Work(other, sw.FolderStore("parts"))(plan.parts(1)[0])

@@ -112,7 +112,7 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
     drop(found);
     let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
         let study = side.study(format!("How fast is {}?", side.title()), runs)?;
-        Ok(plan_built("command line", study)?)
+        Ok(plan_built(&setup.files, "command line", study)?)
     };
     let predicted = plan(&predicted)?;
     if predicted.made.is_measured() {

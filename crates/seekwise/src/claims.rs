@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, StudyOptions, StudySession};
-use crate::reading;
+use crate::reading::Files;
 use crate::results::{self, ResultFolder};
 use crate::study::{self, warn_once};
 use seekwise_os::outputs::scratch;
@@ -98,6 +98,8 @@ pub struct Claims {
     pub runs: Option<u32>,
     /// Draw every inferred figure within its range.
     pub draw: Option<ProfileDraw>,
+    /// Where jobs, drives and results are read.
+    pub files: Files,
 }
 
 /// How the studies are run.
@@ -153,7 +155,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
         })
         .collect();
     drop(locked);
-    judge_companions(&mut verdicts)?;
+    judge_companions(&claims.files, &mut verdicts)?;
     Ok(verdicts)
 }
 
@@ -217,14 +219,14 @@ pub(crate) fn find_carrier(id: &str) -> Result<Option<(&'static str, Study, Clai
 }
 
 /// Judges the claims that hold only together with another: both must, on one rule.
-fn judge_companions(verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
+fn judge_companions(files: &Files, verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
     for place in 0..verdicts.len() {
         let Some((name, study, claim)) = find_carrier(&verdicts[place].id)? else { continue };
         let Some(with) = claim.with.clone() else { continue };
         let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
-        let mut cells = prepare_checked(name, &study, &claim)?;
+        let mut cells = prepare_checked(files, name, &study, &claim)?;
         if let Some((name, study, claim)) = find_carrier(&with.claim)? {
-            cells.extend(prepare_checked(name, &study, &claim)?);
+            cells.extend(prepare_checked(files, name, &study, &claim)?);
         }
         let alike = settings_below(&cells, &with.same).len() == 1;
         judge_with_companion(&mut verdicts[place], &with, other, alike);
@@ -233,8 +235,8 @@ fn judge_companions(verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
 }
 
 /// The cells that a claim checks.
-fn prepare_checked(name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
-    let inputs = reading::inputs();
+fn prepare_checked(files: &Files, name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
+    let inputs = files.inputs();
     let prepare = |cell: &Cell| plan::prepare_cell(name, cell, &inputs);
     Ok(checked_cells(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
@@ -297,6 +299,7 @@ impl ClaimsExecution<'_> {
             resume: args.resume,
             force: args.force,
             bounds: *self.bounds,
+            files: args.files.clone(),
             threads: args.threads,
             // Some checks read single runs of the length that the study says (docs/statistics.md).
             sampling: Some(Sampling::Fixed),
@@ -310,8 +313,8 @@ impl ClaimsExecution<'_> {
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = results::below(self.folder, name)?;
         let plan = || match self.args.draw {
-            Some(draw) => planned::plan_drawn(name, &text, draw),
-            None => planned::plan_file(name, &text),
+            Some(draw) => planned::plan_drawn(&self.args.files, name, &text, draw),
+            None => planned::plan_file(&self.args.files, name, &text),
         };
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
@@ -394,7 +397,8 @@ impl ClaimsExecution<'_> {
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
-            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &planned.inputs());
+            let inputs = planned.inputs(&self.args.files);
+            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &inputs);
             let located = |fault| locate_fault(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
@@ -472,7 +476,7 @@ mod tests {
     #[test]
     fn settings_are_alike_below_a_key_or_not() {
         let (name, study, claim) = find_carrier("C4").unwrap().unwrap();
-        let cells = prepare_checked(name, &study, &claim).unwrap();
+        let cells = prepare_checked(&Files::default(), name, &study, &claim).unwrap();
         assert_eq!(settings_below(&cells, "drive.cache.read_ahead").len(), 1);
         assert_eq!(
             settings_below(&cells, "drive.cache").len(),
@@ -499,7 +503,7 @@ mod tests {
         for &(name, text) in BUILT_IN {
             let study = parse(name, text).unwrap();
             let cells = plan::study_cells(&study);
-            let inputs = reading::inputs();
+            let inputs = Files::default().inputs();
             for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
                     let differs = changed_cells(&study, &cells, claim, change).into_iter().any(|cell| {
@@ -517,7 +521,7 @@ mod tests {
     #[test]
     fn no_headline_of_a_built_in_study_is_refused() {
         for &(name, text) in BUILT_IN {
-            let PlannedStudy { study, made, .. } = planned::plan_file(name, text).unwrap();
+            let PlannedStudy { study, made, .. } = planned::plan_file(&Files::default(), name, text).unwrap();
             for finding in Evidence::new(&study, &made, &[]).findings().0 {
                 let compare = &study.compare[finding.compare];
                 assert!(

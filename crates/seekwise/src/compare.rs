@@ -97,8 +97,8 @@ impl Comparison {
 
     /// Runs all sides within `bounds`; keeps nothing, and writes no file.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
-        let planned = planned::plan_built("command line", self.study()?)?;
-        judge_runs(study::run_in_memory(planned, &bounds, observer)?)
+        let planned = planned::plan_built(&self.setup.files, "command line", self.study()?)?;
+        judge_runs(study::run_in_memory(&self.setup.files, planned, &bounds, observer)?)
     }
 
     /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
@@ -108,7 +108,7 @@ impl Comparison {
         judge_runs(run_session(self.open_session(&options, observer)?, observer)?)
     }
 
-    /// Runs all sides; results and a page go to the folder of `options`.
+    /// Runs all sides; results and a page go to the folder of `options`. The files of the setup are read, not those of `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyResult, Error> {
         check_values(finished(self.open_session(options, observer)?, options.folder, observer)?)
     }
@@ -116,7 +116,9 @@ impl Comparison {
     fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
         let study = self.study()?;
         let text = study.to_text();
-        let plan = || planned::plan_built("command line", study).map_err(Error::from);
+        let files = &self.setup.files;
+        let plan = || planned::plan_built(files, "command line", study).map_err(Error::from);
+        let options = StudyOptions { files: files.clone(), ..options.clone() };
         options.open("command line", &text, plan, observer)
     }
 
@@ -127,7 +129,7 @@ impl Comparison {
         if key == JOB {
             let names: Vec<&str> = values.iter().map(String::as_str).collect();
             reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
-            names.iter().try_for_each(|name| require_job(name))?;
+            names.iter().try_for_each(|name| require_job(&self.setup.files, name))?;
         }
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
@@ -180,7 +182,7 @@ impl Comparison {
 
     /// Credits each difference to everything in which its jobs differ: to name two jobs is to ask for that.
     fn credit_jobs(&self, study: Study) -> Result<Study, Error> {
-        let made = planned::plan_built("command line", study.clone())?.made;
+        let made = planned::plan_built(&self.setup.files, "command line", study.clone())?.made;
         let others = self.values.len() - 1;
         let credit = |(place, compare): (usize, ComparisonSpec)| {
             let concerns = differing_concerns(&made, 0, 1 + place % others);
@@ -233,7 +235,7 @@ impl StudyResult {
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
     /// use seekwise::compare::Comparison;
-    /// use seekwise::{Bounds, Observer, Setup, study};
+    /// use seekwise::{Bounds, Files, Observer, Setup, study};
     ///
     /// /// Cancels when two runs have ended.
     /// struct Two(AtomicU64);
@@ -251,7 +253,7 @@ impl StudyResult {
     /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
-    /// let kept = study::kept_in(folder.path())?;
+    /// let kept = study::kept_in(&Files::default(), folder.path())?;
     /// assert_eq!((kept.records.len(), kept.comparison().missing), (2, 8));
     /// # Ok::<(), seekwise::Error>(())
     /// ```
@@ -468,6 +470,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::reading::Files;
     use seekwise_os::outputs::scratch;
 
     #[test]
@@ -484,7 +487,7 @@ mod tests {
             // The last is being written.
             let kept: String = lines.split_inclusive('\n').take(runs).collect();
             fs::write(&file, kept + "{\"cell\":").unwrap();
-            let kept = study::kept_in(folder.path()).unwrap();
+            let kept = study::kept_in(&Files::default(), folder.path()).unwrap();
             assert_eq!(json!(kept.records), json!(whole.records[..runs]));
             kept.comparison().json()
         };

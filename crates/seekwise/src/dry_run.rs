@@ -11,7 +11,7 @@ use seekwise_run::place::{self, PlaceSource};
 
 use crate::compare::Comparison;
 use crate::error::Error;
-use crate::reading::{self, spoken};
+use crate::reading::spoken;
 use crate::setup::{self, Setup};
 
 /// How long it will take.
@@ -27,7 +27,7 @@ pub struct DryRun {
 pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
     let Comparison { setup, key, values, .. } = comparison;
     let space = measured_space(setup)?;
-    let (mut seconds, inputs) = (Vec::new(), reading::inputs());
+    let (mut seconds, inputs) = (Vec::new(), setup.files.inputs());
     for value in values {
         let mut set: Vec<(String, String)> = setup.set.clone();
         set.push((key.clone(), value.clone()));

@@ -37,7 +37,7 @@ use crate::execute::{Execution, Progress};
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
-use crate::reading;
+use crate::reading::Files;
 use crate::store::InMemory;
 
 /// How far a claim is from its bounds.
@@ -62,6 +62,8 @@ pub struct Explain {
     pub force: bool,
     /// Cores to use; 0 is all.
     pub threads: usize,
+    /// Where jobs and drives are read.
+    pub files: Files,
 }
 
 /// The answer.
@@ -153,7 +155,8 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
     let id = id.ok_or_else(|| Error::new(format!("{}: unknown finding; expected D1 to C28", asked.id)))?;
     let (journal, known) = match &asked.out {
         Some(out) => {
-            let options = JournalOptions { hash: &request_hash(asked), resume: asked.resume, force: asked.force };
+            let &Explain { resume, force, ref files, .. } = asked;
+            let options = JournalOptions { hash: &request_hash(asked), resume, force, files };
             let (journal, known) = SearchJournal::open(out, options, &|_, answer| match answer {
                 [-1.0 | 0.0 | 1.0] => Ok(()),
                 _ => Err("it holds no verdict; expected -1, 0 or 1".to_owned()),
@@ -211,7 +214,7 @@ fn takes_interval(part: &Subexpression) -> bool {
 
 impl ExplainSession<'_> {
     fn inputs(&self) -> Inputs<'static> {
-        reading::inputs().with_cache(Arc::clone(&self.cache))
+        self.asked.files.inputs().with_cache(Arc::clone(&self.cache))
     }
 
     /// Loads a claim and its cells, and judges it with unchanged settings.
@@ -533,7 +536,7 @@ mod tests {
     #[test]
     fn nothing_is_held_against_a_setting_before_it_is_tried() {
         let text = "title = 't'\nquestion = 'q'\njob = 'random-read'\nruntime = '1 s'\n[stack]\ndrive = 'exos-x18'\n";
-        let planned = planned::plan("s.toml", text.to_owned()).unwrap();
+        let planned = planned::plan(&Files::default(), "s.toml", text.to_owned()).unwrap();
         let lever = find_levers(&planned.prepared).remove(0);
         let found = FoundLever::new(&lever, "8".to_owned(), None);
         assert_eq!((found.claims, found.cases, found.breaks.len() + found.cases_broken.len()), (0, 0, 0));

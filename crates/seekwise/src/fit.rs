@@ -19,7 +19,7 @@ use crate::bounds::wall;
 use crate::error::Error;
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
-use crate::reading::{self, FileKind};
+use crate::reading::{self, FileKind, Files};
 use crate::study::warn_once;
 use seekwise_os::outputs::{admit, write_whole};
 
@@ -62,6 +62,8 @@ pub struct Fit {
     pub resume: bool,
     /// Replace files that are there.
     pub force: bool,
+    /// Where the measurements and the drive are read.
+    pub files: Files,
 }
 
 /// The inputs of a fit.
@@ -88,7 +90,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     if parameters.is_empty() {
         return Err(nothing_to_fit(fit));
     }
-    let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force };
+    let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };
     let fits = |question: &str, answer: &[f64]| check_answer(&given.data, question, answer);
     let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
     // From now on points are kept.
@@ -130,7 +132,7 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     let named: Vec<FileArgument> = args.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
     let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
     reading::one_standard_input(&files)?;
-    let text = match (catalogue::find_text(&args.drive), reading::find(&args.drive)?) {
+    let text = match (catalogue::find_text(&args.drive), args.files.find(&args.drive)?) {
         (None, Some(text)) => {
             reading::expect(&args.drive, &text, &[FileKind::Profile])?;
             text
@@ -145,14 +147,14 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
     let mut texts = Vec::new();
     for named in &named {
-        let read = reading::read(&named.file)?;
+        let read = args.files.read(&named.file)?;
         all.push_str(&format!("\n{named:?}\n{read}"));
         texts.push(read);
     }
     let (mut data, warnings) = sources::parse_data(&named, &texts, args.hold, &drive, &text)?;
     warn_once(&warnings);
     for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::beside::attach_times(&mut data, named, file, &reading::read(file)?)?;
+        sources::beside::attach_times(&mut data, named, file, &args.files.read(file)?)?;
     }
     if data.iter().all(|data| data.part_size(DataSplit::Seen) == 0) {
         return Err(Error::new(

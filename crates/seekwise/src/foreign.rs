@@ -7,20 +7,20 @@ use std::path::Path;
 
 use seekwise_os::outputs::open_read;
 
-use crate::reading;
+use crate::reading::Files;
 
 /// Whether something has this name, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// The text of a file, no longer than a text may be ([`reading::whole`]).
-pub fn text(path: &Path) -> io::Result<String> {
-    text_of(&open_read(path)?)
+/// The text of a file, no longer than a text may be.
+pub fn text(files: &Files, path: &Path) -> io::Result<String> {
+    text_of(files, &open_read(path)?)
 }
 
 /// The text of an open file, no longer than a text may be.
-pub fn text_of(file: &File) -> io::Result<String> {
-    let bytes = reading::whole(file)?;
+pub fn text_of(files: &Files, file: &File) -> io::Result<String> {
+    let bytes = files.whole(file)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
+use crate::reading::Files;
 use crate::sealed::{check_line, seal_line};
 use seekwise_os::outputs::open_append;
 use seekwise_os::unfinished::hold;
@@ -52,6 +53,8 @@ pub struct JournalOptions<'a> {
     pub resume: bool,
     /// Replace what is there.
     pub force: bool,
+    /// Limits the journal's length.
+    pub files: &'a Files,
 }
 
 impl SearchJournal {
@@ -66,15 +69,15 @@ impl SearchJournal {
         let path = PathBuf::from(path);
         let wrong = |why: String| Error::new(format!("{}: {why}", path.display()));
         let failed = |error: io::Error| wrong(error.to_string());
-        let JournalOptions { hash, resume, force } = options;
+        let JournalOptions { hash, resume, force, files } = options;
         if resume && !is_there(&path) {
             return Err(wrong("there is nothing to go on with".to_owned()));
         }
         let (lock, mut file) = open_locked(&path, force && !resume).map_err(failed)?;
         let (known, whole) = match resume {
-            true => read_answers(&foreign::text_of(&file).map_err(failed)?, hash, check)
+            true => read_answers(&foreign::text_of(files, &file).map_err(failed)?, hash, check)
                 .map_err(|(line, why)| Error::new(format!("{}:{line}: {why}; --force starts over", path.display())))?,
-            false if !force && !is_begun(&foreign::text_of(&file).map_err(failed)?, hash) => {
+            false if !force && !is_begun(&foreign::text_of(files, &file).map_err(failed)?, hash) => {
                 return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
             }
             false => (Known::new(), 0),
@@ -256,7 +259,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("f");
         let open = |resume| {
-            SearchJournal::open(&out, JournalOptions { hash: "abc", resume, force: false }, ANY).map(|it| it.1.len())
+            let options = JournalOptions { hash: "abc", resume, force: false, files: &Files::default() };
+            SearchJournal::open(&out, options, ANY).map(|it| it.1.len())
         };
         for left in ["", "a", "abc", "abc\n", "abc\nSeen 1 ="] {
             for resume in [false, true] {
@@ -274,7 +278,8 @@ mod tests {
     fn a_journal_has_one_writer() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("f");
-        let open = || SearchJournal::open(&out, JournalOptions { hash: "abc", resume: false, force: true }, ANY);
+        let options = JournalOptions { hash: "abc", resume: false, force: true, files: &Files::default() };
+        let open = || SearchJournal::open(&out, options, ANY);
         let (first, _) = open().unwrap();
         let said = open().map(drop).unwrap_err().to_string();
         assert!(said.contains("f.journal: ") && said.contains(" is writing here"), "{said}");

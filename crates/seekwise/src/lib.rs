@@ -111,6 +111,7 @@ pub mod values;
 pub use self::bounds::Bounds;
 pub use self::error::Error;
 pub use self::observer::Observer;
+pub use self::reading::Files;
 pub use self::setup::Setup;
 /// Files and folders that are written; work that a program leaves half done if it ends at once.
 pub use seekwise_os::{outputs, unfinished};

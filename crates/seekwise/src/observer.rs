@@ -39,7 +39,7 @@ mod tests {
     use crate::run::{PreparedRun, RunOptions};
     use crate::study::{self, StudyOptions};
     use crate::validate::{Timing, ValidationOptions, validate};
-    use crate::{Bounds, Observer, Setup};
+    use crate::{Bounds, Files, Observer, Setup};
 
     /// Cancels at this question.
     struct CancelAt {
@@ -108,8 +108,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         fs::write(&path, trace(20_000)).unwrap();
-        let (drive, timing) = ("atlas-10k-v-300", Timing::Think);
-        let options = ValidationOptions { drive, set: &[], timing, seed: 1, log: None, force: false };
+        let (files, drive, timing) = (&Files::default(), "atlas-10k-v-300", Timing::Think);
+        let options = ValidationOptions { files, drive, set: &[], timing, seed: 1, log: None, force: false };
         let observer = CancelAt::question(3);
         let error = validate(&path.to_string_lossy(), &options, &observer).map(drop).unwrap_err();
         assert!(error.is_cancelled(), "{error}");
@@ -131,6 +131,7 @@ mod tests {
             points: None,
             resume: false,
             force: false,
+            files: Files::default(),
         }
     }
 

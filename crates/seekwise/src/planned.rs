@@ -14,13 +14,12 @@ use seekwise_lab::rounds;
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::is_measured;
-use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::lock::WriteLock;
 use crate::observer::{Observer, PILOT_RUNS};
-use crate::reading;
+use crate::reading::Files;
 use crate::results::{self, ResultFolder, StudyManifest};
 use crate::shell::quoted;
 
@@ -65,8 +64,8 @@ impl PlannedStudy {
     }
 
     /// Inputs for a plan of other cells of the study.
-    pub fn inputs(&self) -> Inputs<'static> {
-        reading::inputs().with_cache(Arc::clone(&self.cache))
+    pub fn inputs(&self, files: &Files) -> Inputs<'static> {
+        files.inputs().with_cache(Arc::clone(&self.cache))
     }
 
     /// The number of runs; `None` if they end when it is decided.
@@ -82,7 +81,7 @@ impl PlannedStudy {
 }
 
 /// Where the results of a study go, and the bounds on making them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StudyOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
@@ -97,12 +96,15 @@ pub struct StudyOptions<'a> {
     /// How many runs, and how long ones; `None`: as the study or the folder says, and short ones until verdicts stand if
     /// neither does and runs may be shorter.
     pub sampling: Option<Sampling>,
+    /// Where the study, and what it is made from, is read.
+    pub files: Files,
 }
 
 impl<'a> StudyOptions<'a> {
     /// Results into this folder, on all cores, within a quarter of the machine's memory.
     pub fn into(folder: &'a Path) -> StudyOptions<'a> {
-        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
+        let (bounds, files) = (Bounds::new(None), Files::default());
+        StudyOptions { folder, resume: false, force: false, bounds, threads: 0, sampling: None, files }
     }
 }
 
@@ -144,17 +146,17 @@ impl StudySession {
 
 impl WaitingSession {
     /// Prepares the plan again, as its turn has come.
-    pub fn take_turn(self) -> Result<StudySession, Error> {
+    pub fn take_turn(self, files: &Files) -> Result<StudySession, Error> {
         let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
         let folder = results.folder();
-        let kept = results::kept(folder)?;
+        let kept = results::kept(files, folder)?;
         if kept.made.hash() != made_sha256 {
             return Err(Error::new(format!("{}: what makes its results was changed meanwhile", folder.display())));
         }
-        let done = if done > 0 { results::records(folder, &kept)? } else { Vec::new() };
+        let done = if done > 0 { results::records(files, folder, &kept)? } else { Vec::new() };
         let planned = match measured {
             Some(planned) => planned,
-            None => plan_kept(folder, kept)?,
+            None => plan_kept(files, folder, kept)?,
         };
         Ok(StudySession { planned, results, done, threads })
     }
@@ -176,10 +178,10 @@ impl StudyOptions<'_> {
         plan: impl FnOnce() -> Result<PlannedStudy, Error>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
-        let folder = self.folder;
+        let (folder, files) = (self.folder, &self.files);
         let lock = results::lock(folder)?;
         if !(self.resume && results::holds(folder)) {
-            results::admit(folder, text, self.force)?;
+            results::admit(files, folder, text, self.force)?;
             let planned = plan()?;
             let said = self.sampling.or(planned.study.sampling);
             let wanted =
@@ -189,7 +191,7 @@ impl StudyOptions<'_> {
                 });
             return self.begin_results(lock, planned, Some(wanted), observer);
         }
-        let kept = results::kept(folder)?;
+        let kept = results::kept(files, folder)?;
         let changed = |what: &str, lines: &str| {
             let head = format!("{}: cannot continue: {what}; use another --out", folder.display());
             Err(Error::new(format!("{head}\n{lines}")))
@@ -198,7 +200,7 @@ impl StudyOptions<'_> {
             return changed("it holds results of another study", &first_differences(name, &kept.study, text));
         }
         self.check_sampling(&kept)?;
-        let changes = kept.made.inputs.find_changes(&reading::text);
+        let changes = kept.made.inputs.find_changes(&|path| files.text(path));
         if !changes.differ.is_empty() {
             return changed("what made its results has changed since", &changes.differ.join("\n"));
         }
@@ -211,7 +213,7 @@ impl StudyOptions<'_> {
     /// Opens results for the study that the folder `of` keeps: anew in another folder, or to go on in the folder itself.
     pub fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
         let lock = results::lock(self.folder)?;
-        let kept = results::kept(of)?;
+        let kept = results::kept(&self.files, of)?;
         if self.resume && same_place(of, self.folder) {
             self.check_sampling(&kept)?;
             return self.go_on(lock, kept);
@@ -228,8 +230,8 @@ impl StudyOptions<'_> {
                 of.display()
             )));
         }
-        results::admit(self.folder, &kept.study, self.force)?;
-        let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
+        results::admit(&self.files, self.folder, &kept.study, self.force)?;
+        let (before, planned) = (kept.made.clone(), plan_kept(&self.files, of, kept)?);
         let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
             let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
@@ -252,11 +254,12 @@ impl StudyOptions<'_> {
         wanted: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
-        let (planned, threads) = admit_plan(planned, wanted, &self.bounds, self.threads, observer)?;
+        let &StudyOptions { folder, force, ref files, .. } = self;
+        let (planned, threads) = admit_plan(files, planned, wanted, &self.bounds, self.threads, observer)?;
         let (text, made) = (&planned.text, &planned.made);
         let results = match lock {
-            Some(lock) => ResultFolder::begin_locked(lock, self.folder, text, made, self.force)?,
-            None => ResultFolder::begin(self.folder, text, made, self.force)?,
+            Some(lock) => ResultFolder::begin_locked(files, lock, folder, text, made, force)?,
+            None => ResultFolder::begin(files, folder, text, made, force)?,
         };
         Ok(StudySession { planned, results, done: Vec::new(), threads })
     }
@@ -285,12 +288,12 @@ impl StudyOptions<'_> {
             let why = format!("its results were made by {before}, and this is {this}");
             return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
-        let planned = plan_kept(folder, kept.clone())?;
+        let planned = plan_kept(&self.files, folder, kept.clone())?;
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
         let threads = admit_threads(&planned, None, &self.bounds, self.threads)?;
-        let (results, done) = ResultFolder::go_on(lock, folder, &kept)?;
+        let (results, done) = ResultFolder::go_on(&self.files, lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
 }
@@ -298,6 +301,7 @@ impl StudyOptions<'_> {
 /// Checks that a plan keeps within its bounds; then plans to sample it as `wanted` or, without that, as planned. Returns the plan and
 /// the number of cores on which it keeps within the bounds.
 pub fn admit_plan(
+    files: &Files,
     planned: PlannedStudy,
     wanted: Option<Sampling>,
     bounds: &Bounds,
@@ -306,7 +310,9 @@ pub fn admit_plan(
 ) -> Result<(PlannedStudy, usize), Error> {
     let threads = admit_threads(&planned, wanted, bounds, threads)?;
     let planned = match wanted {
-        Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => plan_sampled(planned, threads, observer)?,
+        Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => {
+            plan_sampled(files, planned, threads, observer)?
+        }
         _ => planned,
     };
     Ok((planned, threads))
@@ -336,43 +342,43 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Prepares the study that `folder` keeps, from the texts that it keeps.
-fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManifest) -> Result<PlannedStudy, Error> {
+fn plan_kept(files: &Files, folder: &Path, kept: StudyManifest) -> Result<PlannedStudy, Error> {
+    let StudyManifest { study: text, made, .. } = kept;
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells: Vec<Cell> = made.cells.into_iter().map(|made| made.cell).collect();
-    let inputs = Inputs::from_kept(made.inputs).with_opener(reading::parts).with_places(PLACES);
-    let mut planned = prepare(&name, (text, study), &cells, &inputs)?;
+    let mut planned = prepare(&name, (text, study), &cells, &files.kept_inputs(made.inputs))?;
     (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
     Ok(planned)
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
-pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
+pub fn plan_file(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Error> {
     let placed = |fault| locate_fault(name, text, fault);
-    plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
+    plan(files, name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
 /// Reads and prepares a study with every inferred figure as `draw` has it.
-pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
+pub fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
-    let inputs = reading::inputs();
+    let inputs = files.inputs();
     let cells = study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
     Ok(prepare(name, (text.to_owned(), study), &cells, &inputs)?)
 }
 
 /// Reads and prepares a study as it is now.
-pub(crate) fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
+pub(crate) fn plan(files: &Files, name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = study_cells(&study);
-    prepare(name, (text, study), &cells, &reading::inputs())
+    prepare(name, (text, study), &cells, &files.inputs())
 }
 
 /// Prepares a study that was built; `name` stands for its file in errors.
-pub fn plan_built(name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
+pub fn plan_built(files: &Files, name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
     study.check(name)?;
     let cells = study_cells(&study);
-    prepare(name, (study.to_text(), study), &cells, &reading::inputs())
+    prepare(name, (study.to_text(), study), &cells, &files.inputs())
 }
 
 /// Prepares these cells of a study; reports what cannot be run or judged.
@@ -388,7 +394,12 @@ pub fn prepare(
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
 /// cores (0: all). An error for runs in real time.
-fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
+fn plan_sampled(
+    files: &Files,
+    planned: PlannedStudy,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<PlannedStudy, Error> {
     let PlannedStudy { text, study, prepared, made, cache } = planned;
     if is_measured(&prepared) {
         return Err(Error::new(
@@ -403,8 +414,7 @@ fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) 
         cancelled: &|| observer.is_cancelled(),
     };
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
-    let inputs = Inputs::from_kept(made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
-    let inputs = inputs.with_cache(cache);
+    let inputs = files.kept_inputs(made.inputs.clone()).with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepare("study.toml", (text, study.clone()), &cells, &inputs)?;
     (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));

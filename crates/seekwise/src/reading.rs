@@ -1,24 +1,26 @@
 //! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; an input
-//! that can be read only once is kept (`once`). No text is longer than its limit (`bounded`).
+//! that can be read only once is kept (`once`). No text is longer than its limit (`bounded`). Nothing is kept beyond the
+//! value that reads.
 
 mod bounded;
 mod once;
 
-pub use self::bounded::{limit_texts, read_line, whole};
-pub use self::once::with_text;
-
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use seekwise_formats::recording;
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::trace::{HEAD, TracePart, unpack};
-use seekwise_lab::inputs::Inputs;
+use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::trace;
 use seekwise_os::outputs::mark_input;
 use seekwise_os::places::PLACES;
 
+use self::once::{BufferedInput, OnceInputs};
 use crate::error::Error;
 
 /// The name of standard input.
@@ -37,60 +39,163 @@ pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// The text of a file. Bytes that are no UTF-8 are read as Latin-1, as old Windows tools wrote them; a file with a
-/// zero byte is no text.
-pub fn text(path: &str) -> io::Result<String> {
-    if Path::new(path).is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
-    }
-    let bytes = if once::is_once(path)? { buffered_text(path)? } else { whole(open_input(path)?)? };
-    if bytes.contains(&0) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
-    }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
-}
-
 /// Marks the files of these names, if there are any, as inputs of the command: none of its outputs may take their place.
 pub fn mark_inputs(names: &[&str]) {
     names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|of| mark_input(&of));
 }
 
+/// The files of a command, by their names; `-` is standard input. Clones share what can be read only once.
+///
+/// ```
+/// use seekwise::{Files, Setup, run};
+///
+/// let files = Files::default().with_text("mine.fio", "[a]\nrw=randread\nsize=1g\ntime_based\nruntime=1\n");
+/// let setup = Setup::new("mine.fio", "barracuda-7200.7-ncq").with_files(files);
+/// assert_eq!(run::run(&setup, &())?.record.job, "mine.fio");
+/// # Ok::<(), seekwise::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Files {
+    /// Bytes of a text.
+    limit: u64,
+    /// Texts that the caller has in memory.
+    texts: BTreeMap<String, Arc<[u8]>>,
+    once: Arc<OnceInputs>,
+}
+
+impl Default for Files {
+    /// The files of the system, each text of 256 MiB at most.
+    fn default() -> Files {
+        Files { limit: bounded::MOST, texts: BTreeMap::new(), once: Arc::default() }
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Files { limit, texts, .. } = self;
+        f.debug_struct("Files").field("limit", limit).field("texts", &texts.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Files {
+    /// With texts no longer than a quarter of so many bytes of memory, within the limits of any text.
+    #[must_use]
+    pub fn with_limit(self, memory: u64) -> Files {
+        Files { limit: bounded::text_limit(memory), ..self }
+    }
+
+    /// With a text that the caller has in memory, read under this name in place of a file.
+    #[must_use]
+    pub fn with_text(mut self, name: impl Into<String>, text: &str) -> Files {
+        self.texts.insert(name.into(), text.as_bytes().into());
+        self
+    }
+
+    /// The text of a file. Bytes that are no UTF-8 are read as Latin-1, as old Windows tools wrote them; a file with a
+    /// zero byte is no text.
+    pub fn text(&self, path: &str) -> io::Result<String> {
+        let bytes = match self.buffered_input(path)? {
+            Some(input) => buffered_text(&input)?,
+            None => self.whole(open_input(path)?)?,
+        };
+        if bytes.contains(&0) {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
+        }
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
+    }
+
+    /// The text of a file that must exist and not be empty.
+    pub fn read(&self, path: &str) -> Result<String, Error> {
+        self.text(path).and_then(require_content).map_err(|error| read_error(path, &error))
+    }
+
+    /// The text of a file that need not exist: `None` only when nothing of that name exists.
+    pub fn find(&self, path: &str) -> Result<Option<String>, Error> {
+        match self.text(path).and_then(require_content) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(read_error(path, &error)),
+            Ok(text) => Ok(Some(text)),
+        }
+    }
+
+    /// Whether a file is a trace, which need not be held in memory.
+    pub fn is_trace(&self, path: &str) -> bool {
+        let head = |(_, part): TracePart| {
+            let mut head = Vec::new();
+            part.take(HEAD).read_to_end(&mut head).map(|_| head)
+        };
+        let first = self.trace_parts(path).ok().and_then(|parts| parts.into_iter().next());
+        first.and_then(|part| head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))
+    }
+
+    /// The inputs that a plan is read from: files, and traces that are opened and not read whole.
+    pub fn inputs(&self) -> Inputs<'static> {
+        let files = self.clone();
+        self.add_traces(Inputs::from_loader(Box::new(move |path: &str| files.text(path))))
+    }
+
+    /// The inputs of a plan that is made again: texts that were kept, and traces.
+    pub fn kept_inputs(&self, kept: InputTexts) -> Inputs<'static> {
+        self.add_traces(Inputs::from_kept(kept))
+    }
+
+    fn add_traces(&self, inputs: Inputs<'static>) -> Inputs<'static> {
+        let files = self.clone();
+        inputs.with_opener(Arc::new(move |path: &str| files.trace_parts(path))).with_places(PLACES)
+    }
+
+    /// Reads all of an input; an error if it is longer than a text may be.
+    pub(crate) fn whole(&self, input: impl Read) -> io::Result<Vec<u8>> {
+        bounded::read_whole(input, self.limit)
+    }
+
+    /// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
+    pub(crate) fn read_line(&self, input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
+        bounded::read_line(input, line, self.limit)
+    }
+
+    /// An input that is in memory, or that can be read only once; `None` for a file.
+    fn buffered_input(&self, name: &str) -> io::Result<Option<BufferedInput>> {
+        match self.texts.get(name) {
+            Some(text) => Ok(Some(BufferedInput::Memory(Arc::clone(text)))),
+            None if once::is_once(name)? => self.once.buffered_input(name).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie beside it.
+    fn trace_parts(&self, path: &str) -> io::Result<Vec<TracePart>> {
+        if let Some(input) = self.buffered_input(path)? {
+            return Ok(vec![(spoken(path).to_owned(), unpack(input.reader())?)]);
+        }
+        let open = |path: String| -> io::Result<TracePart> {
+            let input = unpack(Box::new(open_input(&path)?))?;
+            Ok((path, input))
+        };
+        processor_files(path).into_iter().map(open).collect()
+    }
+}
+
 /// Opens an input for reading: no output of the command may take its place.
 fn open_input(path: &str) -> io::Result<fs::File> {
+    if Path::new(path).is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
+    }
     let file = fs::File::open(path)?;
     mark_input(&file.metadata()?);
     Ok(file)
 }
 
-/// The bytes of an input that can be read only once; an error if it is too long for a text.
-fn buffered_text(name: &str) -> io::Result<Vec<u8>> {
-    match once::buffered_input(name)? {
-        once::BufferedInput::Memory(bytes) => Ok(bytes.to_vec()),
-        once::BufferedInput::File(_) => {
+/// The bytes of a buffered input; an error if it is too long for a text.
+fn buffered_text(input: &BufferedInput) -> io::Result<Vec<u8>> {
+    match input {
+        BufferedInput::Memory(bytes) => Ok(bytes.to_vec()),
+        BufferedInput::File(_) => {
             let why = "it is too long for a job, a scene or a stack, and not a known trace format";
             Err(io::Error::new(ErrorKind::InvalidData, why))
         }
     }
-}
-
-/// The inputs that a plan is read from: files, and traces that are opened and not read whole.
-pub fn inputs() -> Inputs<'static> {
-    Inputs::from_today(&text).with_opener(parts).with_places(PLACES)
-}
-
-/// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie beside it.
-pub fn parts(path: &str) -> io::Result<Vec<TracePart>> {
-    if Path::new(path).is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
-    }
-    if once::is_once(path)? {
-        return Ok(vec![(spoken(path).to_owned(), unpack(once::buffered_input(path)?.reader())?)]);
-    }
-    let open = |path: String| -> io::Result<TracePart> {
-        let input = unpack(Box::new(self::open_input(&path)?))?;
-        Ok((path, input))
-    };
-    processor_files(path).into_iter().map(open).collect()
 }
 
 /// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
@@ -114,34 +219,10 @@ fn processor_files(path: &str) -> Vec<String> {
     }
 }
 
-/// Whether a file is a trace, which need not be held in memory.
-pub fn is_trace(path: &str) -> bool {
-    let head = |(_, part): TracePart| {
-        let mut head = Vec::new();
-        part.take(HEAD).read_to_end(&mut head).map(|_| head)
-    };
-    let first = parts(path).ok().and_then(|parts| parts.into_iter().next());
-    first.and_then(|part| head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))
-}
-
-/// The text of a file that must exist and not be empty.
-pub fn read(path: &str) -> Result<String, Error> {
-    text(path).and_then(require_content).map_err(|error| read_error(path, &error))
-}
-
 fn require_content(text: String) -> io::Result<String> {
     match text.trim().is_empty() {
         true => Err(io::Error::new(ErrorKind::InvalidData, "the file is empty")),
         false => Ok(text),
-    }
-}
-
-/// The text of a file that need not exist: `None` only when nothing of that name exists.
-pub fn find(path: &str) -> Result<Option<String>, Error> {
-    match text(path).and_then(require_content) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(read_error(path, &error)),
-        Ok(text) => Ok(Some(text)),
     }
 }
 
@@ -231,5 +312,36 @@ pub fn expect(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> 
             let wanted: Vec<&str> = wanted.iter().map(|kind| kind.describe_use(name).0).collect();
             Err(Error::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_in_memory_is_read_under_its_name_and_by_clones_of_its_value_alone() {
+        let files = Files::default().with_text(STANDARD_INPUT, "a").with_text("/", "b");
+        let read = |files: &Files, name: &str| files.clone().read(name).map_err(|why| why.to_string());
+        assert_eq!((read(&files, "-"), read(&files, "/")), (Ok("a".to_owned()), Ok("b".to_owned())));
+        let inner = files.clone().with_text(STANDARD_INPUT, "c");
+        assert_eq!((read(&inner, "-"), read(&files, "-")), (Ok("c".to_owned()), Ok("a".to_owned())));
+        let folder = Err("/: cannot be read: it is a directory; expected a file".to_owned());
+        assert_eq!(read(&Files::default(), "/"), folder);
+        let null = Files::default().with_text("x", "a\0");
+        assert!(read(&null, "x").unwrap_err().ends_with("it contains null bytes; expected a text file"));
+    }
+
+    #[test]
+    fn a_trace_in_memory_is_opened_as_often_as_is_wanted() {
+        let rows = "128166372003061629,h,0,Read,0,4096,1\n128166372003261629,h,0,Read,8192,4096,1\n";
+        let files = Files::default().with_text(STANDARD_INPUT, rows);
+        assert!(files.is_trace(STANDARD_INPUT) && files.is_trace(STANDARD_INPUT));
+        let inputs = files.inputs();
+        let mut parts = inputs.opener().unwrap()(STANDARD_INPUT).unwrap();
+        let mut text = String::new();
+        parts[0].1.read_to_string(&mut text).unwrap();
+        assert_eq!((parts[0].0.as_str(), text.as_str()), ("standard input", rows));
+        assert!(!Files::default().with_text("-", "[a]\nrw=read\n").is_trace("-"));
     }
 }

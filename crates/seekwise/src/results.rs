@@ -31,7 +31,7 @@ use seekwise_lab::run::RunRecord;
 use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
-use crate::reading::{self, MADE, holds_results};
+use crate::reading::{Files, MADE, holds_results};
 use crate::sealed::{check_line, seal_line};
 use crate::shell::quoted;
 use crate::store::Store;
@@ -173,18 +173,18 @@ pub fn below(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
 }
 
 /// A text of a folder.
-fn read_text(folder: &Path, name: &str) -> Result<String, FolderError> {
+fn read_text(files: &Files, folder: &Path, name: &str) -> Result<String, FolderError> {
     let path = folder.join(name);
-    foreign::text(&path).map_err(io_error(&path))
+    foreign::text(files, &path).map_err(io_error(&path))
 }
 
 /// Reads the manifest of a folder.
-pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
+pub fn kept(files: &Files, folder: &Path) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
     fs::read_dir(folder).map_err(io_error(folder))?;
-    let read = |name: &str| match read_text(folder, name) {
+    let read = |name: &str| match read_text(files, folder, name) {
         Err(FolderError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {
             Err(FolderError::Unknown(folder.to_owned()))
         }
@@ -193,7 +193,7 @@ pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
     // A process that was killed while it began a folder left no sums: they are written when it goes on.
-    if !sums::check_sums(folder, &[(STUDY, &study), (MADE, &made)])? && holds(folder) {
+    if !sums::check_sums(files, folder, &[(STUDY, &study), (MADE, &made)])? && holds(folder) {
         return Err(FolderError::Unsealed(folder.to_owned()));
     }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
@@ -210,11 +210,11 @@ pub struct ReviewManifest {
 }
 
 /// Reads the manifest of a review's folder; `None` if it is a study's. Each part must be the one that the review was made of.
-pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
-    let bytes = read_text(folder, MADE)?;
+pub fn kept_review(files: &Files, folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
+    let bytes = read_text(files, folder, MADE)?;
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
-    let text = read_text(folder, STUDY)?;
-    if !sums::check_sums(folder, &[(STUDY, &text), (MADE, &bytes)])? {
+    let text = read_text(files, folder, STUDY)?;
+    if !sums::check_sums(files, folder, &[(STUDY, &text), (MADE, &bytes)])? {
         return Err(FolderError::Unsealed(folder.to_owned()));
     }
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
@@ -225,25 +225,25 @@ pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError>
         return Err(unfit(format!("its parts are not those of {STUDY}")));
     }
     for (place, part) in review.part.iter().enumerate() {
-        made.check_part(place, &kept(&below(folder, part.folder())?)?.made).map_err(unfit)?;
+        made.check_part(place, &kept(files, &below(folder, part.folder())?)?.made).map_err(unfit)?;
     }
     Ok(Some(ReviewManifest { text, made }))
 }
 
 /// Whether a folder says that it holds the parts of a review.
-fn is_review(folder: &Path) -> bool {
-    read_text(folder, MADE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
+fn is_review(files: &Files, folder: &Path) -> bool {
+    read_text(files, folder, MADE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
 }
 
 /// Checks whether a review's results may go to `folder`: with `resume`, to go on from those of the same review; with
 /// `force`, to replace what it holds.
-pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
-    if !says(folder) || !is_review(folder) {
-        return admit(folder, text, force);
+pub fn admit_review(files: &Files, folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
+    if !says(folder) || !is_review(files, folder) {
+        return admit(files, folder, text, force);
     }
     match (resume, force) {
         (_, true) => Ok(()),
-        (true, _) if read_text(folder, STUDY)? == text => Ok(()),
+        (true, _) if read_text(files, folder, STUDY)? == text => Ok(()),
         (true, _) => {
             let why = "cannot continue: it holds results of another study; use another --out".to_owned();
             Err(FolderError::Unfit(folder.to_owned(), why))
@@ -253,17 +253,23 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
 }
 
 /// Writes a review, and the origin of its parts, beside them. Files that are there and differ are replaced only with `force`.
-pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance, force: bool) -> Result<(), FolderError> {
+pub fn say_review(
+    files: &Files,
+    folder: &Path,
+    text: &str,
+    made: &ReviewProvenance,
+    force: bool,
+) -> Result<(), FolderError> {
     let made = made.to_text();
     if !force {
-        require_same(folder, &made)?;
+        require_same(files, folder, &made)?;
     }
-    write_kept(folder, text, &made)
+    write_kept(files, folder, text, &made)
 }
 
 /// An error if the folder tells another origin of its results than `made`.
-fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
-    match says(folder) && read_text(folder, MADE)? != made {
+fn require_same(files: &Files, folder: &Path, made: &str) -> Result<(), FolderError> {
+    match says(folder) && read_text(files, folder, MADE)? != made {
         true => Err(FolderError::Begun(folder.join(MADE))),
         false => Ok(()),
     }
@@ -271,12 +277,12 @@ fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
 
 /// Writes a study or review, the origin of its results, and then their sums; results are written after these. Old sums are
 /// removed first: a program that is killed on the way leaves none that fit nothing.
-fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
+fn write_kept(files: &Files, folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
     remove_if_there(&folder.join(SUMS))?;
     for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
         // The study itself may lie there.
-        if !foreign::text(&path).is_ok_and(|there| there == text) {
+        if !foreign::text(files, &path).is_ok_and(|there| there == text) {
             write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
         }
     }
@@ -294,44 +300,53 @@ fn remove_if_there(path: &Path) -> Result<(), FolderError> {
 impl ResultFolder {
     /// Makes `folder` a result folder of `study`, with `made` as the origin. Results that it holds already are replaced
     /// only with `force`, and files that Seekwise did not write never.
-    pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
-        admit(folder, study, force)?;
+    pub fn begin(
+        files: &Files,
+        folder: &Path,
+        study: &str,
+        made: &StudyProvenance,
+        force: bool,
+    ) -> Result<ResultFolder, FolderError> {
+        admit(files, folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
         create_folder(folder).map_err(unmade)?;
         let lock = WriteLock::of_folder(folder).map_err(io_error(folder))?;
-        ResultFolder::begin_locked(lock, folder, study, made, force)
+        ResultFolder::begin_locked(files, lock, folder, study, made, force)
     }
 
     /// Begins results in a folder that is there and locked.
     pub fn begin_locked(
+        files: &Files,
         lock: WriteLock,
         folder: &Path,
         study: &str,
         made: &StudyProvenance,
         force: bool,
     ) -> Result<ResultFolder, FolderError> {
-        admit(folder, study, force)?;
+        admit(files, folder, study, force)?;
         let text = made.to_text();
         match force {
-            true => clear_results(folder)?,
-            false => require_same(folder, &text)?,
+            true => clear_results(files, folder)?,
+            false => require_same(files, folder, &text)?,
         }
-        write_kept(folder, study, &text)?;
+        write_kept(files, folder, study, &text)?;
         ResultFolder::append_to(lock, folder)
     }
 
     /// Goes on in a folder with this manifest; returns the runs that are there. A line that was being written when a run
     /// was killed is cut off, to be made again.
     pub fn go_on(
+        files: &Files,
         lock: WriteLock,
         folder: &Path,
         kept: &StudyManifest,
     ) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
         if !holds(folder) {
-            return Ok((ResultFolder::begin_locked(lock, folder, &kept.study, &kept.made, false)?, Vec::new()));
+            let begun = ResultFolder::begin_locked(files, lock, folder, &kept.study, &kept.made, false)?;
+            return Ok((begun, Vec::new()));
         }
         let path = folder.join(LINES);
-        let (done, whole) = parse_lines(&path, kept)?;
+        let (done, whole) = parse_lines(files, &path, kept)?;
         hold().count(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
         open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
@@ -366,29 +381,29 @@ impl Store for ResultFolder {
 }
 
 /// Checks whether results of `study` may go to `folder`; changes nothing. No plan is needed, so this is checked before one is made.
-pub fn admit(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
+pub fn admit(files: &Files, folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
-    let same = || read_text(folder, STUDY).is_ok_and(|there| there == study);
+    let same = || read_text(files, folder, STUDY).is_ok_and(|there| there == study);
     if !says(folder) {
         // The study itself may lie there.
-        let files = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same()));
-        let there = files.map(|name| folder.join(name)).find(|path| is_there(path));
+        let names = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same()));
+        let there = names.map(|name| folder.join(name)).find(|path| is_there(path));
         return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
     match force {
         true => Ok(()),
-        false if holds(folder) || is_review(folder) => Err(FolderError::Holds(folder.to_owned())),
+        false if holds(folder) || is_review(files, folder) => Err(FolderError::Holds(folder.to_owned())),
         false if is_there(&folder.join(STUDY)) && !same() => Err(FolderError::Begun(folder.join(STUDY))),
         false => Ok(()),
     }
 }
 
 /// Removes the results in `folder`.
-fn clear_results(folder: &Path) -> Result<(), FolderError> {
+fn clear_results(files: &Files, folder: &Path) -> Result<(), FolderError> {
     let lines = folder.join(LINES);
-    if holds(folder) || is_review(folder) {
+    if holds(folder) || is_review(files, folder) {
         // A file that is none of ours has no runs.
-        let runs = whole_lines(&lines).unwrap_or(0);
+        let runs = whole_lines(files, &lines).unwrap_or(0);
         let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         log::info!("overwriting the results in {} ({runs})", folder.display());
     }
@@ -402,10 +417,10 @@ pub(crate) fn line_of(record: &RunRecord) -> String {
 }
 
 /// Counts the lines of a file that have their end.
-fn whole_lines(path: &Path) -> io::Result<usize> {
+fn whole_lines(files: &Files, path: &Path) -> io::Result<usize> {
     let (mut lines, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
     loop {
-        reading::read_line(&mut lines, &mut line)?;
+        files.read_line(&mut lines, &mut line)?;
         match line.ends_with(b"\n") {
             true => count += 1,
             false => return Ok(count),
@@ -437,18 +452,18 @@ fn record_of(made: &StudyProvenance, order: &[(usize, usize)], index: usize, lin
 
 /// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures; a
 /// last line without its end is left out.
-pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    parse_lines(&folder.join(LINES), kept).map(|(records, _)| records)
+pub fn records(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
+    parse_lines(files, &folder.join(LINES), kept).map(|(records, _)| records)
 }
 
 /// Returns (the records of lines that have their end, the bytes of these lines). The file is read line by line: that of a
 /// review's part has tens of megabytes.
-fn parse_lines(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
+fn parse_lines(files: &Files, path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
     let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
     let (mut records, mut whole) = (Vec::new(), 0);
     let (mut order, mut line) = (Vec::new(), Vec::new());
     loop {
-        reading::read_line(&mut lines, &mut line).map_err(io_error(path))?;
+        files.read_line(&mut lines, &mut line).map_err(io_error(path))?;
         if !line.ends_with(b"\n") {
             return Ok((records, whole));
         }

@@ -18,7 +18,7 @@ use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
-use crate::reading::{self, spoken};
+use crate::reading::spoken;
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
@@ -105,7 +105,7 @@ pub struct PreparedRun<'a> {
 impl<'a> PreparedRun<'a> {
     /// Reads and builds all that the run is made of.
     pub fn new(setup: &'a Setup) -> Result<PreparedRun<'a>, Error> {
-        let (cell, inputs) = (setup.cell()?, reading::inputs());
+        let (cell, inputs) = (setup.cell()?, setup.files.inputs());
         let mut prepared = prepare(&cell, &inputs)?;
         // The warning is not needed: the logs are written here.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
@@ -141,7 +141,8 @@ impl<'a> PreparedRun<'a> {
             options.force,
             prepared.target.is_measured(),
         )?;
-        let kept = options.out.map(|out| ResultFolder::begin(out, &text, &made, options.force)).transpose()?;
+        let begin = |out| ResultFolder::begin(&setup.files, out, &text, &made, options.force);
+        let kept = options.out.map(begin).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
         let tell = iologs.request_listener();
         let mut progress = RunProgress::begin_reports(&prepared, observer);

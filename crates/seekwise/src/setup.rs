@@ -12,7 +12,7 @@ use seekwise_os::places::PLACES;
 use seekwise_run::place::{self, PlaceSource};
 
 use crate::error::Error;
-use crate::reading::{self, FileKind};
+use crate::reading::{self, FileKind, Files};
 use crate::shell::quoted;
 
 /// A cell as it is asked for, and prepared: its settings, its work, and where that runs.
@@ -38,7 +38,7 @@ pub use seekwise_formats::trace::FORMATS as TRACE_FORMATS;
 /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", "4").with_runtime("2 s");
 /// assert_eq!(setup.words(), "random-read --on barracuda-7200.7-ncq --set job.depth=4 --runtime '2 s'");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     pub job: String,
@@ -54,13 +54,16 @@ pub struct Setup {
     pub destroy: Option<String>,
     /// The format of a trace, where it is not the one that it looks like.
     pub trace_format: Option<String>,
+    /// Where the job and the target are read.
+    pub files: Files,
 }
 
 impl Setup {
     /// A job on a target, with seed 1.
     pub fn new(job: impl Into<String>, target: impl Into<String>) -> Setup {
         let (job, target) = (job.into(), target.into());
-        Setup { job, target, set: Vec::new(), seed: 1, runtime: None, destroy: None, trace_format: None }
+        let files = Files::default();
+        Setup { job, target, set: Vec::new(), seed: 1, runtime: None, destroy: None, trace_format: None, files }
     }
 
     /// Sets a dotted key of the stack or the job.
@@ -88,14 +91,20 @@ impl Setup {
         Setup { destroy: Some(name.into()), ..self }
     }
 
+    /// With the files that the job and the target are read from.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Setup {
+        Setup { files, ..self }
+    }
+
     /// Returns the setup as a cell of a study.
     pub fn cell(&self) -> Result<Cell, Error> {
         reading::one_standard_input(&[&self.job, &self.target])?;
-        require_job(&self.job)?;
-        if let Some(fault) = target_fault(&self.target) {
+        require_job(&self.files, &self.job)?;
+        if let Some(fault) = target_fault(&self.files, &self.target) {
             return Err(fault);
         }
-        let target = target_settings(&self.target)?;
+        let target = target_settings(&self.files, &self.target)?;
         reject_repeated_keys(&self.set)?;
         self.check_conflicts(&target)?;
         let mut settings = vec![("job".to_owned(), self.job.clone())];
@@ -113,7 +122,7 @@ impl Setup {
 
     /// Builds the cell to run.
     pub fn prepare(&self) -> Result<PreparedCell, Error> {
-        prepare(&self.cell()?, &reading::inputs())
+        prepare(&self.cell()?, &self.files.inputs())
     }
 
     /// The key that `--destroy` stands for.
@@ -200,13 +209,17 @@ pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> 
 }
 
 /// The modelled stack that a target names, without a job, its changes in words, and the warnings of its reader.
-pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<WrittenChange>, Vec<Diagnostic>), Error> {
+pub fn stack(
+    files: &Files,
+    name: &str,
+    set: &[(String, String)],
+) -> Result<(Stack, Vec<WrittenChange>, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
     let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
-    if target_fault(name).is_some() {
+    if target_fault(files, name).is_some() {
         return Err(unmodelled());
     }
-    let mut settings = target_settings(name)?;
+    let mut settings = target_settings(files, name)?;
     if settings.iter().any(|(key, _)| key == key_names::stack::PLACE) {
         return Err(unmodelled());
     }
@@ -216,7 +229,7 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Written
     settings.extend(set.iter().cloned());
     // Any job will do: only the stack below it is wanted.
     settings.push(("job".to_owned(), "random-read".to_owned()));
-    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &reading::inputs())?;
+    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &files.inputs())?;
     match prepared.target {
         Target::Sim(stack, changes) => Ok((*stack, changes, prepared.warnings)),
         Target::Measured(_) => Err(unmodelled()),
@@ -235,12 +248,12 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
 
 /// An error if a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
 /// are on.
-fn target_fault(name: &str) -> Option<Error> {
+fn target_fault(files: &Files, name: &str) -> Option<Error> {
     let path = Path::new(name);
     if place::find_kind(PLACES, name).is_some() || catalogue::find_text(name).is_some() {
         return None;
     }
-    let is_data = || reading::text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
+    let is_data = || files.text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
     let (what, expected) = match () {
         () if is_built_in(name) => ("is a job", format!("a drive: `seekwise run {name} --on DRIVE` runs it")),
         () if path.starts_with("/dev") => ("is a device", format!("--on device:{name} to measure it")),
@@ -272,11 +285,11 @@ fn is_device(name: &str) -> bool {
 }
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
-fn target_settings(name: &str) -> Result<Vec<(String, String)>, Error> {
+fn target_settings(files: &Files, name: &str) -> Result<Vec<(String, String)>, Error> {
     if let Some((kind, rest)) = place::find_kind(PLACES, name) {
         return match (&kind.of, rest) {
             (PlaceSource::Stack(_), Some(stack)) => {
-                let mut settings = target_settings(stack)?;
+                let mut settings = target_settings(files, stack)?;
                 if settings.iter().any(|(key, _)| key == key_names::stack::PLACE) {
                     return Err(Error::new(format!(
                         "{name}: `{stack}` is not a modelled disk; expected {}",
@@ -297,8 +310,8 @@ fn target_settings(name: &str) -> Result<Vec<(String, String)>, Error> {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
     }
     let text = match name.ends_with(".toml") || name == reading::STANDARD_INPUT {
-        true => Some(reading::read(name)?),
-        false => reading::find(name)?,
+        true => Some(files.read(name)?),
+        false => files.find(name)?,
     };
     // A name that is no file counts as an unknown drive, which is reported later.
     let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
@@ -314,8 +327,8 @@ fn is_built_in(name: &str) -> bool {
 }
 
 /// An error if a job's name is that of a file of another kind.
-pub(crate) fn require_job(name: &str) -> Result<(), Error> {
-    if is_built_in(name) || reading::is_trace(name) {
+pub(crate) fn require_job(files: &Files, name: &str) -> Result<(), Error> {
+    if is_built_in(name) || files.is_trace(name) {
         return Ok(());
     }
     if catalogue::find_text(name).is_some() {
@@ -329,7 +342,7 @@ pub(crate) fn require_job(name: &str) -> Result<(), Error> {
         );
         return Err(Diagnostic::at(name, 0, "is a result folder").with_expected(expected).into());
     }
-    match reading::text(name) {
+    match files.text(name) {
         Ok(text) => reading::expect(name, &text, &[FileKind::Job]),
         _ => Ok(()),
     }

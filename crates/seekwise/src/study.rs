@@ -22,7 +22,7 @@ use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 pub use crate::planned::StudyOptions;
 use crate::planned::{self, PlannedStudy, StudySession};
-use crate::reading::{self, FileKind};
+use crate::reading::{self, FileKind, Files};
 use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
 use crate::store::{InMemory, Store};
@@ -107,32 +107,33 @@ pub fn study(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) ->
 }
 
 /// Whether this is a review, of several studies: a file, a built-in one by its name, or what a result folder keeps.
-pub fn is_review(name: &str) -> Result<bool, Error> {
+pub fn is_review(files: &Files, name: &str) -> Result<bool, Error> {
     let folder = Path::new(name);
     match results::says(folder) {
-        true => Ok(results::kept_review(folder)?.is_some()),
-        false => Ok(Review::looks_like(&find_study(name)?.1)),
+        true => Ok(results::kept_review(files, folder)?.is_some()),
+        false => Ok(Review::looks_like(&find_study(files, name)?.1)),
     }
 }
 
 /// Plans a study or a review and opens its results.
 pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<PendingStudy, Error> {
-    let folder = Path::new(name);
+    let (folder, files) = (Path::new(name), &options.files);
     if results::says(folder) {
-        return match results::kept_review(folder)? {
+        return match results::kept_review(files, folder)? {
             Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options, observer)
                 .map(Box::new)
                 .map(PendingStudy::Review),
             None => Ok(PendingStudy::Study(Box::new(options.of_folder(folder, observer)?))),
         };
     }
-    let (name, text) = find_study(name)?;
+    let (name, text) = find_study(files, name)?;
     if Review::looks_like(&text) {
         return review::PendingReview::open(&text, &name, None, options, observer)
             .map(Box::new)
             .map(PendingStudy::Review);
     }
-    Ok(PendingStudy::Study(Box::new(options.open(&name, &text, || planned::plan_file(&name, &text), observer)?)))
+    let plan = || planned::plan_file(files, &name, &text);
+    Ok(PendingStudy::Study(Box::new(options.open(&name, &text, plan, observer)?)))
 }
 
 impl PendingStudy {
@@ -156,12 +157,13 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
 
 /// Makes all runs of a plan within `bounds`, on all cores; the caller has the records, and nothing is written.
 pub fn run_in_memory(
+    files: &Files,
     planned: PlannedStudy,
     bounds: &Bounds,
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let wanted = planned.study.sampling;
-    let (planned, threads) = planned::admit_plan(planned, wanted, bounds, 0, observer)?;
+    let (planned, threads) = planned::admit_plan(files, planned, wanted, bounds, 0, observer)?;
     let records = run_missing(&planned, &mut InMemory, Vec::new(), threads, observer)?;
     Ok((planned, records))
 }
@@ -190,31 +192,31 @@ pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) ->
 }
 
 /// Reads the results that a folder of a study keeps, and makes its page again from them.
-pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
-    recompose_page(folder).map(|(studied, _)| studied)
+pub fn again_from(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+    recompose_page(files, folder).map(|(studied, _)| studied)
 }
 
 /// Makes the page of a folder of a study again; returns its results and its report.
-fn recompose_page(folder: &Path) -> Result<(StudyResult, Report), Error> {
-    let studied = kept_in(folder)?;
+fn recompose_page(files: &Files, folder: &Path) -> Result<(StudyResult, Report), Error> {
+    let studied = kept_in(files, folder)?;
     let (_, report) = compose_page(&studied.study, &studied.made, &studied.records, folder)?;
     Ok((studied, report))
 }
 
 /// Reads the results that a folder of a study keeps, and logs their warnings. Nothing is written; the page is where it was or would
 /// be made.
-pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
-    let studied = read_results(folder)?;
+pub fn kept_in(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+    let studied = read_results(files, folder)?;
     warn_once(&studied.made.warnings);
     require_requests(&studied.evidence())?;
     Ok(studied)
 }
 
 /// Reads the results that a folder of a study keeps, without the warnings, which were logged before.
-fn read_results(folder: &Path) -> Result<StudyResult, Error> {
-    let kept = results::kept(folder)?;
+fn read_results(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+    let kept = results::kept(files, folder)?;
     let study = kept_study(folder, &kept)?;
-    let records = results::records(folder, &kept)?;
+    let records = results::records(files, folder, &kept)?;
     Ok(StudyResult { study, made: kept.made, records, page: Some(folder.join(PAGE)) })
 }
 
@@ -244,12 +246,12 @@ pub fn again(folder: &Path) -> String {
 }
 
 /// A study or a review by the name of a built-in one, or of a file: its name and its text.
-pub(crate) fn find_study(name: &str) -> Result<(String, String), Error> {
+pub(crate) fn find_study(files: &Files, name: &str) -> Result<(String, String), Error> {
     let known = || REVIEWS.iter().chain(BUILT_IN);
     if let Some((name, text)) = known().find(|(known, _)| *known == name) {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
-    match reading::find(name)? {
+    match files.find(name)? {
         Some(text) => {
             reading::expect(name, &text, &[FileKind::Study])?;
             Ok((name.to_owned(), text))

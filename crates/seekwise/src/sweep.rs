@@ -8,11 +8,9 @@ use std::path::Path;
 
 use seekwise_formats::study::{Factor, Sampling, Study, parse};
 use seekwise_lab::digest::sha256;
-use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::Cell;
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::RunRecord;
-use seekwise_os::places::PLACES;
 use serde::{Deserialize, Serialize};
 
 use self::part::PartRuns;
@@ -21,7 +19,7 @@ use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
-use crate::reading;
+use crate::reading::Files;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
 use crate::store::InMemory;
@@ -52,6 +50,9 @@ pub struct SweepPlan {
     made: StudyProvenance,
     /// SHA-256 of what made it, by which parts are named.
     hash: String,
+    /// Where traces are opened, on whatever machine the plan is.
+    #[serde(skip)]
+    files: Files,
 }
 
 /// A setting and its values, all of which are run.
@@ -78,16 +79,17 @@ impl SweepPlan {
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
         let study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
         let factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
-        SweepPlan::from_planned(planned::plan_built("sweep", Study { factor, ..study })?)
+        let planned = planned::plan_built(&setup.files, "sweep", Study { factor, ..study })?;
+        SweepPlan::from_planned(&setup.files, planned)
     }
 
     /// The study of a file, or a built-in one.
-    pub fn of_study(name: &str) -> Result<SweepPlan, Error> {
-        let (name, text) = find_study(name)?;
-        SweepPlan::from_planned(planned::plan_file(&name, &text)?)
+    pub fn of_study(files: &Files, name: &str) -> Result<SweepPlan, Error> {
+        let (name, text) = find_study(files, name)?;
+        SweepPlan::from_planned(files, planned::plan_file(files, &name, &text)?)
     }
 
-    fn from_planned(planned: PlannedStudy) -> Result<SweepPlan, Error> {
+    fn from_planned(files: &Files, planned: PlannedStudy) -> Result<SweepPlan, Error> {
         let PlannedStudy { text, study, prepared, made, .. } = planned;
         if made.is_measured() {
             let why =
@@ -102,7 +104,7 @@ impl SweepPlan {
         Bounds::new(None).admit(&planned::extent(&study, &prepared, 1))?;
         warn_once(&made.warnings);
         let hash = made.hash();
-        Ok(SweepPlan { study: text, made, hash })
+        Ok(SweepPlan { study: text, made, hash, files: files.clone() })
     }
 
     /// A plan as another machine sent it. A plan of another build is refused: its figures might be others.
@@ -159,7 +161,7 @@ impl SweepPlan {
     /// Runs a part and returns the bytes of its file.
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
-        let inputs = Inputs::from_kept(self.made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
+        let inputs = self.files.kept_inputs(self.made.inputs.clone());
         let made = &self.made.cells[part.first..part.end];
         let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
         let planned = planned::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
@@ -226,7 +228,7 @@ impl SweepPlan {
         if !complete || parts.len() != files.len() {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
-        let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
+        let mut results = ResultFolder::begin(&self.files, folder, &self.study, &self.made, force)?;
         let studied = self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?;
         require_requests(&studied.evidence())?;
         Ok(studied)

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::logging::RequestLog;
 use crate::observer::Observer;
-use crate::reading::{self, FileKind};
+use crate::reading::{self, FileKind, Files};
 use crate::setup::reject_repeated_keys;
 use crate::study::warn_once;
 
@@ -30,6 +30,8 @@ pub use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, qu
 /// How a trace is played on a drive.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidationOptions<'a> {
+    /// Where the trace and the drive are read.
+    pub files: &'a Files,
     /// The drive: a name, or a profile file.
     pub drive: &'a str,
     /// Dotted keys of the drive, and values.
@@ -114,11 +116,11 @@ pub fn validate(
 ) -> Result<ValidationResult, Error> {
     reading::one_standard_input(&[trace, options.drive])?;
     reject_repeated_keys(options.set)?;
-    let text = reading::read(trace)?;
+    let text = options.files.read(trace)?;
     reading::expect(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;
     warn_once(&rows.warnings);
-    let drive = drive(options.drive, options.set)?;
+    let drive = drive(options.files, options.drive, options.set)?;
     let profile = drive.profile()?;
     // Reported before a log is begun.
     validate::check_fits(trace, &rows, &profile)?;
@@ -146,8 +148,8 @@ pub fn validate(
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.
-pub fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
-    let mut drive = match (catalogue::find_text(name), reading::find(name)?) {
+pub fn drive(files: &Files, name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
+    let mut drive = match (catalogue::find_text(name), files.find(name)?) {
         (None, Some(text)) => {
             reading::expect(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?

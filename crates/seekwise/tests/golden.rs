@@ -11,7 +11,7 @@ use seekwise::fit::{Fit, fit};
 use seekwise::power_cut::{CutTime, power_cut};
 use seekwise::study::{StudyOptions, StudyOutcome, study};
 use seekwise::validate::{Timing, ValidationOptions, validate};
-use seekwise::{Bounds, Setup, run};
+use seekwise::{Bounds, Files, Setup, run};
 use serde_json::{Value, to_value};
 
 #[allow(dead_code, reason = "the program's tests use the rest")]
@@ -35,6 +35,7 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
     let cut = power_cut(&writes, CutTime::Random(20), &Bounds::new(None), &()).unwrap();
     fs::write(folder.join("trace.csv"), outline::trace()).unwrap();
     let options = ValidationOptions {
+        files: &Files::default(),
         drive: "atlas-10k-v-300",
         set: &[],
         timing: Timing::Think,
@@ -55,6 +56,7 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
         points: Some(40),
         resume: false,
         force: false,
+        files: Files::default(),
     };
     let fitted = fit(&fitted, &()).unwrap();
     let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };

@@ -6,7 +6,6 @@ mod instructions;
 
 use seekwise::bench::{BenchWorkload, Clock, TOGETHER, bench_workloads};
 use seekwise::keys::nearest;
-use seekwise::reading;
 use serde_json::json;
 
 use self::instructions::InstructionCounter;
@@ -14,6 +13,7 @@ use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
+use seekwise::Files;
 
 /// The result of a workload.
 struct BenchRow {
@@ -26,7 +26,7 @@ struct BenchRow {
 }
 
 /// Runs the command.
-pub fn run_command(args: &args::BenchArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> CommandResult {
     let mut table = match args.instructions {
         true => {
             tables::new_table(["workload", "million requests/s", "ns a request", "instructions a request", "stream"])
@@ -41,7 +41,7 @@ pub fn run_command(args: &args::BenchArgs, json: bool) -> CommandResult {
         Some(Some(counter)) => Some(counter),
         Some(None) => return Err(CommandError::new("neither `perf` nor `valgrind` counts instructions here")),
     };
-    let rows = run_workloads(args, counter)?;
+    let rows = run_workloads(args, files, counter)?;
     let rss = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =
@@ -79,10 +79,14 @@ pub fn run_command(args: &args::BenchArgs, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-fn run_workloads(args: &args::BenchArgs, counter: Option<InstructionCounter>) -> Result<Vec<BenchRow>, CommandError> {
+fn run_workloads(
+    args: &args::BenchArgs,
+    files: &Files,
+    counter: Option<InstructionCounter>,
+) -> Result<Vec<BenchRow>, CommandError> {
     let mut rows = Vec::new();
     let (mut requests, mut lasted, mut hash, mut patterns) = (0, 0.0, 0, false);
-    for workload in selected_workloads(args)? {
+    for workload in selected_workloads(args, files)? {
         let clock = Clock::start();
         let ran = workload.run()?;
         let seconds = clock.elapsed_seconds();
@@ -105,8 +109,8 @@ fn run_workloads(args: &args::BenchArgs, counter: Option<InstructionCounter>) ->
 }
 
 /// The workloads that were asked for.
-fn selected_workloads(args: &args::BenchArgs) -> Result<Vec<BenchWorkload>, CommandError> {
-    let all = bench_workloads(&args.drive, args.requests, &reading::inputs())?;
+fn selected_workloads(args: &args::BenchArgs, files: &Files) -> Result<Vec<BenchWorkload>, CommandError> {
+    let all = bench_workloads(&args.drive, args.requests, &files.inputs())?;
     let known = || all.iter().map(|workload| workload.key);
     if let Some(unknown) = args.only.iter().find(|only| known().all(|key| key != *only)) {
         let near = nearest(unknown, known()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));

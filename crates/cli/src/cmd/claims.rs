@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use seekwise::Bounds;
 use seekwise::answer::ProgramVersion;
 use seekwise::claims::{ClaimAnswer, ClaimVerdict, Claims};
 use seekwise::shell::quoted;
+use seekwise::{Bounds, Files};
 
 use super::study::{ClaimStatus, claims_line};
 use super::{print_json, print_text};
@@ -17,11 +17,11 @@ use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn run_command(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     tables::choose_columns(&mut [&mut empty_table()], &args.columns.names)?;
     let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());
-    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw };
+    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw, files };
     let line = args
         .out
         .as_ref()

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use seekwise::compare::{self, Comparison, DifferenceWords, Finding, Interval, Metric, Sampling, judged, ratio_text};
 use seekwise::pictures::draw_comparison;
 use seekwise::study::StudyOptions;
-use seekwise::{Bounds, values};
+use seekwise::{Bounds, Files, values};
 
 use super::{print_json, print_text};
 use crate::args::{self, AnswerFormat};
@@ -23,13 +23,14 @@ use crate::screen;
 use crate::tables;
 
 /// Runs the command.
-pub fn run_command(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     if args.on.target.is_none() {
-        return baseline::compare_folders(args, json);
+        return baseline::compare_folders(args, files, json);
     }
+    let setup = args.on.job_setup(files, &args.jobs[0]);
     if let Some(drive) = &args.against {
         return match args.jobs.len() {
-            1 => against::compare_with_prediction(args, drive, bounds, json),
+            1 => against::compare_with_prediction(args, &setup, drive, bounds, json),
             _ => Err(CommandError::new("--against: predicts one job; expected one job")),
         };
     }
@@ -42,7 +43,6 @@ pub fn run_command(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Com
         ));
     }
     let (key, values, list) = varied_key(args)?;
-    let setup = args.on.job_setup(&args.jobs[0]);
     let (metrics, runs) = (args.metric.clone(), args.runs);
     let sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     let comparison = Comparison { setup, key, values, list: Some(list), metrics, runs, sampling };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use seekwise::Files;
 use seekwise::crash::{
     CheckBench, CheckProof, CrashResults, CrashTrial, GroupParent, ImageChecker, MediumImage, ProgramBounds,
     ProgramSession, SessionRecord, ShellProgram, ShrinkResult, TrialOptions, UnflushedState,
@@ -33,14 +34,14 @@ use crate::progress::ProgressLine;
 use crate::screen;
 
 /// Runs the command.
-pub fn run_command(args: &args::CrashArgs, json: bool) -> Ended {
+pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Ended {
     if args.recipes {
-        return plan::list_recipes(args, json);
+        return plan::list_recipes(args, files, json);
     }
     if let Some(path) = &args.keep {
         outputs::admit(path, false).map_err(|why| keep_error(path, &why))?;
     }
-    let plan = CrashPlan::from_args(args)?;
+    let plan = CrashPlan::from_args(args, files)?;
     print_warnings(&plan.warnings);
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&stop);

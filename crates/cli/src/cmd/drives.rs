@@ -17,24 +17,25 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
+use seekwise::Files;
 use seekwise::reading::{self, FileKind};
 
 /// Pixels of one curve in a picture.
 const PICTURE: (u32, u32) = (760, 400);
 
 /// Runs the command.
-pub fn run_command(args: &args::DrivesArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::DrivesArgs, files: &Files, json: bool) -> CommandResult {
     if args.check {
-        return check_everyday(args.name.as_deref(), &args.columns.names, json);
+        return check_everyday(files, args.name.as_deref(), &args.columns.names, json);
     }
     let Some(name) = &args.name else { return print_list(drive_summaries()?, args, json) };
-    let matching = if is_exact(name)? { Vec::new() } else { matching(name) };
+    let matching = if is_exact(files, name)? { Vec::new() } else { matching(name) };
     if !matching.is_empty() && !args.pictures.are_requested() {
         let mut drives = drive_summaries()?;
         drives.retain(|drive| matching.contains(&drive.name.as_str()));
         return print_list(drives, args, json);
     }
-    let drive = load_drive(name)?;
+    let drive = load_drive(files, name)?;
     let sheet = build_sheet(&drive)?;
     print_warnings(drive.warnings());
     args.pictures.check_paths(args.force, &[name])?;
@@ -61,8 +62,8 @@ fn print_list(drives: Vec<DriveSummary>, args: &args::DrivesArgs, json: bool) ->
 }
 
 /// Whether this names a built-in drive or a file; other words are searched for.
-fn is_exact(name: &str) -> Result<bool, CommandError> {
-    Ok(is_path(name) || drives::find_text(name).is_some() || reading::find(name)?.is_some())
+fn is_exact(files: &Files, name: &str) -> Result<bool, CommandError> {
+    Ok(is_path(name) || drives::find_text(name).is_some() || files.find(name)?.is_some())
 }
 
 /// Whether this can only be a file's path, and no misspelt name.
@@ -71,22 +72,22 @@ fn is_path(name: &str) -> bool {
 }
 
 /// Loads a built-in drive, or a profile's file.
-fn load_drive(name: &str) -> Result<DriveFile, CommandError> {
-    Ok(match (drives::find_text(name), reading::find(name)?) {
+fn load_drive(files: &Files, name: &str) -> Result<DriveFile, CommandError> {
+    Ok(match (drives::find_text(name), files.find(name)?) {
         (None, Some(text)) => {
             reading::expect(name, &text, &[FileKind::Profile])?;
             drives::parse(name, &text)?
         }
-        (None, None) if is_path(name) => drives::parse(name, &reading::read(name)?)?,
+        (None, None) if is_path(name) => drives::parse(name, &files.read(name)?)?,
         _ => drives::load_drive(name)?,
     })
 }
 
 /// Compares everyday work with arithmetic, on one drive or on all of the catalogue.
-fn check_everyday(name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult {
+fn check_everyday(files: &Files, name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult {
     let drives = match name {
-        Some(name) => vec![load_drive(name)?],
-        None => drives::names().map(load_drive).collect::<Result<_, _>>()?,
+        Some(name) => vec![load_drive(files, name)?],
+        None => drives::names().map(|name| load_drive(files, name)).collect::<Result<_, _>>()?,
     };
     for drive in &drives {
         print_warnings(drive.warnings());

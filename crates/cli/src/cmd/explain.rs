@@ -1,8 +1,7 @@
 //! `seekwise explain`: which single inferred setting changes the answer of a claim, and what else it changes.
 
-use seekwise::Bounds;
 use seekwise::explain::{Explain, Explanation, FoundLever};
-use seekwise::{Error, outputs};
+use seekwise::{Bounds, Error, Files, outputs};
 
 use super::{print_json, print_text};
 use crate::args;
@@ -12,14 +11,14 @@ use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn run_command(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ExplainArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
     let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
     if let Some(out) = &args.out {
         outputs::admit(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
     }
     let line = ProgressObserver::new();
-    let asked = Explain { id, runs, only, alone, out, resume, force, threads };
+    let asked = Explain { id, runs, only, alone, out, resume, force, threads, files };
     let explained = seekwise::explain::explain(&asked, bounds, &line)?;
     drop(line);
     if let Some(out) = &args.out {

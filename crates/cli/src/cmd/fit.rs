@@ -5,8 +5,7 @@ mod text;
 use std::ffi::OsString;
 
 use seekwise::fit::Fit;
-
-use seekwise::Observer;
+use seekwise::{Files, Observer};
 
 use super::{print_json, print_text};
 use crate::args;
@@ -15,12 +14,12 @@ use crate::output::print_to_stderr;
 use crate::progress::ProgressObserver;
 
 /// Runs the command.
-pub fn run_command(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResult {
+pub fn run_command(args: &args::FitArgs, files: Files, words: &[OsString], json: bool) -> CommandResult {
     let &args::FitArgs { hold, generations, points, resume, force, .. } = args;
     let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
     let (out, page) = (args.out.clone(), args.page.clone());
     let time = Some(args.time.nanos as f64 / 1e9);
-    let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force };
+    let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force, files };
     let mut journal = args.out.clone().into_os_string();
     journal.push(".journal");
     let line = ProgressObserver::keeping_points(journal.as_ref(), resume_command(words));

@@ -20,6 +20,7 @@ use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
 use crate::tables;
+use seekwise::Files;
 
 /// Pixels of the picture.
 const PICTURE: (u32, u32) = (760, 400);
@@ -29,9 +30,9 @@ const ROWS: usize = 14;
 const COLUMNS: usize = 90;
 
 /// Runs the command.
-pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
+pub fn flush_audit(args: &FlushAuditArgs, files: &Files, json: bool) -> CommandResult {
     args.pictures.check_paths(args.force, &[&args.target])?;
-    let opened = open_target(args)?;
+    let opened = open_target(args, files)?;
     let OpenedSubject { mut subject, on, held, bench } = opened;
     let progress = ProgressLine::unknown("steps");
     let mut step = 0;
@@ -73,7 +74,7 @@ impl OpenedSubject {
 }
 
 /// Opens the target; an existing path comes before a modelled drive.
-fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
+fn open_target(args: &FlushAuditArgs, files: &Files) -> Result<OpenedSubject, CommandError> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
     if let (None, Some((kind, rest))) = (path, find_place(PLACES, name)) {
@@ -82,7 +83,7 @@ fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
                 (Box::new(RemotePlace::connect(address).map_err(CommandError::new)?), true)
             }
             (PlaceSource::Stack(_), Some(stack)) => {
-                (Box::new(LivePlace::new(setup::stack(stack, &args.set)?.0)), false)
+                (Box::new(LivePlace::new(setup::stack(files, stack, &args.set)?.0)), false)
             }
             _ => return Err(CommandError::new(format!("{name}: no medium; expected a folder, a device or a drive"))),
         };
@@ -91,8 +92,8 @@ fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
     let meta = std::fs::metadata(path.unwrap_or(name));
     match meta {
         Err(error) if path.is_some() => Err(CommandError::new(format!("{name}: {error}"))),
-        Err(_) => open_modelled(args),
-        Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => open_modelled(args),
+        Err(_) => open_modelled(args, files),
+        Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => open_modelled(args, files),
         Ok(meta) if meta.is_file() => {
             let why = "is a file; existing files are never written; expected its folder";
             Err(CommandError::new(format!("{name}: {why}")))
@@ -101,9 +102,9 @@ fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
     }
 }
 
-fn open_modelled(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
+fn open_modelled(args: &FlushAuditArgs, files: &Files) -> Result<OpenedSubject, CommandError> {
     refuse_disk_options(args, "a modelled disk")?;
-    let (stack, changes, warnings) = setup::stack(&args.target, &args.set)?;
+    let (stack, changes, warnings) = setup::stack(files, &args.target, &args.set)?;
     print_warnings(&warnings);
     if let Some(change) = changes.first() {
         return Err(CommandError::new(format!(

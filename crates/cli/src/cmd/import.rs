@@ -10,9 +10,9 @@ use crate::args::{self, ImportSource};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
 use crate::tables::new_table;
-use seekwise::Error;
 use seekwise::outputs::{admit, write_whole};
-use seekwise::reading;
+use seekwise::reading::STANDARD_INPUT;
+use seekwise::{Error, Files};
 
 /// An import as JSON.
 #[derive(Serialize)]
@@ -33,17 +33,17 @@ struct IgnoredParameter<'a> {
 }
 
 /// Runs the command.
-pub fn run_command(args: &args::ImportArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ImportArgs, files: &Files, json: bool) -> CommandResult {
     let ImportSource::Disksim(args) = &args.from;
     // Without a name for it the profile goes to standard output, as `-` says in words.
-    let out = args.out.as_deref().filter(|out| out.as_os_str() != reading::STANDARD_INPUT);
-    let text = reading::read(&args.file)?;
+    let out = args.out.as_deref().filter(|out| out.as_os_str() != STANDARD_INPUT);
+    let text = files.read(&args.file)?;
     let folder = Path::new(&args.file).parent().unwrap_or(Path::new(""));
     let load = |name: &str| {
         let path = folder.join(name);
-        reading::text(&path.to_string_lossy()).map_err(|error| error.to_string())
+        files.text(&path.to_string_lossy()).map_err(|error| error.to_string())
     };
-    let file = if args.file == reading::STANDARD_INPUT { "drive" } else { &args.file };
+    let file = if args.file == STANDARD_INPUT { "drive" } else { &args.file };
     let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {

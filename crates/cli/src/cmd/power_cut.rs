@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use seekwise::Bounds;
 use seekwise::pictures::{draw_risk, draw_risk_terminal};
 use seekwise::power_cut::{Assurance, ClassLosses, CutReport, CutTime, LossCount, list_levels, list_settings};
 use seekwise::setup::Stack;
 use seekwise::time::Instant;
+use seekwise::{Bounds, Files};
 
 use super::{print_json, print_text};
 use crate::args;
@@ -19,10 +19,10 @@ use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_
 const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
-pub fn run_command(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::PowerCutArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
     args.pictures.check_paths(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
-    let setup = args.on.job_setup(&args.job);
+    let setup = args.on.job_setup(files, &args.job);
     let line = ProgressObserver::new();
     let cut = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &line)?;
     drop(line);

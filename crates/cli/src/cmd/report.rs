@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use seekwise::Files;
 use seekwise::outputs::create_scratch;
 use seekwise::pictures::{Forest, draw_forest};
 use seekwise::results::{self, ReviewManifest};
@@ -19,12 +20,12 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 const PAGE: &str = "report.html";
 
 /// Runs the command.
-pub fn run_command(args: &args::ReportArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ReportArgs, files: &Files, json: bool) -> CommandResult {
     let kept = input_files(&args.folder);
     args.pictures.check_paths(args.force, &kept.iter().map(String::as_str).collect::<Vec<_>>())?;
     match args.folder.to_str().filter(|name| name.contains("://") && !args.folder.exists()) {
-        Some(url) => report_elsewhere(args, url, json),
-        None => report_in(args, &args.folder, json),
+        Some(url) => report_elsewhere(args, files, url, json),
+        None => report_in(args, files, &args.folder, json),
     }
 }
 
@@ -35,7 +36,7 @@ fn input_files(folder: &Path) -> Vec<String> {
 }
 
 /// Makes the report of a folder in an object store: the module copies it here, and the page back.
-fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandResult {
+fn report_elsewhere(args: &args::ReportArgs, files: &Files, url: &str, json: bool) -> CommandResult {
     let folder = create_scratch(&std::env::temp_dir(), "seekwise-")
         .map_err(|error| CommandError::new(format!("report: {error}")))?;
     let copied = |way: &str| {
@@ -46,24 +47,24 @@ fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandRe
     if fetched != CommandAnswer::Done {
         return Ok(fetched);
     }
-    let answer = report_in(args, folder.path(), json)?;
+    let answer = report_in(args, files, folder.path(), json)?;
     copied("keep").map(|kept| if kept == CommandAnswer::Done { answer } else { kept })
 }
 
 /// Makes the report of the folder `from`, which the user knows by another name if it is a copy.
-fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult {
+fn report_in(args: &args::ReportArgs, files: &Files, from: &Path, json: bool) -> CommandResult {
     let said = StudyOutput { json, strict: args.strict, columns: &args.columns.names, all: true };
     let folder = args.folder.display();
     if results::says(from)
-        && let Some(ReviewManifest { text, made }) = results::kept_review(from)?
+        && let Some(ReviewManifest { text, made }) = results::kept_review(files, from)?
     {
         if args.pictures.are_requested() {
             let why = "a review has an answer a part; expected the folder of a part";
             return Err(CommandError::new(format!("{folder}: {why}")));
         }
-        return review::print_result(&again_from_review(from, &text, &made)?, said);
+        return review::print_result(&again_from_review(files, from, &text, &made)?, said);
     }
-    let mut studied = again_from(from)?;
+    let mut studied = again_from(files, from)?;
     if args.pictures.are_requested() {
         let drawn = Forest::from_evidence(&studied.evidence());
         let drawn = drawn

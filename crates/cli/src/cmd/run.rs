@@ -9,7 +9,7 @@ use seekwise::answer::{self, SCHEMA};
 use seekwise::run::{PreparedRun, Response, RunOptions, RunRecord, RunResult};
 use seekwise::setup::{PreparedCell, Work};
 use seekwise::time::Span;
-use seekwise::{Bounds, fio_output};
+use seekwise::{Bounds, Files, fio_output};
 
 use self::slow::SlowRequests;
 use self::text::{TextOptions, format_run};
@@ -21,10 +21,10 @@ use crate::progress::ProgressObserver;
 use crate::screen;
 
 /// Runs the command.
-pub fn run_command(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     let format = result_format(args.format, json)?;
     check_arguments(args, format)?;
-    let setup = args.on.job_setup(&args.job);
+    let setup = args.on.job_setup(files, &args.job);
     let runnable = PreparedRun::new(&setup)?;
     print_warnings(&runnable.cell().warnings);
     check_format(format, runnable.cell())?;

@@ -28,9 +28,10 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt::{self, SignalState};
 use crate::output::print_to_stderr;
 use crate::tables;
+use seekwise::Files;
 
 /// Runs the command.
-pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
     if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
         return Err(CommandError::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
@@ -38,7 +39,7 @@ pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> Comma
             address.client_uri()
         )));
     }
-    let ServedTarget { device, stack, about } = ServedTarget::from_args(args)?;
+    let ServedTarget { device, stack, about } = ServedTarget::from_args(args, files)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let room = MemoryRoom::divide_limit(bounds.memory(), args.max_clients);
@@ -129,13 +130,13 @@ struct ServedTarget {
 }
 
 impl ServedTarget {
-    fn from_args(args: &args::ServeArgs) -> Result<ServedTarget, CommandError> {
+    fn from_args(args: &args::ServeArgs, files: &Files) -> Result<ServedTarget, CommandError> {
         if args.target == NullPlace::NAME {
             setup::nothing_set(&args.set)?;
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
-        let (stack, changes, warnings) = setup::stack(&args.target, &args.set)?;
+        let (stack, changes, warnings) = setup::stack(files, &args.target, &args.set)?;
         print_warnings(&warnings);
         refuse_changes(&changes)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);

@@ -4,7 +4,6 @@
 use seekwise::bounds;
 use seekwise::error::Diagnostic;
 use seekwise::planned::{self, prepare_cell, study_cells};
-use seekwise::reading;
 use seekwise::setup::Inputs;
 use seekwise::study::{BUILT_IN, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
 use serde_json::{Value, json};
@@ -14,20 +13,21 @@ use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen::{self, wrap_text};
 use crate::tables::{self, Table};
+use seekwise::Files;
 
 /// Cells of a study that are prepared to forecast how long it takes: few, for all studies are listed.
 const PROBED: usize = 4;
 
 /// Lists them, or shows one.
-pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::NamedArgs, files: &Files, json: bool) -> CommandResult {
     if let Some(name) = &args.name {
         return match REVIEWS.iter().find(|(known, _)| known == name) {
-            Some(&(name, text)) => show_review(name, text, json),
-            None => show_study(name, json),
+            Some(&(name, text)) => show_review(files, name, text, json),
+            None => show_study(files, name, json),
         };
     }
     // The studies name the same few drives.
-    let inputs = reading::inputs();
+    let inputs = files.inputs();
     let reviews = REVIEWS.iter().map(|&(name, text)| ListedStudy::list_review(name, text, &inputs));
     let reviews = reviews.collect::<Result<Vec<_>, _>>()?;
     let in_one = |name: &str| reviews.iter().flat_map(|review| &review.parts).any(|part| part.name == name);
@@ -115,8 +115,8 @@ fn approximate_time(seconds: f64) -> String {
 }
 
 /// Shows a review: its subject and its parts.
-fn show_review(name: &str, text: &str, json: bool) -> CommandResult {
-    let listed_review = ListedStudy::list_review(name, text, &reading::inputs())?;
+fn show_review(files: &Files, name: &str, text: &str, json: bool) -> CommandResult {
+    let listed_review = ListedStudy::list_review(name, text, &files.inputs())?;
     let review = Review::parse(name, text)?;
     if json {
         let mut value = listed_review.to_json();
@@ -151,14 +151,14 @@ struct StudyExtent {
 }
 
 /// Shows the study of that name.
-fn show_study(name: &str, json: bool) -> CommandResult {
+fn show_study(files: &Files, name: &str, json: bool) -> CommandResult {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
         let fault = Diagnostic::at(name, 0, "no built-in study with that name");
         let fault = fault.suggest_nearest(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0));
         return Err(fault.explain_limit(name).into());
     };
     let study = parse(name, text)?;
-    let extent = study_extent(name, text, &study)?;
+    let extent = study_extent(files, name, text, &study)?;
     match json {
         true => print_json(&as_json(name, &study, &extent))?,
         false => print_text(&format_study(name, &study, &extent))?,
@@ -167,8 +167,8 @@ fn show_study(name: &str, json: bool) -> CommandResult {
 }
 
 /// The extent of a study; each cell runs as often as the others.
-fn study_extent(name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
-    let planned = planned::plan_file(name, text)?;
+fn study_extent(files: &Files, name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
+    let planned = planned::plan_file(files, name, text)?;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
     let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();

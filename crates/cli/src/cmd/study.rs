@@ -7,7 +7,7 @@ use std::path::Path;
 
 use seekwise::shell::quoted;
 use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
-use seekwise::{Bounds, results};
+use seekwise::{Bounds, Files, results};
 
 use super::{print_json, print_text};
 use crate::args;
@@ -16,17 +16,17 @@ use crate::output::print_to_stderr;
 use crate::progress::ProgressObserver;
 
 /// Runs the command.
-pub fn run_command(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let &args::StudyArgs { resume, force, threads, .. } = args;
     let sampling = args.sampling.requested_sampling();
-    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads, sampling };
+    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads, sampling, files };
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
     let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
-    if !columns.is_empty() && seekwise::study::is_review(&args.study)? {
+    if !columns.is_empty() && seekwise::study::is_review(&options.files, &args.study)? {
         review::check_columns(columns)?;
     }
     let line = ProgressObserver::keeping_runs(out, resume_command(out));

@@ -1,5 +1,6 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
+use seekwise::Files;
 use seekwise::pictures::draw_distributions;
 use seekwise::validate::{
     ForeignParameter, OffRequests, ResponseErrors, ResponseSamples, Timing, Validation, ValidationOptions,
@@ -19,7 +20,7 @@ const SHARES: [(f64, &str); 7] =
     [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
 
 /// Runs the command.
-pub fn run_command(args: &args::ValidateArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ValidateArgs, files: &Files, json: bool) -> CommandResult {
     choose_columns(&mut empty_tables().each_mut(), &args.columns.names)?;
     if args.force && !args.pictures.are_requested() && args.log.is_none() {
         return Err(CommandError::new(
@@ -32,7 +33,7 @@ pub fn run_command(args: &args::ValidateArgs, json: bool) -> CommandResult {
         ReplayTiming::Arrival => Timing::Arrival,
     };
     let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
-    let options = ValidationOptions { drive, set, timing, seed: args.seed, log, force: args.force };
+    let options = ValidationOptions { files, drive, set, timing, seed: args.seed, log, force: args.force };
     let line = ProgressObserver::new();
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);

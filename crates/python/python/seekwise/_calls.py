@@ -6,16 +6,25 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from seekwise import _native, _progress
-from seekwise._error import SeekwiseError, keeping
+from seekwise._arguments import (
+    CompareCall,
+    FitCall,
+    PowerCutCall,
+    RunCall,
+    StudyCall,
+    ValidateCall,
+)
+from seekwise._error import keeping
 from seekwise._figures import Interval
-from seekwise._native import Table
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import (
     Comparison,
+    ComparisonAnswer,
     Finding,
     FitResult,
     PowerCut,
@@ -25,17 +34,11 @@ from seekwise._results import (
     StudyAnswer,
     Validation,
 )
-from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, texts, values, varied, words
+from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, setup_call, texts, values, varied
 from seekwise._stores import fetch, folder_for_now, folder_of, folder_until_exit, is_url, shown
 
 #: A file's name.
 File = str | os.PathLike[str]
-
-#: What the library answers of a comparison: JSON, shell line, whether it was refused, why and what else of each finding, cells,
-#: intervals, curves, page.
-_Compared = tuple[
-    str, str, bool, list[tuple[str | None, list[str]]], Table, Table, Table, Path | None
-]
 
 
 def _file(given: File | None) -> str | None:
@@ -85,17 +88,16 @@ def run(
     `requests=True` keeps every request as a table in memory (168 bytes each), `log=` writes them to a Parquet file, `out=`
     keeps results and a report in a folder. A run is complete or nothing: Ctrl-C keeps none of it.
     """
-    said = words(job, on, set, seed, runtime, destroy, trace_format)
+    call = RunCall(
+        setup=setup_call(job, on, set, seed, runtime, destroy, trace_format),
+        log=_file(log),
+        requests=requests,
+        out=_file(out),
+        force=force,
+        max_memory=max_memory,
+    )
     with _progress.shown(progress) as tell:
-        json, command, page, table, curve = _native.run(
-            said,
-            log=_file(log),
-            requests=requests,
-            out=_file(out),
-            force=force,
-            max_memory=max_memory,
-            progress=tell,
-        )
+        json, command, page, table, curve = _native.run(call, tell)
     return RunResult(json, command, table, curve, page)
 
 
@@ -167,25 +169,23 @@ def compare(
     runs are all there. They are kept in `out`, and without that until the process ends.
     """
     key, levels = varied(vary)
-    said = words(job, on, set, seed, runtime, destroy, trace_format)
+    setup = setup_call(job, on, set, seed, runtime, destroy, trace_format)
 
     def compared(folder: str, tell: ProgressFunction | None, kept: bool) -> Comparison:
-        return _compared(
-            _native.compare(
-                said,
-                key=key,
-                levels=levels,
-                metrics=texts("metric", metric),
-                runs=runs,
-                until_decided=until_decided,
-                out=_file(out),
-                beside=folder,
-                kept=kept,
-                force=force,
-                max_memory=max_memory,
-                progress=tell,
-            )
+        call = CompareCall(
+            setup=setup,
+            key=key,
+            levels=levels,
+            metrics=texts("metric", metric),
+            runs=runs,
+            until_decided=until_decided,
+            out=_file(out),
+            beside=folder,
+            kept=kept,
+            force=force,
+            max_memory=max_memory,
         )
+        return _compared(_native.compare(call, tell))
 
     def partial(folder: str) -> Comparison | None:
         so_far = compared(folder, None, True)
@@ -203,11 +203,12 @@ def compare(
                 return compared(folder, tell, False)
 
 
-def _compared(came: _Compared) -> Comparison:
+def _compared(answer: ComparisonAnswer) -> Comparison:
     """What came of a comparison, as a value."""
-    json, command, _, whys, cells, intervals, curves, page = came
-    result = Comparison(json, command, (), cells, intervals, curves, page)
-    pairs = zip(result.to_dict()["comparisons"], whys, strict=True)
+    result = Comparison(
+        answer["json"], answer["command"], (), answer["cells"], answer["intervals"], answer["curves"], answer["page"]
+    )
+    pairs = zip(result.to_dict()["comparisons"], answer["reasons"], strict=True)
     findings = tuple(
         Finding(
             metric=it["metric"],
@@ -223,18 +224,18 @@ def _compared(came: _Compared) -> Comparison:
         )
         for it, (why, beside) in pairs
     )
-    return Comparison(json, command, findings, cells, intervals, curves, page)
+    return replace(result, findings=findings)
 
 
 def studied(answer: StudyAnswer, command: str) -> Study | Review:
     """What came of a study, as a value."""
     json, refused, is_review, page, parts = answer
-
     if not is_review:
-        _, title, question, cells, intervals, curves, page = parts[0]
-        return Study(json, command, title, question, refused, cells, intervals, curves, page)
+        (it,) = parts
+        figures = (it["cells"], it["intervals"], it["curves"])
+        return Study(json, command, it["title"], it["question"], refused, *figures, it["page"])
     # Each part has a result folder of its own, below the review's.
-    opened = tuple((name, _study_in(page.parent / name)) for name, *_ in parts)
+    opened = tuple((part["name"], _study_in(page.parent / part["name"])) for part in parts)
     return Review(json, command, refused, opened, page)
 
 
@@ -268,18 +269,18 @@ def study(
     folder = path(out)
     before = None if resume else _said(folder)
     kept = keeping(_of_folder(folder), lambda: _partial(folder), lambda: _said(folder) != before)
+    call = StudyCall(
+        name=name,
+        text=text,
+        out=folder,
+        resume=resume,
+        force=force,
+        until_decided=until_decided,
+        threads=threads,
+        max_memory=max_memory,
+    )
     with _progress.shown(progress) as tell, kept:
-        answer, command = _native.study(
-            name,
-            text=text,
-            out=folder,
-            resume=resume,
-            force=force,
-            until_decided=until_decided,
-            threads=threads,
-            max_memory=max_memory,
-            progress=tell,
-        )
+        answer, command = _native.study(call, tell)
     return studied(answer, command)
 
 
@@ -312,18 +313,18 @@ def validate(
 ) -> Validation:
     """Plays a measured trace on a modelled drive and compares response times. `at_most` is a bound for the demerit in per cent
     of the measured mean; the result's `ok` answers it."""
+    call = ValidateCall(
+        trace=path(trace),
+        drive=path(drive),
+        set=settings(set),
+        replay=replay,
+        seed=seed,
+        log=_file(log),
+        force=force,
+        at_most=at_most,
+    )
     with _progress.shown(progress) as tell:
-        json, command, samples = _native.validate(
-            path(trace),
-            drive=path(drive),
-            set=list(settings(set)),
-            replay=replay,
-            seed=seed,
-            log=_file(log),
-            force=force,
-            at_most=at_most,
-            progress=tell,
-        )
+        json, command, samples = _native.validate(call, tell)
     return Validation(json, command, samples, at_most)
 
 
@@ -350,21 +351,21 @@ def fit(
     files = [path(file) for file in values("data", data)]
 
     def fitted(file: str, kept: str) -> FitResult:
+        call = FitCall(
+            data=files,
+            drive=path(drive),
+            hold=hold,
+            only=texts("only", only),
+            out=file,
+            page=_file(page),
+            generations=generations,
+            time=time,
+            points=points,
+            resume=resume,
+            force=force,
+        )
         with _progress.shown(progress) as tell, keeping(kept):
-            json, command, profile = _native.fit(
-                files,
-                drive=path(drive),
-                hold=hold,
-                only=texts("only", only),
-                out=file,
-                page=_file(page),
-                generations=generations,
-                time=time,
-                points=points,
-                resume=resume,
-                force=force,
-                progress=tell,
-            )
+            json, command, profile = _native.fit(call, tell)
         # A file of ours that is gone is not what a reader writes to.
         shown = command if out is not None else command.replace(file, Path(file).name)
         return FitResult(json, shown, profile)
@@ -394,15 +395,14 @@ def power_cut(
 ) -> PowerCut:
     """Runs a job and works out what power cuts would lose: at random instants of one run, `at` given ones, `after` the end
     of several runs, or in an orderly `shutdown`."""
-    said = words(job, on, set, seed, runtime, None, trace_format)
+    call = PowerCutCall(
+        setup=setup_call(job, on, set, seed, runtime, None, trace_format),
+        cuts=cuts,
+        at=texts("at", at),
+        after=after,
+        shutdown=shutdown,
+        max_memory=max_memory,
+    )
     with _progress.shown(progress) as tell:
-        json, command, kept, curve = _native.power_cut(
-            said,
-            cuts=cuts,
-            at=texts("at", at),
-            after=after,
-            shutdown=shutdown,
-            max_memory=max_memory,
-            progress=tell,
-        )
+        json, command, kept, curve = _native.power_cut(call, tell)
     return PowerCut(json, command, kept, curve)

@@ -4,9 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, final
 
+from seekwise._arguments import (
+    CompareCall,
+    FitCall,
+    PowerCutCall,
+    RunCall,
+    SetupCall,
+    StudyCall,
+    ValidateCall,
+)
 from seekwise._progress import ProgressFunction
-from seekwise._results import StudyAnswer
-from seekwise._setup import PartWords, SetupWords
+from seekwise._results import ComparisonAnswer, StudyAnswer
+from seekwise._setup import PartWords
 
 __all__ = [
     "BUILD",
@@ -75,7 +84,7 @@ class Plan:
 
     @staticmethod
     def of_setup(
-        words: SetupWords, factors: Sequence[tuple[str, Sequence[str]]], runs: int
+        setup: SetupCall, factors: Sequence[tuple[str, Sequence[str]]], runs: int
     ) -> Plan:
         """The plan of a job on a target with each combination of levels."""
     @staticmethod
@@ -125,50 +134,15 @@ def table_of_bytes(bytes: bytes) -> Table:
     """A table of the bytes of an Arrow IPC stream, as `Table.to_bytes` writes them."""
 
 def run(
-    words: SetupWords,
-    *,
-    log: str | None,
-    requests: bool,
-    out: str | None,
-    force: bool,
-    max_memory: int | None,
-    progress: ProgressFunction | None,
+    call: RunCall, progress: ProgressFunction | None
 ) -> tuple[str, str, Path | None, Table | None, Table]:
-    """Runs a job on a target."""
+    """Runs a job on a target: JSON, shell line, page, requests, curve."""
 
-def compare(
-    words: SetupWords,
-    *,
-    key: str,
-    levels: Sequence[str],
-    metrics: Sequence[str],
-    runs: int,
-    until_decided: bool,
-    out: str | None,
-    beside: str,
-    kept: bool,
-    force: bool,
-    max_memory: int | None,
-    progress: ProgressFunction | None,
-) -> tuple[
-    str, str, bool, list[tuple[str | None, list[str]]], Table, Table, Table, Path | None
-]:
-    """A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside` without one. With `kept`
-    nothing is run: what came of an interrupted one, from either."""
+def compare(call: CompareCall, progress: ProgressFunction | None) -> ComparisonAnswer:
+    """Makes a comparison."""
 
-def study(
-    name: str,
-    *,
-    text: str | None,
-    out: str,
-    resume: bool,
-    force: bool,
-    until_decided: bool | None,
-    threads: int,
-    max_memory: int | None,
-    progress: ProgressFunction | None,
-) -> tuple[StudyAnswer, str]:
-    """Runs a study or a review."""
+def study(call: StudyCall, progress: ProgressFunction | None) -> tuple[StudyAnswer, str]:
+    """Runs a study or a review; the text is the shell line."""
 
 def open(folder: str) -> tuple[StudyAnswer, str]:
     """Opens a result folder."""
@@ -176,45 +150,13 @@ def open(folder: str) -> tuple[StudyAnswer, str]:
 def page_of(folder: str) -> str:
     """The page of what a result folder of a study keeps."""
 
-def validate(
-    trace: str,
-    *,
-    drive: str,
-    set: Sequence[tuple[str, str]],
-    replay: str,
-    seed: int,
-    log: str | None,
-    force: bool,
-    at_most: float | None,
-    progress: ProgressFunction | None,
-) -> tuple[str, str, Table]:
-    """Plays a measured trace on a modelled drive."""
+def validate(call: ValidateCall, progress: ProgressFunction | None) -> tuple[str, str, Table]:
+    """Plays a measured trace on a modelled drive: JSON, shell line, the times of each request."""
 
-def fit(
-    data: Sequence[str],
-    *,
-    drive: str,
-    hold: str,
-    only: Sequence[str],
-    out: str,
-    page: str | None,
-    generations: int | None,
-    time: str,
-    points: int | None,
-    resume: bool,
-    force: bool,
-    progress: ProgressFunction | None,
-) -> tuple[str, str, str]:
-    """Fits a drive to what was measured."""
+def fit(call: FitCall, progress: ProgressFunction | None) -> tuple[str, str, str]:
+    """Fits a drive to what was measured: JSON, shell line, the profile's text."""
 
 def power_cut(
-    words: SetupWords,
-    *,
-    cuts: int,
-    at: Sequence[str],
-    after: str | None,
-    shutdown: bool,
-    max_memory: int | None,
-    progress: ProgressFunction | None,
+    call: PowerCutCall, progress: ProgressFunction | None
 ) -> tuple[str, str, bool, Table]:
-    """What power cuts of a job's run would lose."""
+    """Computes losses by power cuts: JSON, shell line, whether promises were kept, data at risk over time."""

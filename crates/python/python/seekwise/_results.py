@@ -7,15 +7,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from json import loads
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from seekwise import _html, _native, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
 
-#: A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
-StudyPart = tuple[str, str, str, Table, Table, Table, Path]
+
+class ComparisonAnswer(TypedDict):
+    """What the library answers of a comparison."""
+
+    json: str
+    command: str
+    #: The cause and the secondary figures of each finding.
+    reasons: list[tuple[str | None, list[str]]]
+    cells: Table
+    intervals: Table
+    curves: Table
+    page: Path | None
+
+
+class StudyPart(TypedDict):
+    """A study of a review, or the one that there is."""
+
+    #: Its name in the review.
+    name: str
+    title: str
+    question: str
+    cells: Table
+    intervals: Table
+    curves: Table
+    page: Path
+
 
 #: What the library answers of a study: JSON, whether it was refused, whether it is a review, page, parts.
 StudyAnswer = tuple[str, bool, bool, Path, list[StudyPart]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
+from seekwise._arguments import SettingWords, SetupCall
 from seekwise._error import SeekwiseError
 
 #: A value of a setting.
@@ -16,12 +17,6 @@ Value = str | int | float | bool
 
 #: Dotted keys and values.
 Settings = Mapping[str, Value]
-
-#: What the module's calls hand to the library: job, target, settings, seed, run time, destroy, trace format, text in memory.
-SetupWords = tuple[
-    str, str, list[tuple[str, str]], int, str | None, str | None, str | None, str | None
-]
-
 
 #: A part of a sweep: its first cell, the cell behind its last, its name.
 PartWords = tuple[int, int, str]
@@ -69,7 +64,7 @@ def varied(vary: object) -> tuple[str, list[str]]:
     return key, levels
 
 
-def settings(given: Settings | None) -> tuple[tuple[str, str], ...]:
+def settings(given: Settings | None) -> SettingWords:
     """Settings as the command line has them."""
     if not isinstance(given, Mapping | None):
         raise SeekwiseError(f'set: {given!r}: expected keys with their values, such as set={{"job.depth": 32}}')
@@ -118,7 +113,7 @@ Job = str | os.PathLike[str] | Text
 Target = str | os.PathLike[str] | Stack
 
 
-def words(
+def setup_call(
     job: Job,
     on: Target,
     set: Settings | None,
@@ -126,12 +121,20 @@ def words(
     runtime: str | None,
     destroy: str | None = None,
     trace_format: str | None = None,
-) -> SetupWords:
-    """What the library is handed."""
+) -> SetupCall:
+    """A job on a target as the library takes it."""
     target, below = (on.target, on.settings) if isinstance(on, Stack) else (path(on), ())
     text = job.text if isinstance(job, Text) else None
     name = "-" if isinstance(job, Text) else path(job)
     if text is not None and target == "-":
         raise SeekwiseError("a job in memory stands on standard input; expected a file or a drive for `on`")
-    both = [*below, *settings(set)]
-    return (name, target, both, seed, runtime, destroy, trace_format, text)
+    return SetupCall(
+        job=name,
+        target=target,
+        set=(*below, *settings(set)),
+        seed=seed,
+        runtime=runtime,
+        destroy=destroy,
+        trace_format=trace_format,
+        text=text,
+    )

@@ -23,7 +23,7 @@ from seekwise._error import SeekwiseError, keeping
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, texts, words
+from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, setup_call, texts
 from seekwise._stores import KEPT, Store, UnusableFile, folder_of, folder_until_exit, is_url, shown, store
 
 #: A file's name.
@@ -117,8 +117,7 @@ def sweep(
         raise SeekwiseError("a sweep needs a drive: expected on=, here or in the grid")
     if isinstance(target, Stack) and drives:
         raise SeekwiseError("the grid has drives, and `on` is a stack: one of them would count for nothing")
-    said = words(job, target, set, seed, runtime)
-    plan = Plan.of_setup(said, list(grid.levels), runs)
+    plan = Plan.of_setup(setup_call(job, target, set, seed, runtime), list(grid.levels), runs)
     return run_plan(plan, path(out), engine, address, storage, batch, force, progress)
 
 

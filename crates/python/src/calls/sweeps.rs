@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use seekwise::Files;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use super::{SetupWords, Studied, setup_and_text, study_parts, with_text};
+use super::{SetupCall, Studied, study_parts};
 use crate::boundary::fault;
 use crate::boundary::watch::{CancelFlag, run_watched};
 
@@ -19,19 +20,15 @@ pub struct Plan(SweepPlan);
 impl Plan {
     /// The plan of a job on a target with each combination of levels.
     #[staticmethod]
-    fn of_setup(py: Python<'_>, words: SetupWords, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
-        // A job that is given as text stands on standard input while the plan is made.
-        let (setup, stdin_text) = setup_and_text(words);
+    fn of_setup(py: Python<'_>, setup: SetupCall, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
-        run_watched(py, None, None, |_| {
-            with_text(stdin_text.as_deref(), || SweepPlan::of_setup(&setup, &factors, runs)).map(Plan)
-        })
+        run_watched(py, None, None, |_| SweepPlan::of_setup(&setup.to_setup(), &factors, runs).map(Plan))
     }
 
     /// The plan of a study: a file, or a built-in one.
     #[staticmethod]
     fn of_study(py: Python<'_>, name: String) -> PyResult<Plan> {
-        run_watched(py, None, None, |_| SweepPlan::of_study(&name).map(Plan))
+        run_watched(py, None, None, |_| SweepPlan::of_study(&Files::default(), &name).map(Plan))
     }
 
     /// A plan as another machine sent it; one of another build is refused.

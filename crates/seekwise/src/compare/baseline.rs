@@ -15,7 +15,7 @@ use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::reading::{self, FileKind};
+use crate::reading::{FileKind, Files};
 use crate::results;
 use crate::study::{StudyResult, kept_in};
 use crate::values::is_same;
@@ -46,9 +46,9 @@ pub struct BaselineComparison {
 }
 
 /// Whether all of `names` are results that were kept or printed: result folders, or JSON of fio or of Seekwise.
-pub fn are_results(names: &[String]) -> bool {
+pub fn are_results(files: &Files, names: &[String]) -> bool {
     let is_printed = |name: &String| {
-        let text = reading::text(name).ok();
+        let text = files.text(name).ok();
         text.and_then(|text| FileKind::of(&text))
             .is_some_and(|kind| matches!(kind, FileKind::FioOutput | FileKind::Answer))
     };
@@ -56,7 +56,7 @@ pub fn are_results(names: &[String]) -> bool {
 }
 
 /// Compares the results of two folders by `metrics`, or by those that the first judges.
-pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineComparison, Error> {
+pub fn compare(files: &Files, names: &[String], metrics: &[Metric]) -> Result<BaselineComparison, Error> {
     let [from, to] = names else {
         let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
         return Err(fault.with_expected("two result folders, the base first").into());
@@ -71,7 +71,7 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
         let fault = Diagnostic::at(printed, 0, "holds figures of one run, and one run has no interval");
         return Err(fault.with_expected(TWO_FOLDERS).into());
     }
-    let sides = [read_results(from)?, read_results(to)?];
+    let sides = [read_results(files, from)?, read_results(files, to)?];
     let pairs = matching_cells(&sides);
     if pairs.is_empty() {
         let fault = Diagnostic::at(to, 0, format!("has no cell of {from}: their factors or levels differ"));
@@ -127,10 +127,10 @@ fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
 }
 
 /// Reads the results that a folder keeps.
-fn read_results(name: &str) -> Result<StudyResult, Error> {
+fn read_results(files: &Files, name: &str) -> Result<StudyResult, Error> {
     let folder = Path::new(name);
-    match results::kept_review(folder)? {
-        None => kept_in(folder),
+    match results::kept_review(files, folder)? {
+        None => kept_in(files, folder),
         Some(_) => {
             let fault = Diagnostic::at(name, 0, "holds a review");
             Err(fault.with_expected("a folder of one of its parts, which lie in it").into())

@@ -2,40 +2,27 @@
 //! more than any job, profile or table needs. Traces are read piece by piece and have no such limit.
 
 use std::io::{self, BufRead, ErrorKind, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a text, however much memory there is.
-const MOST: u64 = 256 << 20;
+pub const MOST: u64 = 256 << 20;
 
 /// Bytes of a text, however little memory there is.
 const LEAST: u64 = 1 << 20;
 
-/// Bytes of a text in this process.
-static LIMIT: AtomicU64 = AtomicU64::new(MOST);
-
-/// Limits texts, from now on, to a quarter of so many bytes of memory, within the limits of any text.
-pub fn limit_texts(memory: u64) {
-    LIMIT.store((memory / 4).clamp(LEAST, MOST), Ordering::Relaxed);
-}
-
-fn text_limit() -> u64 {
-    LIMIT.load(Ordering::Relaxed)
-}
-
-/// Reads all of an input; an error if it is longer than a text may be.
-pub fn whole(input: impl Read) -> io::Result<Vec<u8>> {
-    whole_within(input, text_limit())
+/// Bytes of a text in a command that has so many bytes of memory.
+pub fn text_limit(memory: u64) -> u64 {
+    (memory / 4).clamp(LEAST, MOST)
 }
 
 /// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
-pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
+pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, limit: u64) -> io::Result<()> {
     line.clear();
-    let limit = text_limit();
     input.take(limit + 1).read_until(b'\n', line)?;
     if line.len() as u64 > limit { Err(too_long(limit)) } else { Ok(()) }
 }
 
-fn whole_within(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+/// Reads all of an input; an error if it is longer than `limit`.
+pub fn read_whole(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(too_long(limit)) } else { Ok(bytes) }
@@ -55,14 +42,20 @@ mod tests {
 
     #[test]
     fn a_text_without_end_is_refused_at_the_limit() {
-        assert_eq!(whole_within(&b"abc"[..], 3).unwrap(), b"abc");
-        let said = whole_within(io::repeat(b'x'), 2_500_000).unwrap_err().to_string();
+        assert_eq!(read_whole(&b"abc"[..], 3).unwrap(), b"abc");
+        let said = read_whole(io::repeat(b'x'), 2_500_000).unwrap_err().to_string();
         assert!(said.contains("more than 2.5 MB") && said.contains("--max-memory"), "{said}");
         let mut lines = &b"a\nb"[..];
         let mut line = Vec::new();
         for expected in ["a\n", "b", ""] {
-            read_line(&mut lines, &mut line).unwrap();
+            read_line(&mut lines, &mut line, 2).unwrap();
             assert_eq!(line, expected.as_bytes());
         }
+        assert!(read_line(&mut &b"abc\n"[..], &mut line, 3).is_err(), "its end counts");
+    }
+
+    #[test]
+    fn a_text_may_have_a_quarter_of_the_memory() {
+        assert_eq!([0, 8 << 20, u64::MAX].map(text_limit), [LEAST, 2 << 20, MOST]);
     }
 }

@@ -2,7 +2,6 @@
 //! plan asks for a text again, and a trace is read twice, so the input is kept: in memory if it is small, else in a
 //! temporary file that has no name and goes away with the program, however that ends.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
@@ -52,8 +51,20 @@ impl Read for SharedFileReader {
 /// The buffered input of a name, or why there is none.
 type Known = Result<BufferedInput, (ErrorKind, String)>;
 
-/// By name.
-static KEPT: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+/// The inputs that were read, by name.
+#[derive(Default)]
+pub struct OnceInputs(Mutex<BTreeMap<String, Known>>);
+
+impl OnceInputs {
+    /// The whole input of this name, which is read when it is first asked for.
+    pub fn buffered_input(&self, name: &str) -> io::Result<BufferedInput> {
+        let mut all = self.0.lock().expect("nothing panics while it reads");
+        let known = all
+            .entry(name.to_owned())
+            .or_insert_with(|| buffer_named(name).map_err(|why| (why.kind(), why.to_string())));
+        known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
+    }
+}
 
 /// Whether the input of this name can be read only once.
 pub fn is_once(name: &str) -> io::Result<bool> {
@@ -69,36 +80,6 @@ fn is_pipe(path: &str) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_pipe(_: &str) -> io::Result<bool> {
     Ok(false)
-}
-
-thread_local! {
-    /// The text that this thread reads as standard input, if a caller has it in memory.
-    static IN_HAND: RefCell<Option<Arc<[u8]>>> = const { RefCell::new(None) };
-}
-
-/// Does `work`, for which `text` stands on standard input.
-pub fn with_text<R>(text: &str, work: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also after a panic.
-    struct RestoreOnDrop(Option<Arc<[u8]>>);
-    impl Drop for RestoreOnDrop {
-        fn drop(&mut self) {
-            IN_HAND.set(self.0.take());
-        }
-    }
-    let _before = RestoreOnDrop(IN_HAND.replace(Some(text.as_bytes().into())));
-    work()
-}
-
-/// The whole input of this name, which is read when it is first asked for.
-pub fn buffered_input(name: &str) -> io::Result<BufferedInput> {
-    let in_hand = IN_HAND.with_borrow(|text| text.clone()).filter(|_| name == STANDARD_INPUT);
-    if let Some(text) = in_hand {
-        return Ok(BufferedInput::Memory(text));
-    }
-    let mut all = KEPT.lock().expect("nothing panics while it reads");
-    let known =
-        all.entry(name.to_owned()).or_insert_with(|| buffer_named(name).map_err(|why| (why.kind(), why.to_string())));
-    known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
 fn buffer_named(name: &str) -> io::Result<BufferedInput> {
@@ -163,10 +144,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_hand_stands_on_standard_input_while_it_is_asked_for() {
-        let read = || read_again(&buffered_input(STANDARD_INPUT).unwrap());
-        let (inner, outer) = with_text("a", || (with_text("b", read), read()));
-        assert_eq!((inner, outer), (b"b".to_vec(), b"a".to_vec()));
-        assert!(IN_HAND.with_borrow(Option::is_none));
+    fn an_input_is_read_when_it_is_first_asked_for_and_never_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let name = path.display().to_string();
+        let once = OnceInputs::default();
+        let said = || once.buffered_input(&name).map(|kept| read_again(&kept)).map_err(|why| why.kind());
+        assert_eq!(said(), Err(ErrorKind::NotFound));
+        std::fs::write(&path, "late").unwrap();
+        assert_eq!(said(), Err(ErrorKind::NotFound), "why it could not be read is kept too");
+        let once = OnceInputs::default();
+        let said = || once.buffered_input(&name).map(|kept| read_again(&kept)).map_err(|why| why.kind());
+        assert_eq!(said(), Ok(b"late".to_vec()));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(said(), Ok(b"late".to_vec()));
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::FolderError;
 use crate::foreign;
+use crate::reading::Files;
 use crate::sealed::text_sum;
 use seekwise_os::outputs::write_whole;
 
@@ -30,9 +31,9 @@ pub fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderErr
 
 /// Checks these texts, which lie in `folder` under these names, against their sums. Returns whether there are any: a process that
 /// is killed while it begins leaves none.
-pub fn check_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
+pub fn check_sums(files: &Files, folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
     let path = folder.join(SUMS);
-    let kept = match foreign::text(&path) {
+    let kept = match foreign::text(files, &path) {
         Ok(kept) => kept,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(FolderError::Io(path, error)),
@@ -87,9 +88,12 @@ mod tests {
         const AS_WRITTEN: [(&str, &str); 2] = [("a", "one\ntwo\n"), ("b", "three\n")];
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        assert!(matches!(check_sums(folder, &AS_WRITTEN), Ok(false)), "a folder that was only begun has no sums");
+        assert!(
+            matches!(check_sums(&Files::default(), folder, &AS_WRITTEN), Ok(false)),
+            "a folder that was only begun has no sums"
+        );
         write_sums(folder, &AS_WRITTEN).unwrap();
-        assert!(matches!(check_sums(folder, &AS_WRITTEN), Ok(true)));
+        assert!(matches!(check_sums(&Files::default(), folder, &AS_WRITTEN), Ok(true)));
         for (a, b, file, line, said) in [
             ("one\ntwi\n", "three\n", "a", 2, "but sums.txt:2 has "),
             ("one\n", "three\n", "a", 2, "a line is missing whose sum is sums.txt:2"),
@@ -97,12 +101,12 @@ mod tests {
             ("one\ntwo\n", "three\nfour\n", "b", 2, "sums.txt ends before this line's sum"),
             ("one\ntwo\n", "", "b", 1, "a line is missing whose sum is sums.txt:3"),
         ] {
-            let found = check_sums(folder, &[("a", a), ("b", b)]);
+            let found = check_sums(&Files::default(), folder, &[("a", a), ("b", b)]);
             let Err(FolderError::Changed(path, at, why)) = &found else { panic!("{a}{b}: {found:?}") };
             assert_eq!((path, *at), (&folder.join(file), line), "{why}");
             assert!(why.contains(said), "{why}");
         }
-        let found = check_sums(folder, &AS_WRITTEN[..1]);
+        let found = check_sums(&Files::default(), folder, &AS_WRITTEN[..1]);
         let Err(FolderError::Changed(path, at, why)) = &found else { panic!("{found:?}") };
         assert_eq!((path, *at), (&folder.join(SUMS), 3), "{why}");
         assert!(why.ends_with("is the sum of no line"), "{why}");

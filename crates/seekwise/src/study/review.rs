@@ -27,6 +27,7 @@ use crate::execute::{Execution, Progress};
 use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
+use crate::reading::Files;
 use crate::results;
 
 /// A review that was run. The results of its parts are in their folders: all together they are more than a modest machine
@@ -38,13 +39,17 @@ pub struct ReviewResult {
     pub page: PathBuf,
     /// The warnings of its parts were logged when they ran.
     warned: bool,
+    files: Files,
 }
 
 impl ReviewResult {
     /// The results of each part, in order, read from its folder when its turn comes.
     pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
         let read = if self.warned { super::read_results } else { super::kept_in };
-        self.review.part.iter().map(move |part| Ok((part, read(&results::below(&self.folder, part.folder())?)?)))
+        self.review.part.iter().map(move |part| {
+            let folder = results::below(&self.folder, part.folder())?;
+            Ok((part, read(&self.files, &folder)?))
+        })
     }
 
     /// The summaries of its parts, in order, as one value.
@@ -80,7 +85,7 @@ impl PendingReview {
         let review = Review::parse(name, text)?;
         let out = options.folder;
         let lock = results::lock(out)?;
-        results::admit_review(out, text, options.resume, options.force)?;
+        results::admit_review(&options.files, out, text, options.resume, options.force)?;
         let open = |part: &ReviewPart| open_part(part, from, options, observer).map(StudySession::wait);
         let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let made =
@@ -89,7 +94,7 @@ impl PendingReview {
         // There is a folder now, that of its parts.
         let lock = lock.map_or_else(|| results::lock(out), |lock| Ok(Some(lock)))?;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", out.display())))?;
-        results::say_review(out, text, &made, options.force)?;
+        results::say_review(&options.files, out, text, &made, options.force)?;
         Ok(PendingReview { review, made, opened, _lock: lock })
     }
 
@@ -101,7 +106,7 @@ impl PendingReview {
         let mut chapters = Vec::new();
         for (part, waiting) in review.part.iter().zip(opened) {
             progress.doing(part.folder());
-            let StudySession { planned, mut results, done, threads } = waiting.take_turn()?;
+            let StudySession { planned, mut results, done, threads } = waiting.take_turn(&options.files)?;
             warn_once(&planned.made.warnings);
             let records = Execution::new(&planned, threads, &progress).run(done, &mut results)?;
             // Drops the prepared cells, which are held no longer than they run.
@@ -115,25 +120,31 @@ impl PendingReview {
             // A copy: the original lies among the part's records and would keep the memory between its pieces.
             chapters.push(chapter.clone());
         }
-        write_review_page(review, &made, chapters, options.folder)
+        write_review_page(&options.files, review, &made, chapters, options.folder)
     }
 }
 
 /// Makes the pages of a review's folder again from what it keeps.
-pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<ReviewResult, Error> {
+pub fn again_from_review(
+    files: &Files,
+    folder: &Path,
+    text: &str,
+    made: &ReviewProvenance,
+) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
-        let (studied, report) = recompose_page(&results::below(folder, part.folder())?)?;
+        let (studied, report) = recompose_page(files, &results::below(folder, part.folder())?)?;
         Ok(part_chapter(part, &studied.study, report))
     };
     let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
-    write_review_page(review, made, chapters, folder)
+    write_review_page(files, review, made, chapters, folder)
 }
 
 /// Reads the review that a folder keeps, without its pages. Nothing is written.
-pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
+pub fn kept_in(files: &Files, folder: &Path, text: &str) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
-    Ok(ReviewResult { review, folder: folder.to_owned(), page: folder.join(results::PAGE), warned: false })
+    let (page, files) = (folder.join(results::PAGE), files.clone());
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: false, files })
 }
 
 /// Plans a part, and opens its folder.
@@ -144,15 +155,15 @@ fn open_part(
     observer: &dyn Observer,
 ) -> Result<StudySession, Error> {
     let folder = results::below(options.folder, part.folder())?;
-    let options = StudyOptions { folder: &folder, ..*options };
+    let options = StudyOptions { folder: &folder, ..options.clone() };
     if let Some(from) = from {
         return options.of_folder(&results::below(from, part.folder())?, observer);
     }
-    let (name, text) = find_study(&part.study)?;
+    let (name, text) = find_study(&options.files, &part.study)?;
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
-    options.open(&name, &text, || planned::plan_file(&name, &text), observer)
+    options.open(&name, &text, || planned::plan_file(&options.files, &name, &text), observer)
 }
 
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
@@ -171,6 +182,7 @@ fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
 
 /// Writes the page of all parts. How the parts relate to one another is read from their folders when all have run.
 fn write_review_page(
+    files: &Files,
     review: Review,
     made: &ReviewProvenance,
     mut chapters: Vec<Chapter>,
@@ -178,7 +190,7 @@ fn write_review_page(
 ) -> Result<ReviewResult, Error> {
     let part = |part: &ReviewPart| {
         let folder = results::below(folder, part.folder())?;
-        let kept = results::kept(&folder)?;
+        let kept = results::kept(files, &folder)?;
         Ok((kept_study(&folder, &kept)?, kept.made))
     };
     let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
@@ -195,7 +207,7 @@ fn write_review_page(
         chapters,
     };
     let page = write_page(folder, |to| page::write_html(&content, to))?;
-    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: true })
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: true, files: files.clone() })
 }
 
 #[cfg(test)]
@@ -254,7 +266,7 @@ mod tests {
             assert_eq!(prepared(&pending), [0, 0], "what both parts run is not held at once");
             pending.finish(&options, &()).unwrap();
             for part in ["one", "two"] {
-                let options = StudyOptions { folder: &alone, ..options };
+                let options = StudyOptions { folder: &alone, ..options.clone() };
                 let study = folder.path().join(format!("{part}.toml"));
                 super::super::study(study.to_str().unwrap(), &options, &()).unwrap();
                 for file in ["made-from.json", "results.jsonl", "report.html"] {

@@ -18,7 +18,9 @@ fn plan() -> SweepPlan {
 #[test]
 fn what_is_sampled_until_decided_is_no_sweep() {
     let text = format!("sampling = \"until-decided\"\n{}", plan().study);
-    let Err(refused) = SweepPlan::from_planned(planned::plan("sweep", text).unwrap()) else { panic!("it is refused") };
+    let files = Files::default();
+    let planned = planned::plan(&files, "sweep", text).unwrap();
+    let Err(refused) = SweepPlan::from_planned(&files, planned) else { panic!("it is refused") };
     assert!(refused.to_string().contains("seekwise study"), "{refused}");
 }
 

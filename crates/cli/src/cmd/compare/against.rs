@@ -1,9 +1,9 @@
 //! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
 
-use seekwise::Bounds;
 use seekwise::against::{self, FIGURES, Histogram, Prediction, over};
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
+use seekwise::{Bounds, Setup};
 
 use super::super::{print_json, print_text};
 use crate::args;
@@ -26,10 +26,15 @@ const SHARES: [(f64, &str); 8] = [
 ];
 
 /// Predicts, measures, and prints both.
-pub fn compare_with_prediction(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
-    let setup = args.on.job_setup(&args.jobs[0]);
+pub fn compare_with_prediction(
+    args: &args::CompareArgs,
+    setup: &Setup,
+    drive: &str,
+    bounds: &Bounds,
+    json: bool,
+) -> CommandResult {
     let line = ProgressObserver::new();
-    let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;
+    let prediction = against::against(setup, drive, args.runs, bounds, &line)?;
     drop(line);
     if json {
         print_json(&prediction.json())?;

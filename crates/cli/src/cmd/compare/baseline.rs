@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seekwise::Files;
 use seekwise::compare::baseline::{self, BaselineComparison};
 use seekwise::compare::{DifferenceWords, Finding, Metric, Outcome, ratio_text};
 use seekwise::drives;
@@ -17,11 +18,11 @@ use crate::tables;
 const NAMED: usize = 12;
 
 /// Compares the results in two folders.
-pub fn compare_folders(args: &args::CompareArgs, json: bool) -> CommandResult {
-    if !baseline::are_results(&args.jobs) {
-        return Err(CommandError::new(no_results_error(&args.jobs)));
+pub fn compare_folders(args: &args::CompareArgs, files: &Files, json: bool) -> CommandResult {
+    if !baseline::are_results(files, &args.jobs) {
+        return Err(CommandError::new(no_results_error(files, &args.jobs)));
     }
-    let compared = baseline::compare(&args.jobs, &args.metric)?;
+    let compared = baseline::compare(files, &args.jobs, &args.metric)?;
     match json {
         true => print_json(&compared.json())?,
         false => print_text(&screen::wrap_text(&format_comparison(&compared), screen::output_width()))?,
@@ -31,8 +32,8 @@ pub fn compare_folders(args: &args::CompareArgs, json: bool) -> CommandResult {
 }
 
 /// The error for names without a target that are not two result folders.
-fn no_results_error(names: &[String]) -> String {
-    let is_result = |name: &&String| baseline::are_results(std::slice::from_ref(*name));
+fn no_results_error(files: &Files, names: &[String]) -> String {
+    let is_result = |name: &&String| baseline::are_results(files, std::slice::from_ref(*name));
     if let (true, Some(other)) = (names.iter().any(|name| is_result(&name)), names.iter().find(|name| !is_result(name)))
     {
         let why = if Path::new(other).exists() { "holds no results" } else { "no such folder" };

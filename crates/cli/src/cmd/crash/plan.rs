@@ -18,7 +18,7 @@ use crate::args;
 use crate::cmd::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
-use seekwise::reading;
+use seekwise::Files;
 
 /// The plan of a crash test.
 pub struct CrashPlan {
@@ -33,8 +33,9 @@ pub struct CrashPlan {
 }
 
 impl CrashPlan {
-    pub fn from_args(args: &args::CrashArgs) -> Result<CrashPlan, CommandError> {
-        let mut recipe = args.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), find_recipe)?;
+    pub fn from_args(args: &args::CrashArgs, files: &Files) -> Result<CrashPlan, CommandError> {
+        let named = args.recipe.as_deref().map(|name| find_recipe(files, name));
+        let mut recipe = named.unwrap_or_else(|| Ok(Recipe::default()))?;
         let own = [(&args.workload, &mut recipe.workload), (&args.check, &mut recipe.check)];
         for (given, of) in own {
             if let Some(given) = given {
@@ -46,7 +47,7 @@ impl CrashPlan {
         recipe.user = args.user.clone().or(recipe.user);
         recipe.may_lose = args.may_lose.unwrap_or(recipe.may_lose);
         let target = args.target.clone().unwrap_or_default();
-        let (stack, changes, warnings) = setup::stack(&target, &args.set)?;
+        let (stack, changes, warnings) = setup::stack(files, &target, &args.set)?;
         if let Some(change) = changes.first() {
             let key = &change.key;
             return Err(CommandError::new(format!(
@@ -166,13 +167,13 @@ fn extra_environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(Str
 }
 
 /// Finds a recipe by its name, or by a file and a name in it.
-fn find_recipe(name: &str) -> Result<Recipe, CommandError> {
+fn find_recipe(files: &Files, name: &str) -> Result<Recipe, CommandError> {
     if let Some(recipe) = recipes().iter().find(|recipe| recipe.name == name) {
         return Ok(recipe.clone());
     }
     let names = || recipes().iter().map(|recipe| recipe.name.as_str());
     let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
-    let Some(text) = reading::find(file)? else {
+    let Some(text) = files.find(file)? else {
         let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no such recipe or file"));
         return Err(wrong
             .with_expected("one of `seekwise crash --recipes`, or FILE:NAME")
@@ -225,7 +226,7 @@ pub fn create_scratch_folder(
 }
 
 /// Lists the recipes, or shows one.
-pub fn list_recipes(args: &args::CrashArgs, json: bool) -> CommandResult {
+pub fn list_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> CommandResult {
     let all = recipes();
     let shown = |recipe: &Recipe| {
         json!({
@@ -236,7 +237,7 @@ pub fn list_recipes(args: &args::CrashArgs, json: bool) -> CommandResult {
         })
     };
     if let Some(name) = &args.recipe {
-        let recipe = find_recipe(name)?;
+        let recipe = find_recipe(files, name)?;
         if json {
             print_json(&shown(&recipe))?;
             return Ok(CommandAnswer::Done);

@@ -22,7 +22,7 @@ struct Words {
 fn asked(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
     let words = ["crash", "--on", "barracuda-7200.7", "--workload", "work", "--check", "check"];
     let args = Words::try_parse_from(words.iter().chain(more)).map_err(|why| why.to_string()).unwrap().args;
-    let Ok(plan) = CrashPlan::from_args(&args) else { panic!("it can be planned") };
+    let Ok(plan) = CrashPlan::from_args(&args, &Files::default()) else { panic!("it can be planned") };
     (args, plan)
 }
 

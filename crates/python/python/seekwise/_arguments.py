@@ -1,0 +1,111 @@
+"""The arguments of the compiled part's calls: one value each. Nothing is checked or computed here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Dotted keys and values, in order.
+SettingWords = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupCall:
+    """A job on a target."""
+
+    job: str
+    target: str
+    set: SettingWords
+    seed: int
+    runtime: str | None
+    destroy: str | None
+    trace_format: str | None
+    #: The job's text, where it is in memory.
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """A run to make."""
+
+    setup: SetupCall
+    log: str | None
+    requests: bool
+    out: str | None
+    force: bool
+    max_memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareCall:
+    """A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside` without one. With `kept`
+    nothing is run: an interrupted comparison is read from either."""
+
+    setup: SetupCall
+    key: str
+    levels: list[str]
+    metrics: list[str]
+    runs: int
+    until_decided: bool
+    out: str | None
+    beside: str
+    kept: bool
+    force: bool
+    max_memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyCall:
+    """A study or a review to run."""
+
+    name: str
+    #: Its text, where it is in memory.
+    text: str | None
+    out: str
+    resume: bool
+    force: bool
+    until_decided: bool | None
+    threads: int
+    max_memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateCall:
+    """A measured trace to play on a modelled drive."""
+
+    trace: str
+    drive: str
+    set: SettingWords
+    replay: str
+    seed: int
+    log: str | None
+    force: bool
+    at_most: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitCall:
+    """A drive to fit to what was measured."""
+
+    data: list[str]
+    drive: str
+    hold: str
+    only: list[str]
+    out: str
+    page: str | None
+    generations: int | None
+    time: str
+    points: int | None
+    resume: bool
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerCutCall:
+    """Power cuts of a job's run."""
+
+    setup: SetupCall
+    cuts: int
+    at: list[str]
+    after: str | None
+    shutdown: bool
+    max_memory: int | None
