@@ -77,7 +77,7 @@ impl Device for Steady {
 }
 
 const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
-const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 });
 
 fn set(files: u32, bytes: u64) -> FileSet {
     FileSet { files, bytes, spread: 0, directory: 50 }

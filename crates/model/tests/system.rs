@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 fn format(family: SystemFamily) -> VolumeFormat {
     match family {
         SystemFamily::Windows98 => VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Windows98 }),
-        SystemFamily::WindowsNt => VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
+        SystemFamily::WindowsNt => VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 }),
         SystemFamily::Linux => VolumeFormat::Ext4(Ext4Spec::default()),
     }
 }

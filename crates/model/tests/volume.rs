@@ -22,7 +22,7 @@ use seekwise_model::time::{Instant, Span};
 const PARTITION: Partition = Partition { first: 2048, sectors: 8 << 21 };
 
 const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
-const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 });
 
 fn ext4() -> VolumeFormat {
     VolumeFormat::Ext4(Ext4Spec::default())
