@@ -414,6 +414,25 @@ fn what_does_not_fit_is_read_again() {
     }
 }
 
+/// 3 MiB hold the first two files, and of all three what was read last.
+#[test]
+fn what_was_read_again_stays_in_memory() {
+    for family in ALL {
+        let spec = cached(family);
+        let cache = spec.cache.map(|cache| PageCacheSpec { bytes: 3 * MIB, ..cache });
+        let sizes = [MIB, 3 * MIB / 2, MIB];
+        let (mut rig, files) = Rig::new(format(family), SystemSpec { cache, ..spec }, &sizes);
+        for at in [0, 1, 0, 2] {
+            rig.wait(read(files[at], 0, sizes[at]));
+        }
+        rig.data(Op::Read);
+        rig.wait(read(files[0], 0, MIB));
+        assert_eq!(rig.data(Op::Read), [], "{family:?}");
+        rig.wait(read(files[1], 0, sizes[1]));
+        assert!(rig.data(Op::Read).iter().sum::<u64>() >= 512, "{family:?}: half a MiB had to go");
+    }
+}
+
 #[test]
 fn a_cache_with_less_room_than_a_read_still_serves_it() {
     for family in ALL {

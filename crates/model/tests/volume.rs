@@ -208,6 +208,22 @@ fn two_hundred_thousand_files_are_placed() {
     }
 }
 
+/// Ten names are more than a record of NTFS holds, and less than a page.
+#[test]
+fn listing_a_new_directory_reads_nothing() {
+    let clusters = |cluster| VolumeFormat::Ntfs(NtfsSpec { cluster });
+    for format in [FAT32, NTFS, clusters(65_536), ext4()] {
+        let mut volume = mounted(format);
+        let mut plan = IoPlan::new();
+        let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
+        for _ in 0..10 {
+            volume.create_file(at(0), folder, FileName::long(20), &mut plan).expect("room");
+        }
+        assert!(!volume.file_runs(folder).is_empty());
+        assert_eq!(steps(|plan| volume.list_directory(folder, plan)), [""; 0], "{format:?}");
+    }
+}
+
 #[test]
 fn reading_passes_over_what_is_in_memory() {
     for format in [FAT32, NTFS, ext4()] {
