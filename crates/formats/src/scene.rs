@@ -394,7 +394,7 @@ impl SceneFile {
                 let host = if family == SystemFamily::Windows98 { FatDriver::Windows98 } else { FatDriver::Nt };
                 VolumeFormat::Fat32(Fat32Spec { cluster, host })
             }
-            "ntfs" => VolumeFormat::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096), mft_at: None }),
+            "ntfs" => VolumeFormat::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096) }),
             _ => VolumeFormat::Ext4(Ext4Spec {
                 barrier: it.flag("barrier"),
                 commit: Span::from_nanos((it.number("commit_s") * 1e9).round() as u64),

@@ -215,6 +215,25 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
     assert_eq!(later, 40, "of 40 found room in 48 segments");
 }
 
+/// After 62 scattered writes the second of two reads asks for shorter segments. A read-ahead that is to follow the first brings
+/// its blocks; one that runs is broken off, and the blocks pass before the next access may be chosen.
+#[test]
+fn a_new_division_ends_a_read_ahead_that_runs() {
+    for (later, expected) in [(0, REVOLUTION + 24 * SECTOR), (REVOLUTION + 10 * SECTOR, 2 * REVOLUTION + 24 * SECTOR)] {
+        let mut small = SmallDrive::default().with_buffer(3, 32).with_queue(2, Policy::Fcfs);
+        small.cache.adaptive = Some(AdaptiveDivision { sectors: 96, most: 12, dirty_percent: 75, own_lengths: false });
+        small.firmware.dispatch = Span::from_millis(2);
+        let mut drive = small.drive();
+        for write in 0..62 {
+            takes(&mut drive, write * 10 * REVOLUTION, Op::Write, write * 100, 1);
+        }
+        let time = 999 * REVOLUTION;
+        submit(&mut drive, at(time), 0, Op::Read, 0, 8);
+        submit(&mut drive, at(time + later), 1, Op::Read, 16, 8);
+        near(ends(&mut drive, 2)[1] - time, expected);
+    }
+}
+
 /// How long a program takes for `writes` sequential writes of four sectors, starting again after `area`.
 fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
     let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(5);
@@ -346,6 +365,23 @@ fn reads_of_their_own_lengths_hold_what_they_bring() {
     };
     assert_eq!(stay(one_store(true, 0)), 64, "tags");
     assert_eq!(stay(one_store(false, 0)), 16, "whole segments");
+}
+
+/// With eight blocks after each, the reads take 16, 15 times 64 and 40 of 1024. A read-ahead that goes on needs the other eight,
+/// so nothing is displaced.
+#[test]
+fn a_read_ahead_that_goes_on_takes_memory_for_what_it_brings() {
+    let mut drive = one_store(true, 8);
+    let mut time = 0;
+    let mut hits = |lba, sectors| {
+        time += 10 * REVOLUTION;
+        takes(&mut drive, time, Op::Read, lba, sectors) < 200_000
+    };
+    let reads = [(1000, 8)].into_iter().chain((0..15).map(|number| (2000 + 100 * number, 56))).chain([(4000, 32)]);
+    reads.for_each(|(lba, sectors)| assert!(!hits(lba, sectors), "{lba} was never read before"));
+    assert!(hits(1008, 8), "it was read ahead");
+    assert!(hits(2000, 8), "the oldest stays");
+    assert!(hits(1016, 8), "the read-ahead went on");
 }
 
 /// A stream's ring is as long as a whole segment, and it is read as fast.

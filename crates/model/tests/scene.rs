@@ -7,12 +7,13 @@ use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, 
 use seekwise_model::engine::Engine;
 use seekwise_model::engine::computing::ComputeSource;
 use seekwise_model::files::call::OpenMode;
+use seekwise_model::files::note::{FileNote, FileNotes};
 use seekwise_model::files::pagecache::PageCacheSpec;
 use seekwise_model::files::program::{
     BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, FileSet, PlaybackSpec, ProgramSpec, RecordsSpec,
     RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
 };
-use seekwise_model::files::scene::{Operation, ProgramPlan, Scene, SceneSpec, VolumePlan};
+use seekwise_model::files::scene::{Operation, ProgramError, ProgramPlan, Scene, SceneSpec, VolumePlan};
 use seekwise_model::files::system::{SystemFamily, SystemSpec};
 use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec, VolumeFormat};
 use seekwise_model::record::{DriveLog, Effort, Part, Parts, Record};
@@ -77,7 +78,7 @@ impl Device for Steady {
 }
 
 const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
-const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 });
 
 fn set(files: u32, bytes: u64) -> FileSet {
     FileSet { files, bytes, spread: 0, directory: 50 }
@@ -472,6 +473,60 @@ fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
 }
 
 #[test]
+fn a_program_that_syncs_leaves_nothing_dirty() {
+    for (family, format, cache) in systems() {
+        let left = |sync: bool| {
+            let mut spec = scene(family, format, [ProgramSpec::Copy(copy(set(5, 400 << 10)))]);
+            spec.system.cache = Some(cache);
+            spec.programs[0].sync = sync;
+            let ran = run(&spec);
+            let system = ran.scene.system();
+            (system.page_cache().expect("one").dirty_and_writing(), system.volume(1).dirty_pages() > 0)
+        };
+        // Few enough pages for no write-back before the end.
+        assert_eq!((left(false), left(true)), (((100, 0), true), ((0, 0), false)), "{family:?} {format:?}");
+    }
+}
+
+/// The second program waits for itself.
+#[test]
+fn a_scene_at_a_standstill_is_done_and_names_who_waits() {
+    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Copy(copy(set(2, 1 << 20))), all()[2].0]);
+    spec.programs[1].after = vec![1];
+    let scene = Scene::new(&spec, &LIMITS, Seed(7)).expect("fits");
+    let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), Steady::default());
+    engine.run(Instant::FAR, &mut |_: &Record| {}).expect("every request is answered");
+    assert!(engine.is_over());
+    let scene = engine.into_parts().0.into_source();
+    assert_eq!(scene.program_errors().collect::<Vec<_>>(), [(1, ProgramError::Waits)]);
+}
+
+/// A judge of power cuts names operations by these numbers: from 0, the transactions of a database from 1.
+#[test]
+fn operations_of_a_program_are_numbered_from_its_first() {
+    let playback = ProgramSpec::Playback(PlaybackSpec {
+        volume: 0,
+        span: 1 << 20,
+        counts: [9; 4],
+        bytes: [18 << 12; 2],
+        run: 4,
+        handle: OpenMode::Direct,
+        time: Span::ZERO,
+    });
+    for doing in all().into_iter().map(|one| one.0).chain([playback]) {
+        let (spec, notes) = (scene(SystemFamily::WindowsNt, NTFS, [doing]), FileNotes::default());
+        let scene = Scene::with_notes(&spec, &LIMITS, Seed(7), notes.clone()).expect("fits");
+        let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), Steady::default());
+        engine.run(Instant::FAR, &mut |_: &Record| {}).expect("comes to its end");
+        let began = |note| if let FileNote::Began(_, _, number) = note { Some(number) } else { None };
+        let numbers: Vec<u32> = std::iter::from_fn(|| notes.poll()).filter_map(|(_, note)| began(note)).collect();
+        let first = u32::from(matches!(doing, ProgramSpec::Database(_)));
+        assert_eq!(numbers.first(), Some(&first), "{doing:?}");
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{doing:?}: {numbers:?}");
+    }
+}
+
+#[test]
 fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
     let flushes = |group: bool| {
         let spec = DatabaseSpec { group, checkpoint: None, ..database() };
@@ -522,6 +577,21 @@ fn a_defragmenter_leaves_files_in_one_piece() {
         assert!(before > 30, "{before}");
         assert_eq!((pieces(&ran.scene), ran.operations().len()), (0, before), "{format:?}");
     }
+}
+
+/// The first of two files is longer than any free run: it stays where it is.
+#[test]
+fn a_defragmenter_goes_on_after_a_file_that_finds_no_room() {
+    let (file_time, chunk_time) = (Span::ZERO, Span::ZERO);
+    let doing = DefragmentSpec { volume: 0, set: set(1, 1 << 20), file_time, chunk_time };
+    let mut spec = scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Defragment(doing)]);
+    let aging = Aging { fragments: 400, gap_kib: 64 };
+    spec.volumes[0] = VolumePlan { bytes: 1 << 30, aging, files: set(1, 600 << 20), ..volume(FAT32) };
+    let ran = run(&spec);
+    let volume = ran.scene.system().volume(0);
+    let files = volume.files().filter(|&id| !volume.is_directory(id));
+    let pieces: Vec<usize> = files.map(|id| volume.file_runs(id).len()).collect();
+    assert_eq!((pieces, ran.operations().len()), (vec![4, 1], 1));
 }
 
 #[test]

@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 fn format(family: SystemFamily) -> VolumeFormat {
     match family {
         SystemFamily::Windows98 => VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Windows98 }),
-        SystemFamily::WindowsNt => VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
+        SystemFamily::WindowsNt => VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 }),
         SystemFamily::Linux => VolumeFormat::Ext4(Ext4Spec::default()),
     }
 }
@@ -411,6 +411,25 @@ fn what_does_not_fit_is_read_again() {
             assert_eq!(rig.data(Op::Read).iter().sum::<u64>(), expected, "{mib} MiB");
         }
         assert!(rig.system.page_cache().expect("one").resident_pages().0 <= mib * MIB / 4096);
+    }
+}
+
+/// 3 MiB hold the first two files, and of all three what was read last.
+#[test]
+fn what_was_read_again_stays_in_memory() {
+    for family in ALL {
+        let spec = cached(family);
+        let cache = spec.cache.map(|cache| PageCacheSpec { bytes: 3 * MIB, ..cache });
+        let sizes = [MIB, 3 * MIB / 2, MIB];
+        let (mut rig, files) = Rig::new(format(family), SystemSpec { cache, ..spec }, &sizes);
+        for at in [0, 1, 0, 2] {
+            rig.wait(read(files[at], 0, sizes[at]));
+        }
+        rig.data(Op::Read);
+        rig.wait(read(files[0], 0, MIB));
+        assert_eq!(rig.data(Op::Read), [], "{family:?}");
+        rig.wait(read(files[1], 0, sizes[1]));
+        assert!(rig.data(Op::Read).iter().sum::<u64>() >= 512, "{family:?}: half a MiB had to go");
     }
 }
 

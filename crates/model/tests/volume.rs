@@ -22,7 +22,7 @@ use seekwise_model::time::{Instant, Span};
 const PARTITION: Partition = Partition { first: 2048, sectors: 8 << 21 };
 
 const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
-const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 });
 
 fn ext4() -> VolumeFormat {
     VolumeFormat::Ext4(Ext4Spec::default())
@@ -205,6 +205,22 @@ fn two_hundred_thousand_files_are_placed() {
         }
         volume.begin_run();
         assert_eq!(volume.file_count(), 1 + 1000 + 200_000);
+    }
+}
+
+/// Ten names are more than a record of NTFS holds, and less than a page.
+#[test]
+fn listing_a_new_directory_reads_nothing() {
+    let clusters = |cluster| VolumeFormat::Ntfs(NtfsSpec { cluster });
+    for format in [FAT32, NTFS, clusters(65_536), ext4()] {
+        let mut volume = mounted(format);
+        let mut plan = IoPlan::new();
+        let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
+        for _ in 0..10 {
+            volume.create_file(at(0), folder, FileName::long(20), &mut plan).expect("room");
+        }
+        assert!(!volume.file_runs(folder).is_empty());
+        assert_eq!(steps(|plan| volume.list_directory(folder, plan)), [""; 0], "{format:?}");
     }
 }
 

@@ -111,7 +111,7 @@ impl Buffer {
     }
 
     /// Returns a buffer of `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty; never more than `most` segments.
-    pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32, most: u32) -> Buffer {
+    fn new(segments: u32, segment_sectors: u32, dirty_limit: u32, most: u32) -> Buffer {
         let n = most.max(segments) as usize;
         let mut buffer = Buffer {
             segment_sectors: u64::from(segment_sectors),

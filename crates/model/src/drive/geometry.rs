@@ -716,3 +716,34 @@ fn quotient(dividend: u64, inverse: u64) -> u64 {
 fn slot_angle(sectors_per_track: u32) -> u64 {
     u64::MAX / u64::from(sectors_per_track)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_names_the_zone_in_which_each_slice_begins() {
+        // Zones of 4,000, 3,900, 3,800 and 3,700 slots.
+        let skews = Skews { head: 0, cylinder: 0 };
+        let lay = |zone: u32| Zone::lay(zone * 100, 100, TrackOrder::Cylinder, &[40 - zone], skews);
+        let zones: Vec<Zone> = (0..4).flat_map(lay).collect();
+        let geometry = Geometry::new(15_400, &zones, &[], &[]).expect("it fits");
+        assert_eq!((geometry.slice, geometry.index.len()), (3, 1926));
+        for (slice, &zone) in geometry.index.iter().enumerate() {
+            let slot = slice as u64 * 8;
+            let before = [4_000, 7_900, 11_700].iter().filter(|&&end| end <= slot).count();
+            assert_eq!(usize::from(zone), before, "slot {slot}");
+        }
+    }
+
+    /// Bands are below 2^26 slots, zones below 2^38.
+    #[test]
+    fn quotients_are_exact_up_to_the_largest_zone() {
+        for divisor in [1, 2, 3, 63, 64, 1_000_003, (1 << 26) - 2, (1 << 26) - 1] {
+            let (reciprocal, last) = (inverse(divisor), ((1 << 38) - 1) / divisor);
+            for dividend in [1, last / 2, last].into_iter().flat_map(|whole| [whole * divisor - 1, whole * divisor]) {
+                assert_eq!(quotient(dividend, reciprocal), dividend / divisor, "{dividend} / {divisor}");
+            }
+        }
+    }
+}

@@ -463,6 +463,8 @@ mod tests {
     /// Pages of eight sectors with the entries of the two directories.
     const HOME_PAGE: u64 = 100;
     const FOLDER_PAGE: u64 = 200;
+    /// A page of data.
+    const DATA_PAGE: u64 = 300;
 
     /// A judge of one volume, and the content of its drive.
     struct Case {
@@ -504,7 +506,10 @@ mod tests {
 
         /// Writes a page as of the change `holds`; it arrives on the medium or does not.
         fn write(&mut self, stamp: u64, page: u64, holds: u64, lands: bool) {
-            let role = SectorRole::Directory(ROOT);
+            self.write_as(SectorRole::Directory(ROOT), stamp, page, holds, lands);
+        }
+
+        fn write_as(&mut self, role: SectorRole, stamp: u64, page: u64, holds: u64, lands: bool) {
             let step = PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, holds, phase: 0 };
             let issued = IssuedWrite { tag: stamp as u32, volume: 0, step, lba: page, sectors: 8 };
             self.judge.handle_note(FileNote::Issued(issued));
@@ -547,6 +552,32 @@ mod tests {
                 case.write(3, FOLDER_PAGE, 2, arrives);
                 case.cut();
                 assert_eq!(case.in_neither_place(), neither, "replaces {replaces}, leaves {leaves}, arrives {arrives}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unreadable_sector_is_counted_for_a_file_that_rests() {
+        let sector = |lba: u64| (lba, lba + 1);
+        let torn = |lba, stamp| CutOverlay { torn: vec![(sector(lba), stamp)], ..CutOverlay::default() };
+        let gone = CutOverlay { gone: vec![sector(DATA_PAGE)], ..CutOverlay::default() };
+        for (overlay, lands, kind) in [
+            (torn(DATA_PAGE, None), true, FileLossKind::FileUnreadable),
+            (torn(DATA_PAGE, Some(2)), false, FileLossKind::FileUnreadable),
+            (torn(HOME_PAGE, None), true, FileLossKind::Metadata),
+            (gone, true, FileLossKind::FileUnpromised),
+        ] {
+            let mut case = Case::new();
+            case.write_as(SectorRole::Data { file: OLD.id, from: 0 }, 2, DATA_PAGE, 0, lands);
+            case.judge.judge_cut(Instant::from_nanos(2), &case.image, &overlay);
+            let losses = case.judge.finish().expect("few changes");
+            for other in [
+                FileLossKind::FilePromised,
+                FileLossKind::FileUnpromised,
+                FileLossKind::FileUnreadable,
+                FileLossKind::Metadata,
+            ] {
+                assert_eq!(losses.count_of(other).count, u64::from(other == kind), "{overlay:?}: {other:?}");
             }
         }
     }

@@ -484,24 +484,32 @@ mod tests {
         Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }
     }
 
-    /// How many ages of acknowledged writes it was told, and the most bytes at risk.
+    /// How many ages of acknowledged writes it was told, the most bytes at risk, and these times nanoseconds up to the last report.
     #[derive(Default)]
     struct Told {
         ages: u64,
         most: u64,
+        exposure: u64,
+        until: Instant,
     }
 
     impl Tally for Told {
         fn record_loss(&mut self, class: WriteClass, _: Span, count: u64) {
             self.ages += if class == WriteClass::Acknowledged { count } else { 0 };
         }
-        fn record_risk(&mut self, _: Instant, before: RiskLevel, after: RiskLevel) {
+        fn record_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
             self.most = self.most.max(before.bytes).max(after.bytes);
+            self.exposure += until.saturating_since(self.until).nanos() * (before.bytes + after.bytes) / 2;
+            self.until = until;
         }
     }
 
     fn done(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
         judge.note_submission(at(from), request);
+        complete(judge, request, from, to);
+    }
+
+    fn complete(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
         let (submitted, finished, status) = (at(from), at(to), Status::Done);
         judge.note_completion(
             request,
@@ -537,6 +545,44 @@ mod tests {
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(20));
         assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn data_at_risk_are_reported_to_the_end_of_the_run() {
+        let mut judge = judge(TERMS, &[15]);
+        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let found = judge.finish(at(30));
+        assert_eq!((found.tally.until, found.tally.exposure), (at(30), 2048 * 20));
+    }
+
+    /// The write is in flight from 10 to 20.
+    #[test]
+    fn a_switched_write_cache_changes_what_an_acknowledgement_promises() {
+        let off_at_first = DriveTerms { volatile_at_first: false, ..TERMS };
+        for (terms, switched, on, promised) in [
+            (TERMS, 5, false, 1),
+            (TERMS, 5, true, 0),
+            (TERMS, 15, false, 0),
+            (off_at_first, 5, true, 0),
+            (off_at_first, 15, true, 0),
+            (off_at_first, 15, false, 1),
+            (DriveTerms { in_memory: true, ..TERMS }, 5, false, 0),
+            (TERMS.promising_all(), 5, true, 1),
+        ] {
+            let mut judge = judge(terms, &[25]);
+            let write = request(Op::Write, 1, 100);
+            let switch = |judge: &mut CutJudge<Told>| judge.queue_event(at(switched), ClientEvent::Caches(on));
+            if switched < 10 {
+                switch(&mut judge);
+            }
+            judge.note_submission(at(10), &write);
+            if switched > 10 {
+                switch(&mut judge);
+            }
+            complete(&mut judge, &write, 10, 20);
+            let lost = judge.finish(at(30)).cuts[0].lost.map(|lost| lost.writes);
+            assert_eq!(lost, [1, 0, 0, promised], "{terms:?}, {on} at {switched}");
+        }
     }
 
     #[test]

@@ -122,9 +122,9 @@ impl WritesAtRisk {
         let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
         let early: Vec<(SectorRun, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
         let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
-        let (count, first) = (1, Instant::ZERO);
+        let (count, first, epoch) = (1, Instant::ZERO, 0);
         let write =
-            WriteAtRisk { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, sure, rivals };
+            WriteAtRisk { run, left, count, first, superseded: 0, epoch, acknowledged: None, fua, sure, rivals };
         self.writes.insert(request.stamp, write);
         self.exposed.insert((run.0, request.stamp), run.1);
         self.longest = self.longest.max(left);

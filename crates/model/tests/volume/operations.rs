@@ -235,6 +235,20 @@ fn ext4_appends_with_three_writes_and_a_barrier() {
 }
 
 #[test]
+fn writing_no_bytes_to_an_empty_file_of_ext4_changes_its_times_alone() {
+    let mut volume = mounted(ext4());
+    let file = volume.create_file(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    rest(&mut volume);
+    for (scope, count) in [(SyncScope::Data, 1), (SyncScope::All, 3)] {
+        let written = steps(|plan| {
+            volume.write(at(100), file, 0, 0, Flags::NONE, plan).expect("there");
+            volume.fsync(at(100), file, scope, plan);
+        });
+        assert_eq!(written.len(), count, "a flush, or a commit of the inode: {written:?}");
+    }
+}
+
+#[test]
 fn without_barriers_ext4_waits_but_does_not_flush() {
     let (mut volume, file) = settled_64k(VolumeFormat::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() }));
     let steps = append(&mut volume, file, 100);

@@ -7,7 +7,7 @@
 
 use seekwise_model::block::Flags;
 use seekwise_model::files::volume::{
-    FileId, FileLedger, FileName, IoPlan, PlanStep, ROOT, SectorRole, SectorState, Volume, VolumeSpec,
+    FileId, FileLedger, FileName, IoPlan, PlanStep, ROOT, SectorRole, SectorState, SyncScope, Volume, VolumeSpec,
 };
 
 use super::{FAT32, NTFS, at, mounted, rest, settled_64k, spec, steps};
@@ -207,26 +207,41 @@ fn ntfs_moves_a_chunk_through_to_the_medium_and_its_log_after_it() {
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
     assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (34, Some(98)));
-    let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, 1098, plan), Ok(64 << 10)));
+    // The target's bits are in the second page of the bitmap of clusters.
+    let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, 33_866, plan), Ok(64 << 10)));
     assert_eq!(
         chunk,
         [
             "0 Read 2448+128 Data { file: FileId(1), from: 65536 }",
-            "1 Write 10832+128 FUA Data { file: FileId(1), from: 65536 }",
+            "1 Write 272976+128 FUA Data { file: FileId(1), from: 65536 }",
             "2 Write 8390680+8 FUA LogRecords",
         ]
     );
     assert_eq!(
         rest(&mut volume),
         [
-            "3 s: 0 Write 4195840+8 ClusterBitmap",
+            "3 s: 0 Write 4195840+16 ClusterBitmap",
             "3 s: 0 Write 4196400+8 MftRecords",
             "5 s: 0 Write 8390688+8 LogRecords",
             "5 s: 1 Write 8390664+8 FUA LogRestart",
         ]
     );
     let runs: Vec<(u64, u64)> = volume.file_runs(file).iter().map(|run| (run.start, run.len)).collect();
-    assert_eq!(runs, [(34, 16), (1098, 16), (66, 32)]);
+    assert_eq!(runs, [(34, 16), (33_866, 16), (66, 32)]);
+}
+
+/// 42 names of 960 bytes, the root's second buffer of 4,496 and six flushes of 440 follow the first buffer's 4,496. The 38th
+/// name finds no free record: 464 bytes for the bits of clusters, the run, the sizes and the end of the transaction. Together
+/// they are 52,416 bytes, thirteen pages.
+#[test]
+fn ntfs_logs_more_records_as_it_logs_a_run_of_a_file() {
+    let mut volume = mounted(NTFS);
+    let mut new = || create(&mut volume, 0, ROOT, FileName::SHORT, 0, &mut IoPlan::new());
+    let files: Vec<FileId> = (0..42).map(|_| new()).collect();
+    let mut flush = || steps(|plan| volume.fsync(at(0), files[0], SyncScope::All, plan));
+    let flushes: Vec<Vec<String>> = (0..6).map(|_| flush()).collect();
+    assert_eq!(flushes[4], ["0 Write 8390680+8 FUA LogRecords", "1 flush"], "a tail page");
+    assert_eq!(flushes[5], ["0 Write 8390792+8 FUA LogRecords", "1 flush"], "the thirteenth, and nothing beyond it");
 }
 
 #[test]

@@ -538,4 +538,31 @@ mod tests {
         assert_eq!(count(2048, 4), DataSectors { fresh: 1, stale: 2, missing: 0, torn: 1 }, "the first piece");
         assert_eq!(count(5120, 4).total_sectors(), 10);
     }
+
+    #[test]
+    fn pieces_join_if_they_follow_one_another_on_the_drive() {
+        for (lba, runs) in [(108, 1), (107, 2), (109, 2), (100 + 4096 * SECTOR, 2)] {
+            let mut places = BytePlaces::default();
+            places.map_bytes(0, 4096, 100);
+            places.map_bytes(4096, 8192, lba);
+            assert_eq!(places.runs.len(), runs, "from {lba} on");
+            let found = [0, 4095, 4096, 8192].map(|byte| places.find_lba(byte));
+            assert_eq!(found, [Some(100), Some(107), Some(lba), None]);
+        }
+    }
+
+    #[test]
+    fn content_from_before_the_run_is_stale_if_a_program_wrote_since() {
+        let mut ledger = FileLedger::default();
+        let places = BytePlaces { runs: Vec::from([(0, 1024, 300)]), inside: (0, 0) };
+        ledger.add_initial_file(FILE, InitialFile { directory: Some(ROOT), bytes: 1024, places });
+        let mounted = ledger.mount(|_: u64| SectorState::Before);
+        let found = mounted.find_file(FILE);
+        let count = |stamp| {
+            let extent = WrittenExtent { from: 0, to: 1024, since: IssueMoment { stamp, change: 0 } };
+            mounted.data_sectors(FILE, &found, &extent)
+        };
+        assert_eq!(count(0), DataSectors { fresh: 2, ..DataSectors::default() });
+        assert_eq!(count(1), DataSectors { stale: 2, ..DataSectors::default() });
+    }
 }

@@ -392,7 +392,7 @@ mod tests {
         let formats = [
             fat(FatDriver::Nt),
             fat(FatDriver::Windows98),
-            VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
+            VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 }),
             VolumeFormat::Ext4(Ext4Spec::default()),
         ];
         for format in formats {

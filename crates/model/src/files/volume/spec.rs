@@ -42,9 +42,6 @@ pub struct Fat32Spec {
 pub struct NtfsSpec {
     /// Bytes of a cluster, 512 to 65,536. Formatters take 4,096 above 2 GB.
     pub cluster: u32,
-    /// Bytes from the volume's beginning to `$MFT`; `None`: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
-    /// Windows formatted (Windows Internals: cluster C0000h), on smaller ones whole GiB below a third (inferred).
-    pub mft_at: Option<u64>,
 }
 
 /// An ext4 volume.
