@@ -214,11 +214,6 @@ impl Stack {
         self.layers.iter().find_map(|layer| if let Layer::Array(spec) = layer { Some(spec) } else { None })
     }
 
-    /// The processor, if it has one.
-    pub fn processor(&self) -> Option<&ProcessorSpec> {
-        self.layers.iter().find_map(|layer| if let Layer::Processor(spec) = layer { Some(spec) } else { None })
-    }
-
     /// The drivers, the lowest first.
     pub fn drivers(&self) -> impl Iterator<Item = &DriverSpec> {
         self.layers.iter().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
