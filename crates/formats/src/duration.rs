@@ -83,4 +83,22 @@ mod tests {
         }
         assert!(Duration::parse("10 sec").is_err());
     }
+
+    #[test]
+    fn a_key_takes_a_number_of_seconds_or_a_text() {
+        use toml::Value::{Boolean, Float, Integer, String};
+        for (value, nanos) in [
+            (Integer(0), Some(0)),
+            (Integer(30), Some(30_000_000_000)),
+            (Float(0.0), Some(0)),
+            (Float(1.5), Some(1_500_000_000)),
+            (String("500 ms".to_owned()), Some(500_000_000)),
+            (Integer(-1), None),
+            (Float(-1.5), None),
+            (Boolean(true), None),
+        ] {
+            let read: Result<Duration, _> = value.clone().try_into();
+            assert_eq!(read.ok().map(|duration| duration.nanos), nanos, "{value}");
+        }
+    }
 }

@@ -122,8 +122,8 @@ fn blocks_beyond_16_tib_have_their_names() {
     inode(12, 0x8000, &inner, &[0, 30, 1]);
     put(FAR + 30, 0, &leaf);
     put(FAR + 30, 12, &[0, 8 | 1 << 16, 40]);
-    // The directory's only entry: inode, lengths of the entry and of the name, and the name.
-    put(FAR + 20, 0, &[12, 4096 | 3 << 16 | 1 << 24, u32::from_le_bytes(*b"far\0")]);
+    // The directory's entries: inode, lengths of the entry and of the name, and the name, which the first lacks.
+    put(FAR + 20, 0, &[12, 8, 12, 4088 | 3 << 16 | 1 << 24, u32::from_le_bytes(*b"far\0")]);
     let read = |offset: u64, length: usize| {
         let at = (offset % 4096) as usize;
         Some(blocks.get(&(offset / 4096)).map_or(vec![0; length], |bytes| bytes[at..at + length].to_vec()))
@@ -137,9 +137,11 @@ fn blocks_beyond_16_tib_have_their_names() {
     assert_eq!(say(INODES, &[]), "inodes 1 to 16 (/, journal, /far)");
     assert_eq!(say(FAR + 9, &[]), "bitmap of blocks, group 0");
     assert_eq!(say(FAR + 10, &[]), "bitmap of inodes, group 0");
-    // A descriptor of two blocks: number, flags, high half and checksum of each.
-    let tags = [0xC03B_3998u32, 1, 57, 43, 2, 1, 0, 43, 2 | 8, 0, 0].map(u32::to_be_bytes).concat();
-    let said = "journal: beginning of transaction 57 with /far from byte 12288; nobody's, as far as is known";
+    // A descriptor of three blocks: number, flags, high half and checksum of each; after the first 16 bytes more, of a UUID.
+    let tags = [0xC03B_3998u32, 1, 57, 43, 0, 1, 0, 20, 0, 1, 0, 30, 2, 1, 0, 43, 2 | 8, 0, 0];
+    let tags = tags.map(u32::to_be_bytes).concat();
+    let said =
+        "journal: beginning of transaction 57 with /far from byte 12288; extents of /far; nobody's, as far as is known";
     assert_eq!(say(FAR + 100, &tags), said);
 }
 

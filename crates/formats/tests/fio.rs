@@ -230,6 +230,7 @@ fn what_changes_nothing_is_warned_of() {
         ("refill_buffers", "refill_buffers"),
         ("percentile_list=99:99.9", "percentile_list"),
         ("time_based", "time_based"),
+        ("bsrange=4k-8k\nbs_unaligned", "bs_unaligned"),
     ] {
         let lines = if key == "hipri" { "ioengine=io_uring\nhipri" } else { line };
         warned(lines, key);
@@ -305,6 +306,9 @@ fn sizes_of_requests() {
     let range = pattern("bsrange=16k-4k,8k-8k");
     assert_eq!(range.blocks[0], BlockSizes::Range { min: 4096, max: 16384, unaligned: false });
     assert_eq!(range.blocks[1], BlockSizes::Fixed(8192));
+    let unaligned = |lines: &str| workers(&format!("bs_unaligned\n{lines}")).1.len();
+    assert_eq!((unaligned("bsrange=4k-8k"), unaligned("bsrange=4k-4k"), unaligned("bsrange=4k-4k,4k-8k")), (1, 0, 0));
+    assert_eq!(unaligned("rw=randrw\nbsrange=4k-4k,4k-8k"), 1, "in directions that are used");
     assert!(pattern("bs_is_seq_rand=1\nbs=4k,64k").sizes_by_randomness);
 }
 
@@ -323,6 +327,20 @@ fn files_lie_one_after_another_and_a_name_is_one_file() {
     assert_eq!((regions[1][0].0, regions[2][0].0), (16384, 28672));
     assert_eq!(regions[3], [(40960, 9728)]);
     assert_eq!(regions[4], [(40960, 20480)], "the file is as long as its longest user needs");
+}
+
+/// 512 bytes a block: what is left over of a size makes the first files a block longer, as far as it has whole blocks.
+#[test]
+fn whole_blocks_left_over_of_a_size_go_to_the_first_files() {
+    let lengths = |size: u64, files: usize| -> Vec<u64> {
+        let (job, _) = build(&format!("[a]\nsize={size}\nbs=512\nnrfiles={files}\n")).unwrap();
+        fio_of(&job.workers[0]).files.iter().map(|file| file.bytes).collect()
+    };
+    assert_eq!(lengths(10_001, 2), [4608; 2]);
+    for (left, longer) in [(0, 0), (511, 0), (512, 1), (1023, 1), (1024, 2), (1535, 2)] {
+        let expected: Vec<u64> = (0..2000).map(|file| if file < longer { 1536 } else { 1024 }).collect();
+        assert_eq!(lengths(2000 * 1024 + left, 2000), expected, "{left} left over");
+    }
 }
 
 #[test]

@@ -91,12 +91,14 @@ fn reads_every_field_of_the_current_version() {
         "HOST",
         &[("Worker 1", "32,ENABLED,5,ENABLED,12345|1024,64,1", &["Reads; 4K"], &["PHYSICALDRIVE:0"])],
     )];
-    let (config, warnings) = parse(&(setup("CYCLE_OUTSTANDING_IOS") + SPEC + &managers(&list)));
+    let more = "'Default Network Workers to Spawn\n\t3\n'Worker Cycling";
+    let setup = setup("CYCLE_OUTSTANDING_IOS").replace("'Worker Cycling", more);
+    let (config, warnings) = parse(&(setup + SPEC + &managers(&list)));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(config.version, IcfVersion::Numbered([1, 1, 0]));
     assert_eq!(config.description, "A test");
     assert_eq!((config.run_time, config.ramp), (Span::from_secs(605), Span::from_secs(30)));
-    assert_eq!(config.disk_workers, WorkerSpawn::PerProcessor);
+    assert_eq!((config.disk_workers, config.network_workers), (WorkerSpawn::PerProcessor, WorkerSpawn::Exactly(3)));
     assert_eq!(config.test_type, TestType::CycleOutstandingIos);
     let depth = config.depth_cycling;
     assert_eq!((depth.steps.start, depth.end, depth.steps.step, depth.steps.exponential), (1, 40, 4, true));

@@ -214,11 +214,6 @@ impl Stack {
         self.layers.iter().find_map(|layer| if let Layer::Array(spec) = layer { Some(spec) } else { None })
     }
 
-    /// The processor, if it has one.
-    pub fn processor(&self) -> Option<&ProcessorSpec> {
-        self.layers.iter().find_map(|layer| if let Layer::Processor(spec) = layer { Some(spec) } else { None })
-    }
-
     /// The drivers, the lowest first.
     pub fn drivers(&self) -> impl Iterator<Item = &DriverSpec> {
         self.layers.iter().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
@@ -324,7 +319,9 @@ fn build_members(layers: &[Layer], numbers: &[u32], count: u32, drive: Drives<'_
 mod tests {
     use super::*;
     use crate::block::ControlError;
-    use crate::block::setting::{DriverSetting, FlushPolicy, LayerSetting};
+    use crate::block::setting::{
+        ArraySetting, DriverSetting, FlushPolicy, ForcedWritePolicy, LayerSetting, PowerOffPolicy,
+    };
     use crate::host::array::layout::{RaidLevel, VolumeShare};
     use crate::host::array::{ParityWrite, ReadBalance};
     use crate::queue::{Discipline, Policy};
@@ -422,5 +419,37 @@ mod tests {
         assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(RaidLevel::Raid0, 15)]), None);
         assert_eq!(refused(alloc::vec![scsi(), array(RaidLevel::Raid0, 16)]).as_deref(), Some("scsi"));
         assert_eq!(refused(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));
+    }
+
+    /// By hand, at the beginning or after a change.
+    #[test]
+    fn settings_that_break_promises_are_named_where_they_can_do_harm() {
+        let caching = SmallDrive::default().with_buffer(4, 64).with_write_back(2);
+        let dropping = || Layer::Driver(DriverSpec { flush: FlushPolicy::Drop, ..DriverSpec::default() });
+        let raid = |level| alloc::vec![array(level, 4)];
+        let twice = || alloc::vec![driver(), driver()];
+        let lose = |member| LayerSetting::Array(ArraySetting::Lose(member));
+        let lower = LayerSetting::Driver { number: 2, setting: DriverSetting::WriteThrough(ForcedWritePolicy::Ignore) };
+        let upper = LayerSetting::Driver { number: 1, setting: DriverSetting::PowerOff(PowerOffPolicy::AtOnce) };
+        // The drive, its layers, the changes; level and setting, value, promise.
+        type Case<'a> = (&'a SmallDrive, Vec<Layer>, &'a [LayerSetting], &'a [&'a str]);
+        let cases: [Case<'_>; 8] = [
+            (&SmallDrive::default(), alloc::vec![dropping()], &[], &[]),
+            (&caching, alloc::vec![dropping()], &[], &["driver.flush=drop Fua", "driver.flush=drop Flush"]),
+            (&caching, twice(), &[], &[]),
+            (&caching, twice(), &[lower], &["driver-2.write_through=ignore Fua"]),
+            (&caching, twice(), &[upper], &["driver.power_off=at-once PowerOff"]),
+            (&caching, raid(RaidLevel::Raid5), &[lose(2)], &["array.lose=2 Rows"]),
+            (&caching, raid(RaidLevel::Raid6), &[lose(0), lose(2)], &["array.lose=0 Rows", "array.lose=0,2 Rows"]),
+            (&caching, raid(RaidLevel::Raid10), &[lose(2)], &[]),
+        ];
+        for (drive, layers, changes, expected) in cases {
+            let change = |&setting| SettingChange { at: Instant::ZERO, control: Control::Set(setting) };
+            let changes = changes.iter().map(change).collect();
+            let stack = Stack { layers, changes, ..Stack::bare(drive.profile()) };
+            let named = |it: breakers::PromiseBreaker| format!("{}={} {:?}", it.setting, it.value, it.breaks);
+            let found: Vec<String> = stack.promise_breakers().into_iter().map(named).collect();
+            assert_eq!(found, expected);
+        }
     }
 }

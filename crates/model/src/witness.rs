@@ -200,6 +200,8 @@ mod tests {
         changes: Vec<(Instant, LayerSetting)>,
         /// Sectors told as lost.
         lost: u32,
+        /// Sectors told as landed.
+        landed: u32,
     }
 
     impl Witness for Notes {
@@ -207,6 +209,7 @@ mod tests {
         fn note_completion(&mut self, _: &Request, _: &Completion) {}
         fn note_landing(&mut self, landing: &Landing) {
             self.lost += if landing.kind == LandingKind::Discarded { landing.sectors } else { 0 };
+            self.landed += if landing.kind == LandingKind::Landed { landing.sectors } else { 0 };
         }
         fn note_change(&mut self, now: Instant, setting: LayerSetting) {
             self.changes.push((now, setting));
@@ -234,5 +237,25 @@ mod tests {
         assert_eq!(device.witness.changes, [(at, off)]);
         assert_eq!(device.control(at, &Control::PowerCut), Ok(()));
         assert_eq!((device.witness.changes.len(), device.witness.lost), (1, 8));
+    }
+
+    /// A drive writes out when it was idle for a second, or when it is switched off.
+    #[test]
+    fn time_reaches_the_device_and_what_landed_is_told() {
+        for off in [false, true] {
+            let mut small = SmallDrive::default().with_buffer(4, 64).with_write_back(4);
+            small.cache.destage_idle = Span::from_secs(1);
+            let mut device = WatchedDevice::new(small.drive(), Notes::default());
+            let write = Request { op: Op::Write, lba: 32, sectors: 8, stamp: 1, ..Request::NONE };
+            device.submit(Instant::ZERO, write).expect("room");
+            let at = Instant::ZERO + Span::from_millis(999);
+            device.handle_timeout(at);
+            assert!(device.poll_completion().is_some() && device.witness.landed == 0, "in the buffer");
+            match off {
+                true => assert!(device.power_off(at).expect("a control") > at),
+                false => device.handle_timeout(at + Span::from_secs(1)),
+            }
+            assert_eq!((device.witness.landed, device.witness.lost), (8, 0), "off: {off}");
+        }
     }
 }

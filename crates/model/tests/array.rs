@@ -363,6 +363,27 @@ fn a_rebuild_keeps_to_its_rate_and_ends() {
     assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost_members()), (bytes, 0, 0));
 }
 
+/// Without power nothing is rebuilt; with it the rebuild begins anew, and takes as long as any.
+#[test]
+fn a_rebuild_that_a_cut_ended_begins_anew_when_the_power_is_back() {
+    let spec = ArraySpec { lost: 1 << 2, rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
+    let mut device = array(&spec, &SmallDrive::default().with_buffer(4, 256));
+    set(&mut device, Instant::ZERO, ArraySetting::Replace(2));
+    // A byte takes a microsecond.
+    let whole = Span::from_micros(device.layer().volumes()[0].sectors * 512);
+    let (cut, on) = (Instant::ZERO + Span::from_nanos(whole.nanos() / 2), Instant::ZERO + whole.times(4));
+    device.handle_timeout(cut);
+    assert!(device.layer().rebuild_progress().sectors > 0);
+    device.control(cut, &Control::PowerCut).expect("known");
+    device.handle_timeout(on);
+    assert_eq!(device.layer().rebuild_progress().sectors, 0);
+    device.control(on, &Control::PowerOn).expect("known");
+    device.handle_timeout(on + whole.times(2));
+    let ended = device.layer().rebuild_progress().ended.expect("it ends");
+    assert!(ended.since(on).nanos() >= whole.nanos() / 10 * 9, "{ended:?} after {on:?}");
+    assert_eq!(device.layer().lost_members(), 0);
+}
+
 // Members that are scripted: which sectors of which of them a request reaches, and what an error of one of them does to it.
 
 /// A command that reached a member: which, whether it writes, the first sector and the one behind the last.
@@ -425,13 +446,19 @@ impl Device for Members {
 /// Ten rows of chunks of 16 sectors and five sectors that stay unused.
 const MEMBER: u64 = 165;
 
-/// What one request reached, and its answer.
-fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Reached>, Completion) {
+/// An array over such members, and what reaches them.
+fn scripted(spec: &ArraySpec, unreadable: &[(u32, u64)]) -> (LayeredDevice<Array>, Rc<RefCell<Vec<Reached>>>) {
     let reached = Rc::new(RefCell::new(Vec::new()));
     let (under_way, ready) = Default::default();
     let members =
         Members { sectors: MEMBER, unreadable: unreadable.to_vec(), reached: reached.clone(), under_way, ready };
-    let done = serve(&mut Array::build_above(spec.clone(), Box::new(members)), Instant::ZERO, what);
+    (Array::build_above(spec.clone(), Box::new(members)), reached)
+}
+
+/// What one request reached, and its answer.
+fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Reached>, Completion) {
+    let (mut device, reached) = scripted(spec, unreadable);
+    let done = serve(&mut device, Instant::ZERO, what);
     assert_eq!(done.parts.total(), done.finished.since(done.submitted));
     let mut all = reached.borrow().clone();
     all.sort_unstable();
@@ -606,6 +633,53 @@ fn an_error_of_one_member_is_made_good_where_the_level_can_and_told_once_where_i
         // A read's record has the time of its last command, a write's that of the reads before it too; the rest is the driver's.
         let members = if what.op == Op::Write { TAKES.times(ms) } else { TAKES };
         assert_eq!(answer.parts.get(Part::Transfer), members, "{level:?} {unreadable:?}");
+    }
+}
+
+/// Copies and rows stay whole: a write of them that has begun goes on to its end, everything else ends with the abort.
+#[test]
+fn an_abort_leaves_no_copies_and_no_row_half_written() {
+    let (done, aborted) = (Status::Done, Status::Aborted);
+    let (read, write) = (request(0, Op::Read, 0, 8), request(0, Op::Write, 0, 8));
+    // Level, members, the request, milliseconds until the abort, status.
+    for (level, members, what, ms, status) in [
+        (RaidLevel::Raid0, 2, write, 0, aborted),
+        (RaidLevel::Raid1, 2, read, 0, aborted),
+        (RaidLevel::Raid1, 2, write, 0, done),
+        (RaidLevel::Raid10, 4, write, 0, done),
+        // Old data and old parity are read first.
+        (RaidLevel::Raid5, 5, write, 0, aborted),
+        (RaidLevel::Raid5, 5, write, 1, done),
+    ] {
+        let (mut device, _) = scripted(&spec(level, members), &[]);
+        device.submit(Instant::ZERO, what).expect("room");
+        device.control(Instant::ZERO + Span::from_millis(ms), &Control::Abort(0)).expect("in flight");
+        let answer = device.proceed(Instant::FAR).expect("an answer");
+        assert_eq!(answer.status, status, "{level:?}, {what:?} after {ms} ms");
+    }
+}
+
+/// Ten runs of a row each. Of the other members each row takes as many as it needs, and they take turns.
+#[test]
+fn a_rebuild_reads_the_other_members_equally_often() {
+    for (level, members, needed) in [
+        (RaidLevel::Raid1, 2, 1),
+        (RaidLevel::Raid1, 3, 1),
+        (RaidLevel::Raid1, 4, 1),
+        (RaidLevel::Raid5, 4, 3),
+        (RaidLevel::Raid6, 5, 3),
+    ] {
+        let spec = ArraySpec { lost: 1, rebuild_run: 16, ..spec(level, members) };
+        let (mut device, reached) = scripted(&spec, &[]);
+        set(&mut device, Instant::ZERO, ArraySetting::Replace(0));
+        device.handle_timeout(Instant::ZERO + Span::from_secs(1));
+        assert_eq!(device.layer().rebuild_progress().sectors, 160, "{level:?} of {members}");
+        let reads: Vec<(u32, u64)> = reached.borrow().iter().filter(|run| !run.1).map(|run| (run.0, run.2)).collect();
+        assert_eq!(reads.len(), 10 * needed, "{level:?} of {members}");
+        // In as many rows as there are others.
+        let end = u64::from(members - 1) * 16;
+        let times = |member: u32| reads.iter().filter(|read| read.0 == member && read.1 < end).count();
+        assert!((1..members).all(|member| times(member) == needed), "{level:?} of {members}: {reads:?}");
     }
 }
 

@@ -243,3 +243,77 @@ fn write_scattered(
     }
     Ok(span)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers each request after a millisecond, and keeps it.
+    struct TallySubject {
+        blocks: u64,
+        now: Instant,
+        asked: Vec<(AuditAction, u64)>,
+        pauses: Vec<Span>,
+    }
+
+    impl AuditSubject for TallySubject {
+        fn block_count(&self) -> u64 {
+            self.blocks
+        }
+        fn has_forced_writes(&self) -> Option<bool> {
+            None
+        }
+        fn path_time(&self) -> Span {
+            Span::from_micros(9)
+        }
+        fn pause_for(&mut self, span: Span) -> Result<(), String> {
+            self.now += span;
+            self.pauses.push(span);
+            Ok(())
+        }
+        fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+            self.asked.push((act, block));
+            let from = self.now;
+            self.now += Span::from_millis(1);
+            Ok(AuditInterval { from, to: self.now })
+        }
+        fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+            let flush = self.perform(AuditAction::Flush, 0)?;
+            let reads = reads.iter().map(|&block| self.perform(AuditAction::Read, block)).collect::<Result<_, _>>()?;
+            Ok((flush, reads))
+        }
+    }
+
+    fn subject(blocks: u64) -> TallySubject {
+        TallySubject { blocks, now: Instant::ZERO, asked: Vec::new(), pauses: Vec::new() }
+    }
+
+    #[test]
+    fn an_audit_asks_for_as_much_as_it_says() {
+        let mut subject = subject(1000);
+        let mut steps = Vec::new();
+        let timings = measure_timings(&mut subject, Seed(1), &mut |step| steps.push(step.to_owned())).unwrap();
+        let AuditTimings { reads, again, empty, overwrites, forced, elsewhere, rounds, beside, .. } = &timings;
+        assert_eq!((reads.len(), again.len(), empty.len()), (READS, READS, EMPTY));
+        assert_eq!((overwrites.len(), forced.len(), elsewhere.len()), (OVERWRITES, OVERWRITES, PLACES * VISITS));
+        assert_eq!((rounds.len(), beside.len(), steps.len()), (ROUNDS, BESIDE, 7));
+        assert_eq!((timings.forces, timings.path), (None, Span::from_micros(9)));
+        assert!(rounds.iter().all(|round| round.writes == Span::from_millis(SCATTERED as u64)));
+        let asked = |act: AuditAction| subject.asked.iter().filter(|asked| asked.0 == act).count();
+        assert_eq!(asked(AuditAction::Read), 2 * READS + BESIDE * TOGETHER);
+        let single = OVERWRITES + 2 * PLACES * VISITS;
+        assert_eq!(asked(AuditAction::Write), single + ROUNDS * SCATTERED + BESIDE * TOGETHER);
+        assert_eq!(asked(AuditAction::Force), single);
+        // The first flush is for what was written before the audit.
+        assert_eq!(asked(AuditAction::Flush), 1 + EMPTY + single + ROUNDS + BESIDE);
+        assert!(subject.asked.iter().all(|asked| asked.1 < 1000) && subject.pauses.iter().all(|&pause| pause < PAUSE));
+    }
+
+    #[test]
+    fn an_audit_needs_room_for_a_round() {
+        let mut small = subject(31);
+        let said = measure_timings(&mut small, Seed(1), &mut |_| ()).unwrap_err();
+        assert_eq!(said, "has room for 31 blocks of 4 KiB; expected 32 at least");
+        assert!(small.asked.is_empty() && measure_timings(&mut subject(32), Seed(1), &mut |_| ()).is_ok());
+    }
+}

@@ -219,3 +219,52 @@ impl Target {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_model::testing::SmallDrive;
+
+    use super::*;
+
+    fn stack() -> Stack {
+        Stack::bare(SmallDrive::default().profile())
+    }
+
+    #[derive(Debug)]
+    struct RefusingPlace;
+
+    impl Place for RefusingPlace {
+        fn name(&self) -> &'static str {
+            "nbd"
+        }
+        fn full_name(&self) -> String {
+            "nbd:host:10809".to_owned()
+        }
+        fn limits(&self) -> Limits {
+            Limits { sectors: 8, ..Target::from(stack()).limits() }
+        }
+        fn run(
+            &self,
+            _: &Work,
+            _: RunCutoff<'_>,
+            _: Seed,
+            _: Option<&Tell>,
+            _: &mut dyn FnMut(&Record),
+        ) -> Result<RunOutcome<Issuer>, RunError> {
+            Err(RunError::Cancelled)
+        }
+    }
+
+    #[test]
+    fn a_target_is_named_for_its_drive_or_its_place() {
+        let sectors = stack().sectors();
+        for (target, name, place, measured, sectors) in [
+            (Target::from(stack()), "small", "sim", false, sectors),
+            (Target::Measured(Arc::new(RefusingPlace)), "nbd:host:10809", "nbd", true, 8),
+        ] {
+            assert_eq!((target.name().as_str(), target.place_name(), target.is_measured()), (name, place, measured));
+            assert_eq!((target.sectors(), target.limits().sectors), (sectors, sectors), "{name}");
+            assert_eq!((target.stack().is_none(), target.has_handles()), (measured, false), "{name}");
+        }
+    }
+}

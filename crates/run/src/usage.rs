@@ -123,6 +123,12 @@ mod tests {
             let usage = Usage { threads: vec![thread], ..Usage::default() };
             assert_eq!((usage.saturated_threads(), usage.wall_time()), (saturated, Span::from_secs(1)));
         }
+        // Without time on the clock nothing is known; a nanosecond is enough.
+        for (wall, saturated) in [(0, 0), (1, 1), (2, 0)] {
+            let [user, wall] = [1, wall].map(Span::from_nanos);
+            let threads = vec![ThreadUsage { user, wall, ..ThreadUsage::default() }];
+            assert_eq!(Usage { threads, ..Usage::default() }.saturated_threads(), saturated, "{wall}");
+        }
         assert_eq!(Usage::default().wall_time(), Span::ZERO);
     }
 

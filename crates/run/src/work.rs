@@ -312,6 +312,9 @@ mod tests {
     use seekwise_formats::fio::{self, FioContext};
     use seekwise_formats::profile::ReadingCache;
     use seekwise_formats::scene::SceneFile;
+    use seekwise_model::block::Device;
+    use seekwise_model::testing::SmallDrive;
+    use seekwise_model::time::Span;
 
     use super::*;
 
@@ -347,5 +350,29 @@ mod tests {
             assert_eq!(work.groups(), groups);
             assert_eq!(work.group_names(), names);
         }
+    }
+
+    /// A worker counts once it has begun and its ramp is over, alone or among others; a session from its beginning on.
+    #[test]
+    fn each_worker_counts_for_a_time_of_its_own() {
+        let limits = Limits { sectors: DRIVE, ..SmallDrive::default().drive().limits(0) };
+        let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
+        let window = |from, until| Some(Window { from: at(from), until: at(until) });
+        let begin = |source: &mut dyn Source| assert!(matches!(source.next(Instant::ZERO), SourcePoll::Request(_)));
+        let text = "[global]\nfilename=/dev/sdb\ntime_based\nruntime=60\n[a]\n[b]\nramp_time=2\n[c]\nstonewall\n";
+        let work = job(text);
+        let mut together = work.make_source(Seed(0))(&limits).unwrap();
+        begin(&mut together);
+        begin(&mut together);
+        assert_eq!(together.windows(at(9)), [window(0, 9), window(2, 9), None]);
+        let Work::Job(job) = &work else { panic!("a job") };
+        let apart = [0, 1].map(|worker| {
+            let mut alone = Workload::for_worker(job, worker, &limits, Seed(0)).unwrap();
+            begin(&mut alone);
+            alone
+        });
+        assert_eq!(Issuer::Apart(apart.into()).windows(at(9)), [window(0, 9), window(2, 9)]);
+        let played = session("morning").make_source(Seed(0))(&limits).unwrap();
+        assert_eq!(played.windows(at(9)), [window(0, 9)]);
     }
 }

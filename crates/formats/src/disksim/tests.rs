@@ -249,6 +249,48 @@ fn what_is_written_otherwise_is_the_same() {
     );
 }
 
+/// DiskSim's numbers of schedulers; those that the model has only by a similar one matter where there is a choice.
+#[test]
+fn a_scheduler_that_the_model_lacks_matters_from_a_depth_of_two() {
+    let known =
+        [(1, "fcfs"), (2, "look"), (3, "clook"), (4, "sstf"), (5, "look"), (6, "clook"), (7, "sstf"), (8, "sptf")];
+    let all = known
+        .map(|(number, policy)| (number, policy, true))
+        .into_iter()
+        .chain([(9, "sptf", false), (40, "sptf", false)]);
+    for (number, policy, exact) in all {
+        for depth in 1..=3 {
+            let queue = format!("policy = {number} }},\n Max queue length = {depth}");
+            let found =
+                with("tiny.diskspecs", "policy = 1 },\n Max queue length = 1", &queue).expect("it is taken over");
+            assert!(found.toml.contains(&format!("[firmware.queue]\npolicy = {{ value = \"{policy}\"")), "{number}");
+            let left = found.left.iter().find(|left| left.key == "Scheduling policy").expect("it is listed");
+            assert_eq!(left.active, !exact && depth > 1, "{number} at depth {depth}");
+        }
+    }
+}
+
+#[test]
+fn what_the_arm_is_not_modelled_to_do_is_listed() {
+    let listed = |from: &str, to: &str| {
+        let found = with("tiny.model", from, to).expect("it is taken over");
+        let keys = ["Percent error in rpms", "Access time type", "Constant access time", "Average seek time"];
+        let left = found.left.into_iter().filter(|left| keys.contains(&left.key.as_str()));
+        left.map(|left| (left.key, left.active)).collect::<Vec<_>>()
+    };
+    let said = |keys: &[(&str, bool)]| keys.iter().map(|&(key, active)| (key.to_owned(), active)).collect::<Vec<_>>();
+    let rpm = |error: &str| listed("rpms) = 6000", &format!("rpms) = 6000,\n Percent error in rpms = {error}"));
+    assert_eq!(listed("", ""), said(&[("Access time type", false)]));
+    assert_eq!(rpm("0"), said(&[("Percent error in rpms", false), ("Access time type", false)]));
+    assert_eq!(rpm("0.5"), said(&[("Percent error in rpms", true), ("Access time type", false)]));
+    let fixed = listed("trackSwitchPlusRotation", "constant,\n Constant access time = 5");
+    assert_eq!(fixed, said(&[("Access time type", true), ("Constant access time", true)]));
+    let table = listed("= extracted", "= extracted,\n Average seek time = 2");
+    assert_eq!(table, said(&[("Access time type", false), ("Average seek time", false)]));
+    let lee = "= curve,\n Single cylinder seek time = 1,\n Average seek time = 2,\n Full strobe seek time = 4";
+    assert_eq!(listed("= extracted", lee), said(&[("Access time type", false)]), "it is used");
+}
+
 #[test]
 fn strangers_are_named_and_misspellings_refused() {
     let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";

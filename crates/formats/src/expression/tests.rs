@@ -34,6 +34,11 @@ fn short_names_are_keys_of_a_result() {
     assert_eq!(quantity("phases.1.write.iops"), "phases.1.write.iops");
     assert_eq!(quantity("anatomy_ms.rotation"), "anatomy_ms.rotation");
     assert_eq!(quantity("setting.drive.cache.segments"), "drive.cache.segments");
+    assert_eq!(quantity("cuts.torn_cuts"), "cuts.torn_cuts");
+    assert_eq!(quantity("cuts.flushed_lost"), "cuts.flushed_lost.writes");
+    assert_eq!(quantity("shutdowns.fua_lost.cuts_with_loss"), "shutdowns.fua_lost.cuts_with_loss");
+    assert_eq!(quantity("cuts.files.stale"), "cuts.files.stale.count");
+    assert_eq!(quantity("shutdowns.operations.in_part.cuts_with_loss"), "shutdowns.operations.in_part.cuts_with_loss");
 }
 
 #[test]

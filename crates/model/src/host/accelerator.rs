@@ -252,7 +252,7 @@ impl Accelerator {
         self.streams[stream] = place.end;
         let most = u64::from(self.spec.read_ahead);
         let window = SectorRange { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
-        let first = if window.lba < window.end { self.pages.first_uncached(window) } else { window.end };
+        let first = self.pages.first_uncached(window);
         // At least half of it at a time.
         if first - window.lba <= most / 2 && first < window.end {
             let end = window.end.min(first + u64::from(self.limits.max_transfer));

@@ -531,6 +531,31 @@ mod tests {
         }
     }
 
+    /// fio's `lib/gauss.c`: the mean of twelve numbers, rounded up, moved by a share of the deviation, which is so many per cent of the
+    /// blocks, rounded up, half of them at most; what would leave the blocks is halved.
+    #[test]
+    fn normal_ranks_agree_with_floating_point() {
+        for (blocks, percent, deviation) in
+            [(1000u64, 0.0, 0.0), (1000, 10.0, 100.0), (1001, 10.0, 101.0), (1000, 80.0, 500.0), (300, 0.1, 1.0)]
+        {
+            let mut normal = Normal::new(blocks, (percent * 1e6) as u32, None, 9);
+            let mut random = Tausworthe88::new(9);
+            for _ in 0..2000 {
+                let sum: u64 = (0..12).map(|_| u64::from(random.next()) % (blocks + 1)).sum();
+                let mean = (sum as f64 / 12.0).ceil() as i64;
+                let mut by = 0;
+                if deviation > 0.0 {
+                    by = (deviation * f64::from(random.next()) / 2f64.powi(32)) as i64 - (deviation / 2.0) as i64;
+                }
+                while by != 0 && !(0..blocks as i64).contains(&(mean + by)) {
+                    by /= 2;
+                }
+                let place = ((mean + by) as u64).wrapping_mul(HASH) % blocks;
+                assert_eq!(normal.next(), place, "{percent} % of {blocks}: {mean} and {by}");
+            }
+        }
+    }
+
     #[test]
     fn steep_and_singular_exponents_are_told() {
         assert!(zipf_fits(1_200_000, 1 << 40));

@@ -405,6 +405,35 @@ mod tests {
         }
     }
 
+    /// Each seed gives the register at `place` this number to begin with: below fio's least, or not below it but less than twice as
+    /// much.
+    #[test]
+    fn a_register_is_lifted_by_fios_least_number_only_below_it() {
+        for (seed, place, number, lifted) in [
+            (0x55_3b6f_2811_u64, 0, 0, 1),
+            (0x55_3b6f_2810, 0, 1, 1),
+            (0xef55_bdc9_7510_8eab, 2, 14, 14 + 15),
+            (0xadf1_77de_e9a0_48c6, 2, 15, 15),
+            (0x46c1_ad2b_30f0_42f1, 3, 45, 45),
+            (0x4340_7a78_acc0_6799, 4, 48, 48 + 49),
+            (0xcc81_43d8_58ee_6af0, 4, 49, 49),
+        ] {
+            let mut x = u64::from(SEEDING);
+            let mut expected = Tausworthe258(core::array::from_fn(|at| {
+                x = x.wrapping_mul(6_906_969_069) ^ seed;
+                if at == place {
+                    assert_eq!(x, number);
+                    x = lifted;
+                }
+                x
+            }));
+            for _ in 0..WARM_UP {
+                expected.next();
+            }
+            assert_eq!(Tausworthe258::new(seed).0, expected.0, "{number}");
+        }
+    }
+
     #[test]
     fn both_generators_are_even() {
         for long in [false, true] {

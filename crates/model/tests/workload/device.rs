@@ -8,7 +8,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job,
-    Pace, Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
+    Pace, Pattern, RandomRepeat, Region, Syncs, Window, Worker, Workload,
 };
 
 /// A request as it was issued.
@@ -37,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) issued: Vec<Issued>,
     pub(crate) completed: Vec<Completed>,
     pub(crate) most_in_flight: Vec<usize>,
+    /// By worker: the time for which it counts.
+    pub(crate) windows: Vec<Option<Window>>,
 }
 
 impl Run {
@@ -143,7 +145,10 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
                 assert!(instant > now, "an instant that has passed");
                 now = instant;
             }
-            (SourcePoll::Done, None) => return run,
+            (SourcePoll::Done, None) => {
+                run.windows = workload.counting_windows(now);
+                return run;
+            }
             (_, Some(due)) => {
                 now = now.max(due);
                 let (request, _) = queue.pop_front().expect("it is due");

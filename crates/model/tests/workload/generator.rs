@@ -1,6 +1,6 @@
 //! fio's requests and their instants, worked out by hand from its rules.
 
-use super::device::{Run, fio, limits, one, run};
+use super::device::{Issued, Run, fio, limits, one, run};
 use super::zoned;
 use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
@@ -113,6 +113,32 @@ fn strided_zones_follow_one_another_and_each_pass_begins_with_the_first() {
         let pattern = FioPattern { strided, engine, loops: 2, ..fio(Direction::Read, 0, 9 * BLOCK) };
         let run = run(&one(pattern), Span::ZERO);
         assert_eq!(blocks(&run), pass.repeat(2), "{size} blocks, {skip} skipped");
+    }
+}
+
+/// Zones of two blocks with four requests each: both blocks come before either comes again.
+#[test]
+fn a_strided_zone_is_covered_again_until_it_has_its_bytes() {
+    let strided = Some(StridedZones { range: 2 * BLOCK, size: 4 * BLOCK, skip: 0 });
+    let engine = IoEngine { kind: EngineKind::SyncsHold, ..IoEngine::default() };
+    let run = run(&one(FioPattern { strided, engine, ..fio(Direction::Read, 100, 8 * BLOCK) }), Span::ZERO);
+    let mut pairs: Vec<Vec<u64>> = blocks(&run).chunks(2).map(<[u64]>::to_vec).collect();
+    pairs.iter_mut().for_each(|pair| pair.sort_unstable());
+    assert_eq!(pairs, [[0, 1], [0, 1], [2, 3], [2, 3]]);
+}
+
+/// A file of whole blocks and a half, every other request in sequence. A pass ends where one of these meets the half block, and
+/// the place that fio draws next is not marked in its map, unless a flush comes first. So with flushes all passes, whose
+/// streams begin anew, have the places of the first.
+#[test]
+fn a_flush_comes_between_a_pass_and_the_place_that_would_not_be_marked() {
+    for size in 4..104 {
+        let random = fio(Direction::Read, 100, size * BLOCK + BLOCK / 2);
+        let pattern = FioPattern { random: [50; 3], bytes: 8 * size * BLOCK, flush_at_end: true, ..random };
+        let run = run(&one(pattern), Span::ZERO);
+        let pass = |pass: &[Issued]| pass.iter().map(|issued| issued.lba).collect();
+        let passes: Vec<Vec<u64>> = run.issued.split(|issued| issued.op == Op::Flush).map(pass).collect();
+        assert!(passes.len() > 3 && passes.iter().all(|pass| passes[0].starts_with(pass)), "{size} blocks: {passes:?}");
     }
 }
 

@@ -1,9 +1,13 @@
 //! Iometer's generator: its numbers computed by hand from its published steps, and its counting.
 
-use super::device::{run, worker};
+use super::device::{fio, limits, one, run, worker};
 use seekwise_model::block::Op;
-use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessLine, AccessSpec, IometerPattern, Job, Pattern, Region};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{
+    AccessLine, AccessSpec, CountingRule, Direction, IometerPattern, Job, Pattern, Region, Window, Workload,
+    WorkloadFault,
+};
 
 fn line(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
     AccessLine { size, share, reads, random, delay: Span::ZERO, burst: 1, align: 0, reply: 0 }
@@ -119,6 +123,53 @@ fn only_what_begins_after_the_ramp_and_ends_in_time_counts() {
     // Issued when one completes, done 40 us later: those issued at 110 to 160 and done at 150 to 200 us are counted.
     let counted: Vec<u64> = run.counted().map(|(at, _)| at.nanos() / 10_000).collect();
     assert_eq!(counted, [15, 16, 17, 18, 19, 20]);
+}
+
+/// With that ramp and run time, until 205 us: the last request is issued at 200 us and done at 240. fio counts until the worker
+/// ends, Iometer and a window until the run time does, unless the worker ends before.
+#[test]
+fn a_worker_counts_until_it_or_its_run_time_ends() {
+    let random = || job(vec![line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
+    let reads = |number: u64| one(fio(Direction::Read, 0, number * 4096));
+    for (mut job, counting, until) in [
+        (random(), CountingRule::Tool, 205),
+        (random(), CountingRule::Window, 205),
+        (reads(100), CountingRule::Tool, 240),
+        (reads(100), CountingRule::Window, 205),
+        (reads(15), CountingRule::Tool, 150),
+        (reads(15), CountingRule::Window, 150),
+    ] {
+        let worker = &mut job.workers[0];
+        (worker.depth, worker.counting) = (4, counting);
+        (worker.ramp, worker.runtime) = (Span::from_micros(105), Some(Span::from_micros(100)));
+        let [from, until] = [105, until].map(|us| Instant::ZERO + Span::from_micros(us));
+        assert_eq!(run(&job, Span::from_micros(10)).windows, [Some(Window { from, until })], "{counting:?}");
+    }
+}
+
+#[test]
+fn lines_that_cannot_run_are_told_before() {
+    let fault = |line: AccessLine| {
+        let job = job(vec![line], Region { start: 512, bytes: 1 << 20 }, (1, 1));
+        Workload::new(&job, &limits(false), Seed(0)).err().map(|error| error.fault)
+    };
+    let sound = AccessLine { align: 4096, reply: 512, ..line(4096, 100, 100, 100) };
+    let odd = |what| Some(WorkloadFault::Sector { what, bytes: 1000, sector: 512 });
+    for (line, expected) in [
+        (sound, None),
+        (AccessLine { share: 99, ..sound }, Some(WorkloadFault::Shares("an access specification"))),
+        (AccessLine { reads: 101, ..sound }, Some(WorkloadFault::Shares("reads and random places"))),
+        (AccessLine { random: 101, ..sound }, Some(WorkloadFault::Shares("reads and random places"))),
+        (AccessLine { burst: 0, ..sound }, Some(WorkloadFault::Number("a burst"))),
+        (AccessLine { size: 1000, ..sound }, odd("a request")),
+        (AccessLine { reply: 1000, ..sound }, odd("a reply")),
+        (AccessLine { align: 1000, ..sound }, odd("an alignment")),
+        // The first aligned place leaves no room for the larger of request and reply.
+        (AccessLine { align: 1 << 20, ..sound }, Some(WorkloadFault::NothingFits)),
+        (AccessLine { align: 1 << 19, reply: 1 << 20, ..sound }, Some(WorkloadFault::NothingFits)),
+    ] {
+        assert_eq!(fault(line), expected, "{line:?}");
+    }
 }
 
 #[test]

@@ -78,3 +78,31 @@ pub fn follow_run<S: Source>(
     }
     Ok(RunTimeline { records, movements: told.take() })
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::fio::{self, FioContext};
+    use seekwise_model::testing::SmallDrive;
+
+    use super::*;
+    use crate::sim::run_source;
+    use crate::work::Work;
+
+    #[test]
+    fn a_followed_run_is_the_beginning_of_the_whole_one() {
+        let stack = Stack::bare(SmallDrive::default().profile());
+        let text = "[a]\nfilename=/dev/sdb\ndirect=1\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=40\n";
+        let (job, _) = fio::parse("a.fio", text, &FioContext::bare()).unwrap().job(stack.sectors()).unwrap();
+        let work = Work::from(job);
+        let done = |record: &Record| (record.request.lba, record.issued, record.completion.finished);
+        let mut all = Vec::new();
+        let mut note = |record: &Record| all.push(done(record));
+        run_source(&stack, work.make_source(Seed(1)), RunCutoff::NEVER, Seed(1), &mut note).unwrap();
+        assert_eq!(all.len(), 40);
+        for most in [1, 7, 40, 50] {
+            let followed = follow_run(&stack, work.make_source(Seed(1)), Seed(1), most, u64::MAX).unwrap();
+            assert!(followed.records.iter().map(done).eq(all.iter().copied().take(most)), "{most}");
+            assert!(!followed.movements.is_empty(), "{most}");
+        }
+    }
+}

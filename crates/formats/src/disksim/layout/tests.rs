@@ -236,6 +236,11 @@ fn an_index_that_contradicts_itself_is_told() {
     let cylinders = "d.model:3: `IDX`: row 0 of index 1 covers other cylinders than its repetitions";
     assert_eq!(told("48, 6, IDX", "48, 5, IDX"), cylinders);
     assert!(told("0, 3, 4 ]", "1, 3, 4 ]").contains("track pattern 0 is not a whole track"));
+    let overlap = "overlap the previous ones, or exceed what a drive can have";
+    let inside = told("6, IDX, 0 ]", "6, IDX, 0, 48, 3, 0.0, 16, 2, 0.75, 16, 2, IDX, 0 ]");
+    assert_eq!(inside, format!("d.model:2: `IDX`: cylinders 3 to 5 {overlap}"));
+    let beyond = told("[ 0, 0, 0.125", "[ 0, 9999995, 0.125");
+    assert_eq!(beyond, format!("d.model:2: `IDX`: cylinders 9999995 to 10000001 {overlap}"));
 }
 
 #[test]
@@ -244,6 +249,10 @@ fn a_bad_layout_is_told_where() {
         let errors = geometry(&layout_text(0, 9, 1, 20, &[zone_with(changes)])).expect_err("no layout");
         errors[0].to_string()
     };
+    for key in ["First cylinder number", "Last cylinder number"] {
+        let range = "expected a number from 0 to 9999999";
+        assert_eq!(told(&[(key, "10000000")]), format!("d.model:3: `{key}`: 10000000 is invalid; {range}"));
+    }
     let slips = told(&[("slips", "[3, 2.5]")]);
     assert_eq!(slips, "d.model:5: `slips`: 2.5 is not a slot; expected whole numbers from 0");
     let spares = told(&[("Number of spares", "30")]);

@@ -354,6 +354,8 @@ mod tests {
         assert_eq!(reserve_space(&spec, RaidLevel::Raid10, 4, 1 << 37), (129 << 11, 1 << 19));
         // A member of 4 MiB: no more than eight sectors of headroom.
         assert_eq!(of(8192), (32, 1 << 17));
+        // 2 GiB: headroom of 2 MiB, up to a whole MiB. A sector less: 1 MiB, up to 4 KiB.
+        assert_eq!((of(1 << 22), of((1 << 22) - 1)), ((3 << 11, 1 << 17), (24 + 2048, 1 << 17)));
     }
 
     /// 1,954 regions and the head are 4,002 bits, in one page: 501 bytes, one logical sector.
