@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use seekwise_model::time::{Instant, Span};
 
 use super::DiskMessage;
 use super::attendance::AttendanceCounters;
-use crate::clock::Clock;
+use crate::clock::{Clock, to_timespec};
 use crate::nbd::wire::RequestHead;
 use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
 
@@ -217,10 +217,7 @@ impl Clients {
         let waits = self.make_room(clock);
         let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
         let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
-        let patience = patience.map(|span| Timespec {
-            tv_sec: (span.nanos() / 1_000_000_000) as i64,
-            tv_nsec: (span.nanos() % 1_000_000_000) as _,
-        });
+        let patience = patience.map(to_timespec);
         let mut ways = Vec::with_capacity(1 + self.served.len());
         ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
         for ServedClient { connection, .. } in self.served.values() {
