@@ -286,7 +286,7 @@ impl std::fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nbd::wire::REQUEST;
+    use crate::nbd::wire::{REQUEST, error};
     use crate::nbd::{Export, TransmissionTerms};
 
     fn export() -> Export {
@@ -385,6 +385,32 @@ mod tests {
         turn(&mut clients);
         assert_eq!(clients.memory_bytes(), 0, "who hangs up has nothing any more");
         assert!(clients.client_to_answer(asked[0].0).is_none());
+    }
+
+    /// Two reads of a MiB are more than there is for all; each costs 256 bytes more, and a client's buffer 64 KiB.
+    #[test]
+    fn who_waits_for_memory_stays_and_is_heard_when_there_is_some() {
+        let mut clients = within(8);
+        clients.set_memory_limit(2 << 20);
+        let mut ends: Vec<Box<dyn NbdWire>> = Vec::new();
+        for _ in 0..2 {
+            let (mut near, connection) = client(false);
+            clients.add(connection, Instant::from_nanos(0));
+            asks(&mut *near, 1 << 20);
+            ends.push(near);
+        }
+        turn(&mut clients);
+        let asked: Vec<_> = clients.take_requests().collect();
+        assert_eq!(asked.len(), 1);
+        for _ in 0..2 {
+            turn(&mut clients);
+            assert!(!clients.has_requests() && !ends.iter_mut().any(|it| is_left(&mut **it)));
+        }
+        clients.client_to_answer(asked[0].0).unwrap().answer_failed(&asked[0].1, error::IO);
+        clients.write_answers();
+        turn(&mut clients);
+        let heard: Vec<u64> = clients.take_requests().map(|it| it.0).collect();
+        assert_eq!((asked[0].0, heard), (1, vec![2]));
     }
 
     #[test]
