@@ -112,6 +112,16 @@ mod tests {
         assert_eq!(SystemCounters::default().since(&SystemCounters::default()), SystemUsage::default());
     }
 
+    /// Documentation/admin-guide/iostats.rst: four of reads, four of writes, in flight, busy, weighted; then discards.
+    #[test]
+    fn each_count_of_a_disk_has_its_place() {
+        let counters = SystemCounters::parse("", " 8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13\n");
+        let name = "sda".to_owned();
+        let (ios, merges, sectors, ticks) = ([1, 5], [2, 6], [3, 7], [4, 8]);
+        let disk = DiskUsage { name, ios, merges, sectors, ticks, busy_ms: 10, queue_ms: 11 };
+        assert_eq!(counters.since(&SystemCounters::default()).disks, [disk]);
+    }
+
     #[test]
     fn a_thread_has_accounts() {
         let now = of_this_thread();

@@ -216,3 +216,39 @@ fn mount_image<'a>(
 fn strip_folder(words: &str, folder: &Path) -> String {
     words.replace(&format!("{}: ", folder.display()), "")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{FILE_SYSTEMS, GroupParent};
+
+    #[test]
+    fn an_image_is_its_base_with_what_was_written_and_what_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (base, image) = (folder.path().join("base"), folder.path().join("image"));
+        // A piece of zeroes and one of ones.
+        let mut expected = [vec![0u8; PIECE], vec![1; PIECE]].concat();
+        std::fs::write(&base, &expected).unwrap();
+        let system = FileSystemKind::find_by_name(FILE_SYSTEMS[0], "").unwrap();
+        let groups = GroupParent::default();
+        let bounds = ProgramBounds::thirty_seconds();
+        let program = ShellProgram { command: "", environment: Vec::new(), groups: &groups, bounds };
+        let checker = ImageChecker::new(1, Some((base.as_path(), &system)), program, folder.path()).unwrap();
+        let content = ImageContent {
+            pieces: vec![
+                (0, DataPart::Bytes(&[2; 1024])),
+                (130, DataPart::Zeroes { bytes: 512, allocated: false }),
+                // The second sector is beyond the end.
+                (255, DataPart::Bytes(&[3; 1024])),
+            ],
+            torn: vec![(1, 2), (200, 202)],
+        };
+        checker.write_image(&image, &content).unwrap();
+        for (from, end, fill) in [(0, 1, 2), (1, 2, 0xbd), (130, 131, 0), (200, 202, 0xbd), (255, 256, 3)] {
+            expected[from * 512..end * 512].fill(fill);
+        }
+        let found = std::fs::read(&image).unwrap();
+        let differs = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        assert_eq!((found.len(), differs), (expected.len(), None), "the first byte that differs");
+    }
+}

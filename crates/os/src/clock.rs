@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::event::Timespec;
 use seekwise_model::time::{Instant, Span};
 
 /// How long before a deadline a sleep ends; the rest is waited for awake. Measured on a virtual machine of two cores: a sleep of a
@@ -97,6 +98,11 @@ impl Clock {
     }
 }
 
+/// Converts the time limit of a wait for sockets.
+pub(crate) fn to_timespec(span: Span) -> Timespec {
+    Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
+}
+
 /// Nanoseconds of a clock that is never set back, counted from before this program. As whole nanoseconds at once: the library's
 /// seconds and their part cost a twentieth of a request on `null`.
 #[cfg(unix)]
@@ -139,4 +145,22 @@ fn processor() -> Option<Span> {
 #[cfg(not(unix))]
 fn processor() -> Option<Span> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_limit_is_whole_seconds_and_the_nanoseconds_beyond_them() {
+        for (nanos, tv_sec, tv_nsec) in [
+            (0, 0, 0),
+            (999_999_999, 0, 999_999_999),
+            (1_000_000_000, 1, 0),
+            (10_001_000_000, 10, 1_000_000),
+            (u64::MAX, 18_446_744_073, 709_551_615),
+        ] {
+            assert_eq!(to_timespec(Span::from_nanos(nanos)), Timespec { tv_sec, tv_nsec });
+        }
+    }
 }

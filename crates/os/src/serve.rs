@@ -476,6 +476,22 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_client_within_the_program_is_counted_as_any_other() {
+        use crate::null::NullDevice;
+        let (mut near, far) = pair().unwrap();
+        let (inbox, mut messages) = create_inbox().unwrap();
+        let hello =
+            [&3u32.to_be_bytes()[..], b"IHAVEOPT", &nbd::wire::option::EXPORT_NAME.to_be_bytes(), &[0; 4]].concat();
+        near.write_all(&hello).unwrap();
+        let disk = NullDevice::new();
+        hand_over_client(far, Export::new(&disk.limits(0), String::new()), &inbox);
+        inbox.send(DiskMessage::Stop).unwrap();
+        let receipt = LiveDisk::new(Box::new(disk), Bytes::default(), 1.0, None).run(&mut messages).unwrap();
+        assert_eq!(receipt.attendance.most, 1);
+    }
+
     #[test]
     fn orders_are_read_or_refused() {
         assert_eq!(parse_order("cut "), Ok(DiskOrder::Cut));

@@ -200,6 +200,11 @@ fn what_is_in_use_is_refused_whatever_is_named() {
     refused(&format!("sleep (process {}) has {} open for writing", writer.id(), name(&disk.device)));
     writer.kill().unwrap();
     writer.wait().unwrap();
+    // As a mount would hold it.
+    let held = File::options().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(&disk.device).unwrap();
+    let why = disk.judged_alone(Some(&disk.device)).unwrap_err();
+    assert!(why.contains("it is in use by the kernel or another program; expected a device"), "{why}");
+    drop(held);
     run("blockdev", &["--setro", &disk.device]).unwrap();
     refused("can only be read");
     run("blockdev", &["--setrw", &disk.device]).unwrap();

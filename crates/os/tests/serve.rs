@@ -2,22 +2,27 @@
 //! the clock, as all of the live target does; no time is judged.
 
 use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::flash::{Flash, FlashSpec};
+use seekwise_model::history::HistoryEvent;
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_os::bytes::{Bytes, PlatterMedium};
-use seekwise_os::live::{Caller, CutPlan, DiskMessage, DiskRequest, LiveDisk, MemoryRoom, ReplyTo};
+use seekwise_os::chronicle::Chronicle;
+use seekwise_os::live::{Caller, Connection, CutPlan, DiskMessage, DiskRequest, LiveDisk, MemoryRoom, ReplyTo};
 use seekwise_os::nbd::wire::{self, HEAD, NbdCommand, RequestHead, error};
+use seekwise_os::nbd::{Export, Transmission, TransmissionTerms};
 use seekwise_os::null::NullDevice;
 
-use crate::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
+use crate::served::{Client, DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
 
 #[test]
 fn a_cut_loses_what_was_cached_and_nothing_that_was_flushed_or_forced() {
@@ -226,6 +231,26 @@ fn a_replaced_drive_is_rebuilt_and_the_power_may_fail_again() {
 }
 
 #[test]
+fn what_all_drives_had_flushed_outlives_a_cut_without_one_of_them() {
+    for level in [RaidLevel::Raid1, RaidLevel::Raid5] {
+        let stack = Stack { layers: array(level, 0), ..Stack::bare(drive().profile()) };
+        let server = Server::begin("flushed", stack.sectors() * 512, move || {
+            LiveDisk::new(stack.build(Seed(1)), Bytes::default(), 1.0, None).with_cut_history(&stack)
+        });
+        let mut client = server.client();
+        assert_eq!((client.write(0, 0, 1, 65_536), client.flush()), (0, 0));
+        let status = server.order("status");
+        assert!(status.contains("; 0 bytes kept for cuts"), "{level:?}: nothing is at risk: {status}");
+        assert!(server.order("set array.lose=0").contains("from"));
+        let said = server.order("cut");
+        assert!(said.starts_with("power cut at"), "{level:?}: {said}");
+        server.order("on");
+        assert_eq!(client.read(0, 65_536), Ok(1), "{level:?}");
+        server.end();
+    }
+}
+
+#[test]
 fn a_drive_that_lies_is_found_out_by_a_cut() {
     for lie in ["honest", "ignores FUA", "acknowledges flushes early"] {
         let mut drive = drive();
@@ -405,6 +430,24 @@ fn a_disk_without_memory_refuses_what_is_new_and_takes_what_lies_there_again() {
     assert_eq!((receipt.failures, receipt.refused_for_memory), (1, 1));
 }
 
+/// The content has room for one page, and the read takes an hour: the write waits its turn behind it.
+#[test]
+fn what_waits_for_data_or_needs_none_takes_no_room_from_a_write() {
+    let room = MemoryRoom { contents: 4096 + 320 + 4096 + 64, ..MemoryRoom::default() };
+    let (hour, rate) = (Span::from_secs(3600), 1 << 30);
+    let spec =
+        FlashSpec { sectors: 1 << 21, largest: 2048, read: hour, write: hour, read_rate: rate, write_rate: rate };
+    let disk = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None).with_memory_limits(room);
+    let server = Server::begin("room", 1 << 30, disk);
+    let head = |command| RequestHead { command, flags: 0, cookie: 0, offset: 0, length: 4096 };
+    let (read, trim) = (ask(&server, head(NbdCommand::Read), 0, &[]), ask(&server, head(NbdCommand::Trim), 0, &[]));
+    let write = ask(&server, head(NbdCommand::Write), 0, &[1; 4096]);
+    // The power is switched off in order: only what is under way is done.
+    let receipt = server.end();
+    assert_eq!((receipt.refused_for_memory, receipt.reads, receipt.writes), (0, 1, 1));
+    assert_eq!([read, trim, write].map(|answer| answer.recv().unwrap().is_ok()), [true, false, false]);
+}
+
 #[test]
 fn who_asks_meanwhile_does_not_wait_for_all_of_a_long_request() {
     // 4 GiB at 1 GiB a second, 32 MiB of which are handed down before others have their turn.
@@ -471,4 +514,61 @@ fn a_write_of_parts_of_sectors_keeps_the_rest_and_lasts_as_long_as_any() {
     server.order("on");
     assert_eq!(read(), after, "flushed");
     server.end();
+}
+
+/// The answer is one chunk of extents: bytes, and flags that are 3 of a hole, which reads as zeroes.
+#[test]
+fn a_block_status_tells_data_from_holes() {
+    const BLOCK_STATUS: u16 = 7;
+    let server = Server::at_once("extents");
+    let (stream, far) = UnixStream::pair().unwrap();
+    far.set_nonblocking(true).unwrap();
+    let (smallest, preferred, largest) = (512, 4096, 1 << 20);
+    let export =
+        Export { description: String::new(), bytes: 1 << 30, smallest, preferred, largest, fast_zeroes: false };
+    let line = Transmission::new(export, TransmissionTerms { structured: true, status: true });
+    let connection = Connection { wire: Box::new(far), line, ours: false };
+    server.stop.send(DiskMessage::Client(Box::new(connection))).unwrap();
+    let mut client = Client { stream, cookie: 0 };
+    assert_eq!((client.write(0, 8192, 1, 4096), client.write(0, 16_384, 2, 8192)), (0, 0));
+    for (flags, offset, length, extents) in [
+        (0, 0, 32_768, &[(8192, 3), (4096, 0), (4096, 3), (8192, 0), (8192, 3)][..]),
+        (wire::REQ_ONE, 0, 32_768, &[(8192, 3)]),
+        (wire::REQ_ONE, 20_480, 8192, &[(4096, 0)]),
+        (0, 8704, 4096, &[(3584, 0), (512, 3)]),
+        (0, 1 << 29, 1 << 29, &[(1 << 29, 3)]),
+    ] {
+        client.send(BLOCK_STATUS, flags, offset, length, &[]);
+        let mut reply = vec![0; 20];
+        client.stream.read_exact(&mut reply).unwrap();
+        let rest = u32::from_be_bytes(reply[16..].try_into().unwrap());
+        reply.resize(20 + rest as usize, 0);
+        client.stream.read_exact(&mut reply[20..]).unwrap();
+        assert_eq!(reply, wire::status_chunk(client.cookie, 1, extents), "{flags}: {length} bytes at {offset}");
+    }
+    server.end();
+}
+
+#[test]
+fn a_chronicle_has_each_request_with_its_data_its_landing_and_its_end() {
+    let chronicle = Chronicle::default();
+    let written = chronicle.clone();
+    let disk = move || LiveDisk::new(Box::new(NullDevice::new()), Bytes::default(), 1.0, None).with_chronicle(written);
+    let server = Server::begin("chronicle", 1 << 30, disk);
+    let mut client = server.client();
+    assert_eq!((client.write(0, 4096, 7, 1024), client.flush(), client.read(4096, 512)), (0, 0, Ok(7)));
+    server.end();
+    let history = chronicle.take();
+    let told = history.events.iter().map(|event| match event {
+        HistoryEvent::Taken(_, request) => format!("{:?} taken", request.op),
+        HistoryEvent::Landed(landing) => format!("{} sectors landed at {}", landing.sectors, landing.lba),
+        HistoryEvent::Over(request, _) => format!("{:?} over", request.op),
+        HistoryEvent::Changed(..) => "a setting changed".to_owned(),
+    });
+    let write = ["Write taken", "2 sectors landed at 8", "Write over"];
+    let others = ["Flush taken", "Flush over", "Read taken", "Read over"];
+    assert_eq!(told.collect::<Vec<_>>(), [&write[..], &others].concat());
+    let stamp = history.accepted_writes().next().unwrap().1.stamp;
+    assert_eq!(history.data_bytes(stamp, 8, 8, 2)[..], [7u8; 1024]);
+    assert!(chronicle.take().events.is_empty(), "it begins anew");
 }

@@ -214,3 +214,25 @@ impl AuditSubject for DirectFile {
         Ok((flush.map_err(wrong)?, reads.map_err(wrong)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_forced_writes_of_a_nameless_file_are_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = match DirectFile::create_in_folder(folder.path(), Some(CHUNK), &mut |_| ()) {
+            Err(why) if why.contains("(O_DIRECT)") => return eprintln!("skipped: {why}"),
+            made => made.unwrap(),
+        };
+        assert_eq!((file.block_count(), std::fs::read_dir(folder.path()).unwrap().count()), (CHUNK / BLOCK, 0));
+        for (opened, is_forced) in [(&file.plain, false), (&file.forced, true)] {
+            let flags = rustix::fs::fcntl_getfl(opened).unwrap();
+            assert_eq!((flags.contains(OFlags::DIRECT), flags.contains(OFlags::DSYNC)), (true, is_forced));
+        }
+        for act in [AuditAction::Read, AuditAction::Write, AuditAction::Force, AuditAction::Flush] {
+            assert!(file.perform(act, CHUNK / BLOCK - 1).is_ok(), "{}", act.words());
+        }
+    }
+}

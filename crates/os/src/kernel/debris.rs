@@ -364,6 +364,9 @@ fn unmount(folder: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_note_is_read_as_it_was_written_or_not_at_all() {
@@ -413,6 +416,31 @@ mod tests {
             work.remove_item(&DebrisItem::Folder(media.clone()));
             assert!(work.said.len() == 2 && !work.failed, "{:?}", work.said);
             assert_eq!((media.exists(), folder.path().join("socket").exists()), (stays, stays));
+        }
+    }
+
+    /// A shell stands for a program of a run that is over: the name of its owner, which is in its environment, is that of no other.
+    #[test]
+    fn programs_that_a_dead_run_left_are_named_and_ended() {
+        let process = std::process::id() as i32;
+        let read = NoteContent { process, began: "debris".to_owned(), ..NoteContent::default() };
+        let mut left = Command::new("sh");
+        left.args(["-c", "echo; read never"]).env("SEEKWISE_PROGRAM", format!("{process}-debris-1"));
+        let mut left = left.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // It speaks when it is a shell: a process that is becoming one has no environment for a moment.
+        left.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let named = format!("process {} (sh)", left.id());
+        for (dry, said) in [
+            (true, vec![format!("would be taken away: {named}")]),
+            (false, vec![format!("taken away: {named}")]),
+            (false, Vec::new()),
+        ] {
+            let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
+            work.end_programs(&read);
+            assert_eq!((work.said, work.failed), (said, false));
+            // Without its input it would end by itself.
+            let ended = if dry { left.try_wait().unwrap() } else { Some(left.wait().unwrap()) };
+            assert_eq!(ended.and_then(|status| status.signal()), (!dry).then_some(9));
         }
     }
 

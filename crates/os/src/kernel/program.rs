@@ -396,4 +396,15 @@ mod tests {
         assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
         assert!(said("yes").contains("more than 1000000 lines"));
     }
+
+    #[test]
+    fn promises_may_fill_each_of_their_limits() {
+        let line = [vec![b'x'; LINE as usize - 1], vec![b'\n']].concat();
+        // A byte more in front of it is one too many: of a line, of all, or a line of its own.
+        for (more, text) in [("x", line.clone()), ("\n", line.repeat(BYTES / line.len())), ("\n", vec![b'\n'; LINES])] {
+            let is_accepted = |text: &[u8]| for_each_line(text, |_| true).is_ok();
+            let bytes = text.len();
+            assert_eq!((is_accepted(&text), is_accepted(&[more.as_bytes(), &text].concat())), (true, false), "{bytes}");
+        }
+    }
 }

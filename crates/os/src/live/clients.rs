@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use seekwise_model::time::{Instant, Span};
 
 use super::DiskMessage;
 use super::attendance::AttendanceCounters;
-use crate::clock::Clock;
+use crate::clock::{Clock, to_timespec};
 use crate::nbd::wire::RequestHead;
 use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
 
@@ -217,10 +217,7 @@ impl Clients {
         let waits = self.make_room(clock);
         let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
         let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
-        let patience = patience.map(|span| Timespec {
-            tv_sec: (span.nanos() / 1_000_000_000) as i64,
-            tv_nsec: (span.nanos() % 1_000_000_000) as _,
-        });
+        let patience = patience.map(to_timespec);
         let mut ways = Vec::with_capacity(1 + self.served.len());
         ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
         for ServedClient { connection, .. } in self.served.values() {
@@ -289,7 +286,7 @@ impl std::fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nbd::wire::REQUEST;
+    use crate::nbd::wire::{REQUEST, error};
     use crate::nbd::{Export, TransmissionTerms};
 
     fn export() -> Export {
@@ -388,6 +385,32 @@ mod tests {
         turn(&mut clients);
         assert_eq!(clients.memory_bytes(), 0, "who hangs up has nothing any more");
         assert!(clients.client_to_answer(asked[0].0).is_none());
+    }
+
+    /// Two reads of a MiB are more than there is for all; each costs 256 bytes more, and a client's buffer 64 KiB.
+    #[test]
+    fn who_waits_for_memory_stays_and_is_heard_when_there_is_some() {
+        let mut clients = within(8);
+        clients.set_memory_limit(2 << 20);
+        let mut ends: Vec<Box<dyn NbdWire>> = Vec::new();
+        for _ in 0..2 {
+            let (mut near, connection) = client(false);
+            clients.add(connection, Instant::from_nanos(0));
+            asks(&mut *near, 1 << 20);
+            ends.push(near);
+        }
+        turn(&mut clients);
+        let asked: Vec<_> = clients.take_requests().collect();
+        assert_eq!(asked.len(), 1);
+        for _ in 0..2 {
+            turn(&mut clients);
+            assert!(!clients.has_requests() && !ends.iter_mut().any(|it| is_left(&mut **it)));
+        }
+        clients.client_to_answer(asked[0].0).unwrap().answer_failed(&asked[0].1, error::IO);
+        clients.write_answers();
+        turn(&mut clients);
+        let heard: Vec<u64> = clients.take_requests().map(|it| it.0).collect();
+        assert_eq!((asked[0].0, heard), (1, vec![2]));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
@@ -20,7 +20,7 @@ use seekwise_model::time::{Instant, Span};
 
 use super::NbdWire;
 use super::wire::{self, WireReader, answer, can, error, info, option};
-use crate::clock::{AWAKE, Clock, give_up_precedence};
+use crate::clock::{AWAKE, Clock, give_up_precedence, to_timespec};
 use crate::real_time::{TimedDevice, answer_control};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
@@ -124,10 +124,6 @@ impl Write for DeadlineWire<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.wire.flush()
     }
-}
-
-fn to_timespec(span: Span) -> Timespec {
-    Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
 }
 
 /// Ends the server behind a connection.

@@ -329,3 +329,72 @@ impl RealTime for RealPlace {
         self.open_device(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_formats::fio::{self, FioContext};
+    use seekwise_model::time::Span;
+    use seekwise_model::workload::{AccessLine, AccessSpec, BlockSizes, FioPattern, IometerPattern, Region};
+
+    /// Two workers with 3 and 5 requests in flight, and the pattern of both: blocks of 4 KiB, written 8, trimmed 16.
+    fn fio_workers() -> ([Worker; 2], FioPattern) {
+        let text = "[j]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=64k\n";
+        let (mut job, _) = fio::parse("j.fio", text, &FioContext::bare()).unwrap().job(1 << 24).unwrap();
+        let worker = job.workers.remove(0);
+        let Pattern::Fio(pattern) = worker.pattern.clone() else { panic!("{worker:?}") };
+        let blocks = [4096, 8192, 16_384].map(BlockSizes::Fixed);
+        ([3, 5].map(|depth| Worker { depth, ..worker.clone() }), FioPattern { blocks, ..pattern })
+    }
+
+    #[test]
+    fn the_largest_request_and_whether_a_job_reads_and_writes_are_those_of_its_directions() {
+        let (_, plain) = fio_workers();
+        for (direction, expected) in [
+            (Direction::Read, (4096, [true, false])),
+            (Direction::Write, (8192, [false, true])),
+            (Direction::Trim, (16_384, [false, true])),
+            (Direction::Mixed, (8192, [true, true])),
+            (Direction::TrimWrite, (16_384, [false, true])),
+        ] {
+            let pattern = FioPattern { direction, ..plain.clone() };
+            assert_eq!(request_extent(&Pattern::Fio(pattern.clone())), expected, "{direction:?}");
+            let by_place = FioPattern { sizes_by_randomness: true, ..pattern.clone() };
+            assert_eq!(request_extent(&Pattern::Fio(by_place)), (8192, expected.1), "{direction:?}");
+            let verified = FioPattern { verify: true, ..pattern };
+            let reads = expected.1[0] || direction == Direction::Write;
+            assert_eq!(request_extent(&Pattern::Fio(verified)).1, [reads, expected.1[1]], "{direction:?}");
+        }
+        for (reads, reply, expected) in [
+            (100, 0, (512, [true, false])),
+            (99, 0, (512, [true, true])),
+            (1, 0, (512, [true, true])),
+            (0, 0, (512, [false, true])),
+            (100, 2048, (2048, [true, true])),
+            (0, 256, (512, [true, true])),
+        ] {
+            let (delay, burst, align) = (Span::ZERO, 1, 0);
+            let line = AccessLine { size: 512, share: 100, reads, random: 0, delay, burst, align, reply };
+            let spec = AccessSpec { name: String::new(), lines: vec![line] };
+            let area = Region { start: 0, bytes: 1 << 20 };
+            let pattern = IometerPattern { spec, area, worker_seed: 1, target_seed: 1 };
+            assert_eq!(request_extent(&Pattern::Iometer(pattern)), expected, "{reads} % of reads, {reply} in reply");
+        }
+    }
+
+    #[test]
+    fn only_a_job_that_reads_and_writes_has_two_slots_for_a_request() {
+        use Direction::{Mixed, Read, Trim, Write};
+        let (workers, plain) = fio_workers();
+        for (directions, slots, bytes) in
+            [([Read, Read], 8, 4096), ([Write, Write], 8, 8192), ([Read, Write], 16, 8192), ([Mixed, Trim], 16, 16_384)]
+        {
+            let mut workers = workers.clone();
+            for (worker, direction) in workers.iter_mut().zip(directions) {
+                worker.pattern = Pattern::Fio(FioPattern { direction, ..plain.clone() });
+            }
+            let fit = PlaceRequirements::for_job(&workers, &[]).unwrap();
+            assert_eq!(fit.memory_bytes(), slots * bytes, "{directions:?}");
+        }
+    }
+}

@@ -139,6 +139,11 @@ mod tests {
         let file = holes(MIB);
         file.write_all_at(&[0; 4096], 0).unwrap();
         assert_eq!(search_foreign(&file, MIB).unwrap(), None);
+        // Data up to the end, which lies within the second block.
+        let short = holes(0);
+        short.write_all_at(&[0; 6000], 0).unwrap();
+        let why = search_foreign(&short, 8192).unwrap_err().to_string();
+        assert_eq!(why, "at byte 4096: the file ends there, and should not");
         let folder = File::open(std::env::temp_dir()).unwrap();
         assert!(search_foreign(&folder, MIB).is_err());
     }

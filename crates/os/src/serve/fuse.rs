@@ -396,6 +396,7 @@ impl Filesystem for FuseDisk {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixDatagram;
+    use std::sync::mpsc::channel;
 
     use fuser::{Session, SessionACL};
 
@@ -488,6 +489,38 @@ mod tests {
             assert_eq!(kernel.ask(LOOKUP, folder, format!("{name}\0").as_bytes()), Err(2), "{name}");
         }
         kernel.unmount();
+    }
+
+    /// Requests that reach the disk are dropped there, which answers them with an error.
+    #[test]
+    fn the_disk_is_asked_for_whole_sectors_within_it_and_nothing_else() {
+        use NbdCommand::{Flush, Read, Write, WriteZeroes};
+        let (inbox, disk) = create_inbox().unwrap();
+        let bytes = 1 << 33;
+        let asks = FuseRequester { inbox, bytes, sector: 512 };
+        for (ranged, refused) in [
+            ((Read, 0, 512), None),
+            ((Write, bytes - 1024, 1024), None),
+            ((WriteZeroes, 0, (1 << 32) - 512), None),
+            ((Flush, 0, 0), None),
+            ((Read, 0, 0), Some(Errno::EINVAL)),
+            ((Read, 1, 512), Some(Errno::EINVAL)),
+            ((Write, 0, 511), Some(Errno::EINVAL)),
+            ((WriteZeroes, 0, 1 << 32), Some(Errno::EINVAL)),
+            ((Write, bytes - 512, 1024), Some(Errno::ENOSPC)),
+            ((Write, u64::MAX - 511, 512), Some(Errno::ENOSPC)),
+        ] {
+            let (tells, hears) = channel();
+            asks.send_command(ranged, Vec::new(), move |outcome| tells.send(outcome).unwrap());
+            let asked = match disk.try_receive() {
+                Some(DiskMessage::Asked(DiskRequest { head, .. })) => {
+                    Some((head.command, head.offset, u64::from(head.length)))
+                }
+                _ => None,
+            };
+            assert_eq!(asked, refused.is_none().then_some(ranged));
+            assert_eq!(hears.recv().unwrap(), Err(refused.unwrap_or(Errno::EIO)), "{ranged:?}");
+        }
     }
 
     /// Else the kernel would answer from pages of its own, and hand over writes one after another.

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::sync::mpsc::channel;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use seekwise_model::time::{Instant, Span};
 
 use super::{ANSWERS, ServerListener, parse_order};
-use crate::clock::Clock;
+use crate::clock::{Clock, to_timespec};
 use crate::live::attendance::AttendanceCounters;
 use crate::live::ways::{DoorProbe, DoorRecorder, make_round_trip};
 use crate::live::{Connection, DiskMessage, Inbox};
@@ -283,10 +283,7 @@ impl PendingClients {
         }
         let expires = self.guests.first().map(|guest| guest.came + AGREES);
         let next = expires.into_iter().chain(self.rests.filter(|_| rests)).min();
-        let patience = next.map(|next| {
-            let left = next.saturating_since(now) + Span::from_millis(1);
-            Timespec { tv_sec: (left.nanos() / 1_000_000_000) as i64, tv_nsec: (left.nanos() % 1_000_000_000) as _ }
-        });
+        let patience = next.map(|next| to_timespec(next.saturating_since(now) + Span::from_millis(1)));
         match poll(&mut ways, patience.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Some(ways.iter().map(|way| !way.revents().is_empty()).collect()),
             Err(_) => None,
@@ -395,7 +392,7 @@ impl PendingClients {
         let door = if is_client { &self.clients } else { &self.orders };
         door.as_ref().is_some_and(|door| {
             let mut way = [PollFd::from_borrowed_fd(door.as_fd(), PollFlags::IN)];
-            poll(&mut way, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+            poll(&mut way, Some(&to_timespec(Span::ZERO))).is_ok_and(|ready| ready > 0)
         })
     }
 

@@ -284,5 +284,9 @@ fn what_is_no_block_device_is_its_caller_s_or_refused() {
         may_write(Path::new("/dev/null"), None).unwrap_err(),
         "/dev/null: is no block device, regular file or folder"
     );
-    assert!(may_write(Path::new("/dev/there-is-none"), None).unwrap_err().contains("No such file"));
+    let nothing = Path::new("/dev/there-is-none");
+    assert!(may_write(nothing, None).unwrap_err().contains("No such file"));
+    let mut used = Vec::new();
+    assert_eq!(open_exclusive(nothing, &mut used).unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(used, Vec::<String>::new(), "only a device that is busy is in use");
 }

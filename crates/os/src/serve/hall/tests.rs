@@ -1,11 +1,12 @@
 //! Who is let in, who waits, who is sent away and when: with sockets of this program and instants that tests set.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use super::*;
 use crate::live::{DiskOrder, Messages, create_inbox};
 use crate::nbd::wire::option;
+use crate::serve::SocketFile;
 
 /// A hall without doors, whose clients are let in by hand.
 struct Hall {
@@ -101,6 +102,29 @@ fn a_guest_has_ten_seconds_to_the_nanosecond() {
     assert!(is_left(&mut near) && hall.book.read().expired == 1);
     hall.pending.drop_expired(came + Span::from_secs(100));
     assert_eq!(hall.book.read().expired, 1, "nobody is counted twice");
+}
+
+/// A client waits at the socket, and the disk has ended: none of its clients gives way.
+#[test]
+fn without_a_descriptor_a_newcomer_is_turned_away_and_without_memory_it_waits() {
+    for (errno, is_turned) in
+        [(Errno::MFILE, true), (Errno::NFILE, true), (Errno::NOBUFS, false), (Errno::NOMEM, false)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        let Hall { mut pending, disk, book } = hall(1);
+        drop(disk);
+        let door = UnixListener::bind(&path).unwrap();
+        pending.clients = Some(ServerListener::Unix(door, SocketFile::new(&path).unwrap()));
+        let error = io::Error::from(errno);
+        assert!(!pending.make_room(&error, true) && book.read().without_descriptor == 0, "nobody has come");
+        let mut near = UnixStream::connect(&path).unwrap();
+        near.set_nonblocking(true).unwrap();
+        assert_eq!((pending.make_room(&error, true), is_left(&mut near)), (is_turned, is_turned), "{errno}");
+        let counted = book.read();
+        assert_eq!((counted.without_descriptor, counted.turned_away), (1, u64::from(is_turned)), "{errno}");
+        assert_eq!((pending.reserve.is_some(), pending.rests.is_some()), (true, !is_turned), "{errno}");
+    }
 }
 
 #[test]
