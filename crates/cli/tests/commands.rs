@@ -9,6 +9,7 @@ use std::process::Stdio;
 use crate::seekwise::{command, names, said, seekwise};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -76,7 +77,10 @@ fn lists_name_every_drive_pattern_and_study() {
     assert_eq!(drives.as_array().map(Vec::len), Some(13));
     assert!(seekwise(folder.path(), &["drives"]).done().contains(DRIVE));
     assert!(seekwise(folder.path(), &["patterns"]).done().contains("file-server"));
-    assert!(seekwise(folder.path(), &["studies"]).done().contains("ncq-alone"));
+    let studies = seekwise(folder.path(), &["studies"]).done();
+    for (name, _) in REVIEWS.iter().chain(BUILT_IN) {
+        assert!(studies.lines().any(|line| line.split_whitespace().next() == Some(*name)), "{name}: {studies}");
+    }
     assert_eq!(names(folder.path()), ["mix.fio"]);
 }
 
@@ -175,6 +179,15 @@ fn the_bench_prints_its_keys() {
     for key in rates.into_iter().chain(["peak_rss_bytes"]) {
         assert!(bench[key].as_f64().is_some_and(|figure| figure > 1000.0), "{key} in {bench}");
     }
+}
+
+#[test]
+fn the_bench_s_table_has_instructions_only_if_they_are_counted() {
+    let folder = folder();
+    let args = ["bench", "--requests", "2000", "--only", "fcfs_qd1_per_s"];
+    let text = said(command(folder.path()).args(args).env("COLUMNS", "200").output().unwrap()).done();
+    let head = text.lines().next().unwrap().split("  ").map(str::trim).filter(|heading| !heading.is_empty());
+    assert_eq!(head.collect::<Vec<_>>(), ["workload", "million requests/s", "ns a request", "stream"]);
 }
 
 #[test]

@@ -94,6 +94,18 @@ fn a_folder_is_asked_and_nothing_is_left_in_it() {
     assert!(names(at).is_empty());
 }
 
+/// Others may leave and take away things at this moment: only the form is known.
+#[test]
+fn leftovers_are_listed_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = seekwise(folder.path(), &["restore", "--dry-run", "--json"]);
+    let all: Vec<serde_json::Value> = serde_json::from_str(&said.out).expect("standard output is JSON alone");
+    for item in all {
+        assert!(item["disk"].is_string() != item["run"].is_string(), "{item}");
+        assert!(item["said"].is_array() && item["failed"].is_boolean(), "{item}");
+    }
+}
+
 /// Outcome and exit code of audits of RAM, and of drives in eight behaviours.
 mod matrix {
     use std::collections::BTreeMap;

@@ -207,6 +207,18 @@ fn a_sector_under_the_head_ends_as_the_profile_says() {
     assert!(torn("unreadable") > 0.0);
 }
 
+/// A write of 1 MiB is under the head for several revolutions.
+#[test]
+fn writes_that_a_cut_leaves_in_part_are_said() {
+    let folder = folder();
+    fs::write(folder.path().join("large.fio"), JOB.replace("bs=4k", "bs=1m")).unwrap();
+    let cuts = number(&bare(folder.path(), "large.fio", &["--cuts", "20", "--json"]).json(), "/partial/cuts");
+    assert!((2.0..=20.0).contains(&cuts), "{cuts}");
+    let text = bare(folder.path(), "large.fio", &["--cuts", "20"]).done();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("Cut in two: {cuts} cuts left a write only partly on the medium")), "{text}");
+}
+
 #[test]
 fn a_picture_is_written_on_request() {
     let folder = folder();

@@ -276,6 +276,18 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
         assert_eq!(verdict["tempered"], true);
         assert!(verdict["beside"][0].as_str().unwrap().starts_with("requests per second is worse: 0."), "{verdict}");
     }
+    // A cell's row ends in the means of its runs.
+    let report = command(folder.path()).args(["report", "out"]).env("COLUMNS", "200").output().unwrap();
+    let report = said(report).done();
+    let mut rows = report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let row = rows.find(|row| row.starts_with(&["windows-2000", "64"])).unwrap_or_else(|| panic!("{report}"));
+    let results = fs::read_to_string(folder.path().join("out/results.jsonl")).unwrap();
+    let runs = results.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let runs: Vec<_> = runs.filter(|run| run["cell"] == 0).collect();
+    let mean = |key: &str| runs.iter().map(|run| run["cpu"][key].as_f64().unwrap()).sum::<f64>() / runs.len() as f64;
+    let [percent, requests, megabytes] = ["percent", "iops_per_percent", "mb_per_s_per_percent"].map(mean);
+    let wanted = [format!("{percent:.2}"), format!("{requests:.1}"), format!("{megabytes:.3}")];
+    assert_eq!(row[row.len() - 3..], wanted, "{report}");
     let all = &data["verdicts"][0];
     assert!(all["beside"][1].as_str().unwrap().starts_with("requests per core-second is better: 1."), "{all}");
     // A review says first what the same work costs.

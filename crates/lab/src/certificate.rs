@@ -107,7 +107,7 @@ mod tests {
     use crate::run::measure_run;
 
     /// Three devices in 30 ms: one of two requests, and two of one each.
-    const TRACE: &str = "5,W,1048576,8192,1000000\n3,R,0,4096,1010000\n3,R,4096,4096,1020000\n9,W,0,512,1030000\n";
+    const TRACE: &str = "5,W,1048576,8192,1000000\n3,R,0,4096,1010000\n3,R,4096,4096,1020000\n9,R,0,512,1030000\n";
 
     fn open(name: &str) -> std::io::Result<Vec<TracePart>> {
         let input: PackedInput = Box::new(TRACE.as_bytes());
@@ -129,7 +129,7 @@ mod tests {
         let all = certified(&[]);
         assert_eq!((all.format.as_str(), all.mode.as_str(), all.map.as_str()), ("alibaba", "open", "refuse"));
         assert_eq!((all.requests, all.issued, all.flushes, all.trims, all.elsewhere), (4, 4, 0, 0, 0));
-        assert_eq!((all.reads_percent, all.bytes), (50.0, 8192 + 4096 + 4096 + 512));
+        assert_eq!((all.reads_percent, all.bytes), (75.0, 8192 + 4096 + 4096 + 512));
         assert_eq!((all.size_median, all.size_largest, all.span_s), (4096, 8192, 0.03));
         // Devices begin at whole MiB: the first ends 8 KiB into its second one, the others in their first.
         assert_eq!((all.devices, all.extent), (3, 4 << 20));
@@ -141,5 +141,6 @@ mod tests {
         assert_eq!((one.reads_percent, one.bytes), (100.0, 8192));
         let single = certified(&[("trace.device", "9"), ("trace.loop", "closed")]);
         assert_eq!((single.devices, single.requests, single.elsewhere, single.speed), (1, 1, 3, None));
+        assert_eq!(single.reads_percent, 100.0);
     }
 }

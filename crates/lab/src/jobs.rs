@@ -436,6 +436,39 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_is_not_there_is_said_with_what_may_be_meant() {
+        let said = |name: &str, why: ErrorKind| {
+            let read = |_: &str| Err(why.into());
+            load_job(name, 1 << 33, &Inputs::from_today(&read), &[]).map(drop).unwrap_err()[0].to_string()
+        };
+        let patterns = "one of streaming-read, streaming-write (`seekwise patterns` lists all)";
+        for (name, rest) in [
+            ("zzzz/zzz.fio", String::new()),
+            ("randm-read", "; did you mean `random-read`?".to_owned()),
+            ("seq", format!("; expected {patterns}, or a fio job file of your own (docs/how-to/fio.md)")),
+        ] {
+            let said = said(name, ErrorKind::NotFound);
+            assert_eq!(said, format!("{name}: no such file, and no built-in pattern or job with that name{rest}"));
+        }
+        let said = said("zzzz/zzz.fio", ErrorKind::PermissionDenied);
+        assert!(said.starts_with("zzzz/zzz.fio: cannot be read: "), "{said}");
+    }
+
+    #[test]
+    fn iometer_s_files_are_known_by_their_name_or_their_first_line() {
+        for (name, text, is_iometer) in [
+            ("a.icf", "", true),
+            ("A.ICF", "[a]\nrw=read\n", true),
+            ("a", "Version 1.1.0 \n", true),
+            ("a.txt", "\n'TEST SETUP ====", true),
+            ("a.fio", "[a]\nrw=read\n", false),
+            ("a.icf.fio", "; Version 1.1.0\n", false),
+        ] {
+            assert_eq!(looks_like_iometer(name, text), is_iometer, "{name}: {text}");
+        }
+    }
+
+    #[test]
     fn built_in_scenes_fit_a_drive_of_80_gb() {
         let inputs = Inputs::from_today(&|_| Err(ErrorKind::NotFound.into()));
         for scene in SCENES {

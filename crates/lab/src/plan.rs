@@ -490,3 +490,28 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By worker, as its handle says; one handle is that of all.
+    #[test]
+    fn workers_that_make_calls_have_one_request_outstanding() {
+        let ring = RealHandle::default();
+        let calls = RealHandle { engine: RealEngine::Calls, ..ring };
+        let limited = |depth: u32, handles: &[RealHandle]| {
+            let worker = format!("rw=randread\nioengine=libaio\ndirect=1\nsize=1m\niodepth={depth}\n");
+            let read = |_: &str| Ok(format!("[a]\n{worker}[b]\n{worker}"));
+            let loaded = crate::jobs::load_job("j.fio", 1 << 20, &Inputs::from_today(&read), &[]);
+            let mut job = loaded.unwrap().job;
+            let said = limit_calls_to_one("s.toml", &mut job, handles).map(|fault| fault.to_string());
+            (job.workers().iter().map(|worker| worker.depth).collect::<Vec<_>>(), said)
+        };
+        let said = "s.toml: `job.depth`: psync has one request outstanding: the depth is 1, not 8".to_owned();
+        assert_eq!(limited(8, &[calls]), (vec![1, 1], Some(said.clone())));
+        assert_eq!(limited(8, &[calls, ring]), (vec![1, 8], Some(said)));
+        assert_eq!(limited(8, &[ring]), (vec![8, 8], None));
+        assert_eq!(limited(1, &[calls]), (vec![1, 1], None), "there is nothing to say");
+    }
+}

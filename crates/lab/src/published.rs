@@ -151,3 +151,27 @@ impl PublishedCase {
         all.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: &str = "drive = 'barracuda-7200.7-ncq'\nwhat = 'reads'\nfigure = 'iops'\nmeasured = 100\nwithin = 5\n\
+        role = 'tried'\nwhy = 'none'\nholds = true\njob = \"rw=randread\\nbs=4k\\niodepth=32\"\n";
+
+    #[test]
+    fn more_settings_stand_below_those_of_a_case_on_both_sides_of_a_ratio() {
+        let plain: PublishedCase = toml::from_str(CASE).unwrap();
+        let set = PublishedCase { set: vec!["drive.firmware.depth=1".to_owned()], ..plain.clone() };
+        let ratio = PublishedCase { over: Some(Vec::new()), ..plain.clone() };
+        let more = |depth: &str| [("drive.firmware.depth".to_owned(), depth.to_owned())];
+        let cache = Arc::default();
+        let simulated = |case: &PublishedCase, more: &[(String, String)]| {
+            case.simulate(more, &|_| Err(io::ErrorKind::NotFound.into()), &cache).unwrap()
+        };
+        let (deep, single) = (simulated(&plain, &[]), simulated(&set, &[]));
+        assert!(deep > 1.2 * single, "a queue helps: {deep} and {single} requests/s");
+        assert_eq!([simulated(&plain, &more("1")), simulated(&set, &more("32"))], [single; 2]);
+        assert_eq!(simulated(&ratio, &more("1")), 1.0);
+    }
+}

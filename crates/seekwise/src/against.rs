@@ -202,3 +202,22 @@ impl Prediction {
                "predicted": self.predictions, "measured": self.measurements, "warnings": self.warnings()})
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_work_in_the_space_of_the_measured_one_or_in_the_span_that_is_set() {
+        let spans = |setup: &Setup| {
+            plan_sides(setup, "exos-x18", 1).unwrap().map(|side| {
+                let set = side.made.cells[0].cell.settings.iter().filter(|(key, _)| key == job::SPAN);
+                set.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+            })
+        };
+        // The null target has 250 GiB.
+        let null = Setup::new("random-read", "null");
+        assert_eq!(spans(&null), [["268435456000"]; 2]);
+        assert_eq!(spans(&null.with(job::SPAN, "1g")), [["1g"]; 2]);
+    }
+}

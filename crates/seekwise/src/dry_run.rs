@@ -62,3 +62,31 @@ fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
         None => Ok(None),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_estimated_on_the_drive_in_the_space_that_it_will_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!("file:{}", folder.path().join("disk").display());
+        let estimate = |setup: Setup, drive: &str| {
+            let comparison = Comparison::new(setup.with_runtime("1 s"), "job.depth", ["1", "4"]);
+            dry_run(&comparison, drive).map_err(|why| why.to_string())
+        };
+        let on = |target: &str| Setup::new("random-read", target);
+        // 2441 blocks of 4 KiB, and some bytes.
+        let space = 2441_u64 * 4096;
+        let laid_out = on(&file).with(real::LAYOUT, space + 7);
+        let estimated = estimate(laid_out.clone(), "cheetah-15k.4").unwrap();
+        let modelled = estimate(on("cheetah-15k.4").with(job::SPAN, space), "no drive").unwrap();
+        assert_eq!((estimated.space, modelled.space), (Some(space), None));
+        assert!(estimated.seconds.len() == 2 && estimated.seconds == modelled.seconds, "{estimated:?} {modelled:?}");
+        assert!(!folder.path().join("disk").exists(), "nothing is made");
+        let why = estimate(laid_out, "null").unwrap_err();
+        assert_eq!(why, "--dry-run: null is not a modelled disk; expected a drive");
+        let why = estimate(on("null"), "cheetah-15k.4").unwrap_err();
+        assert!(why.starts_with("--dry-run: cannot estimate the time on null; expected a file, "), "{why}");
+    }
+}

@@ -78,4 +78,16 @@ mod tests {
         }
         assert!(said > 20, "{said} patterns have a fio job");
     }
+
+    #[test]
+    fn pauses_bursts_and_answers_are_beyond_a_fio_job() {
+        let plain = built_in_patterns().into_iter().find(|pattern| to_fio_job(pattern).is_some()).unwrap();
+        let changes: [fn(&mut AccessLine); 3] =
+            [|line| line.delay = Span::from_millis(1), |line| line.burst = 2, |line| line.reply = 512];
+        for change in changes {
+            let mut pattern = plain.clone();
+            change(&mut pattern.spec.lines[0]);
+            assert_eq!(to_fio_job(&pattern), None, "{:?}", pattern.spec);
+        }
+    }
 }

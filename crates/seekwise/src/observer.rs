@@ -32,6 +32,7 @@ impl Observer for () {}
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use crate::fit::{self, Fit};
@@ -149,6 +150,22 @@ mod tests {
         assert!(!asked.out.exists());
     }
 
+    /// Counts what begins, and keeps what is being done.
+    #[derive(Default)]
+    struct StageWords {
+        begun: AtomicU64,
+        doing: Mutex<Vec<String>>,
+    }
+
+    impl Observer for StageWords {
+        fn begin(&self, _: Option<u64>, _: u64, _: &'static str) {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+        }
+        fn doing(&self, what: &str) {
+            self.doing.lock().unwrap().push(what.to_owned());
+        }
+    }
+
     /// Has enough at this question.
     struct EnoughAt(CancelAt);
 
@@ -168,8 +185,13 @@ mod tests {
         for fit in [&whole, &early] {
             fs::create_dir(fit.out.parent().unwrap()).unwrap();
         }
-        let complete = fit::fit(&whole, &()).unwrap();
+        let words = StageWords::default();
+        let complete = fit::fit(&whole, &words).unwrap();
         assert!(complete.ending.is_none() && complete.tried > 20, "{complete:?}");
+        // The fit begins, and each stage, which is named; besides, the loss is told whenever it falls.
+        let (begun, doing) = (words.begun.into_inner(), words.doing.into_inner().unwrap());
+        let losses: Vec<f64> = doing.iter().filter_map(|what| what.rsplit_once(": ")?.1.parse().ok()).collect();
+        assert!(doing.len() as u64 >= begun && losses.is_sorted_by(|before, loss| before >= loss), "{begun} {doing:?}");
         let report = fit::fit(&early, &EnoughAt(CancelAt::question(400))).unwrap();
         assert!(report.ending.is_some() && report.warnings.iter().any(|said| said.contains("best so far")));
         assert!(report.seen.after <= report.seen.before, "{report:?}");

@@ -186,6 +186,8 @@ mod tests {
                 (json["job"].as_str(), json["target"].as_str()),
                 (Some("random-write"), Some("barracuda-7200.7"))
             );
+            let ProgramVersion { version, build } = ProgramVersion::current();
+            assert_eq!((&json["version"], &json["build"]), (&version.into(), &build.into()));
         }
     }
 }

@@ -225,3 +225,46 @@ impl<'a> RunProgress<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Keeps the extent of a run, and how far it said that it was.
+    #[derive(Default)]
+    struct ProgressReports {
+        begun: Mutex<Vec<(Option<u64>, &'static str)>>,
+        at: Mutex<Vec<u64>>,
+    }
+
+    impl Observer for ProgressReports {
+        fn begin(&self, total: Option<u64>, _: u64, unit: &'static str) {
+            self.begun.lock().unwrap().push((total, unit));
+        }
+        fn at(&self, done: u64) {
+            self.at.lock().unwrap().push(done);
+        }
+    }
+
+    #[test]
+    fn progress_is_reported_by_requests_or_by_the_time_of_the_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j.fio");
+        let reported = |end: &str| {
+            let job = format!("[j]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=1g\n{end}\n");
+            fs::write(&path, job).unwrap();
+            let reports = ProgressReports::default();
+            let result = run(&Setup::new(path.to_string_lossy(), "barracuda-7200.7-ncq"), &reports).unwrap();
+            let ProgressReports { begun, at } = reports;
+            (begun.into_inner().unwrap(), at.into_inner().unwrap(), result.record.all.ios)
+        };
+        let by_requests = reported("number_ios=40000");
+        assert_eq!(by_requests, (vec![(Some(40_000), "requests")], vec![STEP, 2 * STEP], 40_000));
+        let (begun, at, ios) = reported("time_based\nruntime=20");
+        assert_eq!((begun, at.len() as u64), (vec![(Some(20), "virtual seconds")], ios / STEP));
+        assert!(at.len() > 1 && at.is_sorted() && at.iter().all(|second| *second <= 20), "{at:?}");
+    }
+}

@@ -424,15 +424,33 @@ mod tests {
     #[test]
     fn a_job_and_a_target_are_not_taken_for_one_another() {
         for (job, target, said) in [
-            ("exos-x18", "exos-x18", "is a drive"),
-            ("random-read", "random-write", "is a job"),
-            ("random-read", "sda", "is a device"),
-            ("random-read", "/tmp", "is a folder"),
-            ("random-read", "/there/is/none", "is no drive and no file"),
-            ("-", "-", "standard input"),
+            ("exos-x18", "exos-x18", "exos-x18: is a drive; expected a job: "),
+            ("random-read", "random-write", "random-write: is a job; expected a drive: "),
+            ("random-read", "sda", "sda: is a device; expected --on device:/dev/sda "),
+            ("random-read", "/tmp", "/tmp: is a folder; expected --on file:/tmp "),
+            ("random-read", "/there/is/none", "/there/is/none: is no drive and no file; expected --on file:"),
+            ("-", "-", "-: standard input"),
         ] {
             let why = keys(&Setup::new(job, target)).unwrap_err();
-            assert!(why.contains(said), "{job} on {target}: {why}");
+            assert!(why.starts_with(said), "{job} on {target}: {why}");
+        }
+    }
+
+    #[test]
+    fn files_of_jobs_and_of_stacks_are_not_taken_for_one_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let stack = file("stack", "drive = 'exos-x18'\n");
+        for job in [file("fio", "[j]\nrw=read\nsize=1m\n"), file("icf", "'ACCESS SPECIFICATIONS ====\n")] {
+            assert_eq!(keys(&Setup::new(&*job, &*stack)).unwrap(), [format!("job={job}"), format!("stack={stack}")]);
+            let why = keys(&Setup::new("random-read", &*job)).unwrap_err();
+            assert!(why.starts_with(&format!("{job}: is a job; expected a stack or a drive's profile; ")), "{why}");
+            let why = keys(&Setup::new(&*stack, "exos-x18")).unwrap_err();
+            assert!(why.starts_with(&format!("{stack}: is a stack; expected a job; ")), "{why}");
         }
     }
 

@@ -27,14 +27,11 @@ struct BenchRow {
 
 /// Runs the command.
 pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> CommandResult {
-    let mut table = match args.instructions {
-        true => {
-            tables::new_table(["workload", "million requests/s", "ns a request", "instructions a request", "stream"])
-        }
-        false => tables::new_table(["workload", "million requests/s", "ns a request", "stream"]),
-    };
     let counted: &[&str] = if args.instructions { &["instructions a request"] } else { &[] };
-    tables::mark_figures(&mut table, &[&["million requests/s", "ns a request"], counted].concat());
+    let figures = [&["million requests/s", "ns a request"][..], counted].concat();
+    let headings = [&["workload"][..], &figures[..], &["stream"]].concat();
+    let mut table = tables::table_with_headings(headings.into_iter().map(str::to_owned).collect());
+    tables::mark_figures(&mut table, &figures);
     tables::choose_columns(&mut [&mut table], &args.columns.names)?;
     let counter = match args.instructions.then(InstructionCounter::first_working) {
         None => None,

@@ -271,3 +271,24 @@ fn to_printed_unit(metric: &Metric, Interval { estimate, low, high }: Interval) 
 fn printed_unit(metric: &Metric) -> &'static str {
     if metric.unit() == "bytes/s" { "MB/s" } else { metric.unit() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times are printed to the microsecond, rates of bytes to 10 kB/s.
+    #[test]
+    fn a_figure_has_as_many_places_as_its_unit_says() {
+        for (word, scale, alone, several) in [
+            ("iops", 1.0, "12.3", "12.3 ± 0.5"),
+            ("bytes_per_s", 1e6, "12.35", "12.35 ± 0.50"),
+            ("mean", 1.0, "12.346", "12.346 ± 0.500"),
+            ("flush.p99", 1.0, "12.346", "12.346 ± 0.500"),
+        ] {
+            let metric: Metric = word.parse().unwrap();
+            let figure = Interval { estimate: 12.345_678 * scale, low: 12.0 * scale, high: 13.0 * scale };
+            let texts = [1, 3].map(|runs| figure_with_interval(&metric, figure, runs));
+            assert_eq!(texts, [alone, several], "{word}");
+        }
+    }
+}

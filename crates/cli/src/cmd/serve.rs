@@ -444,6 +444,16 @@ fn json_number(figure: f64) -> serde_json::Value {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_base_is_as_long_as_the_disk_at_most() {
+        let base = tempfile::NamedTempFile::new().unwrap();
+        base.as_file().set_len(4096).unwrap();
+        let open = |bytes: u64| open_base(base.path(), bytes).map(drop).map_err(|why| why.0.concat());
+        let why = "has 4096 bytes; expected at most 4095, the size of the disk";
+        assert_eq!([open(4097), open(4096)], [Ok(()), Ok(())]);
+        assert_eq!(open(4095), Err(format!("--base {}: {why}", base.path().display())));
+    }
+
     /// Half of 2,000 answers are among the first 1,200, 99 of 100 among the first 1,990, and 999 of 1,000 among the
     /// first 1,999. Each size is a power of two of nanoseconds, and its quantile a thirty-second more: 2^20 and 2^15 ns
     /// are 1,081 us. The latest answer is told as it was, 2^23 ns; it left over a stall.

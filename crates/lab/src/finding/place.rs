@@ -528,6 +528,7 @@ mod tests {
         assert_eq!(words(&mixes, &[0, 1, 2, 3, 4]), None);
         assert_eq!(words(&mixes, &[1, 3]).unwrap(), "mix b or d");
         assert_eq!(words(&mixes, &[0, 2, 4]).unwrap(), "mix other than b and d");
+        assert_eq!(words(&mixes, &[1, 2, 4]).unwrap(), "mix other than a and d");
         let depths = axis(&["1", "4", "8", "64"]);
         assert_eq!(words(&depths, &[0, 1]).unwrap(), "mix up to 4");
         assert_eq!(words(&depths, &[1, 2]).unwrap(), "mix 4 to 8");
@@ -700,6 +701,9 @@ mod tests {
             turn,
             "faster, +30 % at depth 8 and more; elsewhere slower, -20 %; the answer changes between depth 4 and 8"
         );
+        // The larger of two groups is elsewhere.
+        let most = said(|_, depth| if depth == 1 { (Slower, 0.8) } else { (Faster, 1.3) });
+        assert_eq!(most, "slower, -20 % at depth 1; elsewhere faster, +30 %; the answer changes between depth 1 and 4");
     }
 
     #[test]

@@ -228,6 +228,10 @@ mod tests {
         assert_eq!(found(neighbour, losses, [false, false]), (vec![0.0, 0.0], [false, false]), "nothing is free");
         // What changes the loss is felt, whether it lowers it or not.
         assert_eq!(found(neighbour, [[10.0, 11.0], [9.0, 9.5]], [true, false]), (vec![1.0, 0.0], [true, true]));
+        // A rule of another section is tried again if its change alone was at most 30 % worse than the best, 9.
+        let policy = "firmware.queue.policy";
+        assert_eq!(found(policy, [[10.0, 11.6], [9.0, 8.0]], [true, true]).0, [1.0, 1.0]);
+        assert_eq!(found(policy, [[10.0, 11.8], [9.0, 8.0]], [true, true]).0, [1.0, 0.0]);
         // A change is worth more than 0.2 % of the loss.
         assert_eq!(found(neighbour, [[10.0, 10.0], [9.981, 9.981]], [true, false]).0, [0.0, 0.0]);
         assert_eq!(found(neighbour, [[10.0, 10.0], [9.979, 9.979]], [true, false]).0, [1.0, 0.0]);

@@ -422,11 +422,11 @@ mod tests {
     #[test]
     fn what_jumps_is_left_out_of_every_column_and_a_column_that_jumps_much_is_none() {
         let gap = f64::NAN;
-        let mut columns = vec![vec![1.0, gap, 3.0, 4.0, 5.0], vec![1.0; 5], vec![gap, gap, 1.0, 1.0, 1.0]];
+        let mut columns = vec![vec![gap, 2.0, 3.0, 4.0, 5.0], vec![1.0; 5], vec![gap, gap, 1.0, 1.0, 1.0]];
         let mut residuals = vec![0.1, 0.1, gap, 0.1, 0.1];
         remove_jumps(&mut columns, &mut residuals);
-        assert_eq!(columns, [vec![1.0, 0.0, 0.0, 4.0, 5.0], vec![1.0, 0.0, 0.0, 1.0, 1.0], vec![0.0; 5]]);
-        assert_eq!(residuals, [0.1, 0.0, 0.0, 0.1, 0.1]);
+        assert_eq!(columns, [vec![0.0, 2.0, 0.0, 4.0, 5.0], vec![0.0, 1.0, 0.0, 1.0, 1.0], vec![0.0; 5]]);
+        assert_eq!(residuals, [0.0, 0.1, 0.0, 0.1, 0.1]);
     }
 
     #[test]

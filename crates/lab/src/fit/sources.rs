@@ -378,6 +378,18 @@ mod tests {
         );
     }
 
+    /// Two jobs of depth 2 have as many requests outstanding as one of depth 4.
+    #[test]
+    fn jobs_that_run_at_once_have_their_depths_outstanding_together() {
+        let figures = |text: &str| {
+            let FitData::Points(points) = made("t.json", text).unwrap().0.swap_remove(0) else { panic!("points") };
+            format!("{:?}", points[0].figures)
+        };
+        let twice = FIO_JSON.replace(r#""iodepth": "4""#, r#""iodepth": "2", "numjobs": "2""#);
+        assert_ne!(twice, FIO_JSON);
+        assert_eq!(figures(&twice), figures(FIO_JSON));
+    }
+
     #[test]
     fn the_sum_of_all_clients_is_no_job() {
         let with = |name: &str, host: &str| {

@@ -111,3 +111,41 @@ fn wanted_totals(work: &Work, windows: &[Option<Window>]) -> WantedTotals {
     }
     wanted
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_model::block::{Completion, Op, Request};
+    use seekwise_model::record::Record;
+    use seekwise_model::time::Instant;
+
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::stats::summary::RunRecorder;
+
+    /// The arrivals of a read that was issued so many milliseconds late, in a run of some seconds.
+    fn issued_late(ms: u64, seconds: u64) -> Arrivals {
+        let text = "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1m\nrate_iops=10\n";
+        let read = |_: &str| Ok(text.to_owned());
+        let job = crate::jobs::load_job("j.fio", 1 << 20, &Inputs::from_today(&read), &[]).unwrap().job;
+        let issued = Instant::ZERO + Span::from_millis(ms);
+        let request = Request { op: Op::Read, sectors: 8, ..Request::NONE };
+        let finished = issued + Span::from_millis(8);
+        let completion = Completion { submitted: issued, finished, ..Completion::NONE };
+        let mut recorder = RunRecorder::new(&[0]).with_due(&[true]);
+        recorder.count_record(&Record { request, issued, completion, ..Record::NONE });
+        Arrivals::from_run(&job, &[None], &recorder.finish_after(Span::from_secs(seconds))).unwrap()
+    }
+
+    #[test]
+    fn a_pace_is_kept_while_the_longest_backlog_is_a_hundredth_of_the_run() {
+        for (ms, seconds, kept) in
+            [(0, 1, true), (9, 1, true), (11, 1, false), (99, 10, true), (101, 10, false), (9_999, 1_000, true)]
+        {
+            let arrivals = issued_late(ms, seconds);
+            let backlog = Backlog { mean: ms as f64, max: ms as f64 };
+            assert_eq!((arrivals.kept, arrivals.backlog_ms), (kept, backlog), "{ms} ms of {seconds} s");
+            let reached = [1.0, 4096.0].map(|sum| sum / seconds as f64);
+            assert_eq!([arrivals.reached_iops, arrivals.reached_bytes_per_s], reached);
+        }
+    }
+}

@@ -133,8 +133,9 @@ impl RequestPace {
                 ends.push(place as f64 + share.clamp(0.0, 1.0));
             }
         }
+        // No slot holds more than all requests, so a block is at least `1 / blocks` of a slot long.
         let starts = std::iter::once(0.0).chain(ends.iter().copied());
-        Some(starts.zip(&ends).map(|(start, end)| block / (end - start).max(1e-9)).collect())
+        Some(starts.zip(&ends).map(|(start, end)| block / (end - start)).collect())
     }
 
     /// How steady the rate was over the second half of the run; `None` if there are too few requests.
@@ -310,6 +311,9 @@ fn faster_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
+    use seekwise_model::block::{Completion, Op, Request};
+    use seekwise_model::record::Ledger;
+
     use super::*;
 
     #[test]
@@ -321,6 +325,28 @@ mod tests {
             "cached: half of the reads came at 2048 MB/s or faster, more than the link's 300: they came from memory";
         assert_eq!(said([Some(2_048e6), Some(1e6)]), [expected]);
         assert!(said([None, Some(400e6)])[0].ends_with("they went to memory"));
+    }
+
+    #[test]
+    fn the_rate_of_a_kind_is_the_median_of_its_requests() {
+        let mut recorder = RealRecorder::new(&[0]);
+        // The time in the processor, and in the queue, in us.
+        for (op, submission, completion) in
+            [(Op::Write, 10, 990), (Op::Write, 5, 1_995), (Op::Write, 0, 4_000), (Op::Flush, 0, 1)]
+        {
+            let mut ledger = Ledger::open(Instant::ZERO);
+            ledger.book_until(Part::Processor, Instant::ZERO + Span::from_micros(submission));
+            ledger.book_until(Part::Queue, ledger.mark() + Span::from_micros(completion));
+            let request = Request { op, sectors: 8, ..Request::NONE };
+            let completion = Completion { finished: ledger.mark(), parts: ledger.parts(), ..Completion::NONE };
+            recorder.take_record(&Record { request, completion, ..Record::NONE });
+        }
+        let observed = recorder.finish();
+        // 4 KiB in 2 ms, as precise as a histogram.
+        let [None, Some(rate)] = observed.rates else { panic!("{:?}", observed.rates) };
+        assert!((rate / 2.048e6 - 1.0).abs() < 0.04, "{rate}");
+        let counts = observed.latencies[0].each_ref().map(|latencies| latencies.total.count());
+        assert_eq!(counts, [0, 3, 0, 1, 0]);
     }
 
     /// Requests done at these numbers a millisecond, millisecond after millisecond.

@@ -492,17 +492,15 @@ mod tests {
         let mut failed = record(0, Op::Read, 0, 1, 1);
         failed.completion.status = Status::MediumError;
         recorder.count_record(&failed);
-        let run = recorder.finish_after(Span::ZERO);
+        let mut run = recorder.finish_after(Span::ZERO);
+        let all = run.reads_and_writes();
         assert_eq!(
-            (
-                run.failed(),
-                run.reads_and_writes().tally.ios(),
-                run.reads_and_writes().tally.bytes(),
-                run.reads_and_writes().iops()
-            ),
-            (1, 0, 0, 0.0)
+            (run.failed(), all.tally.failed(), all.tally.ios(), all.tally.bytes(), all.iops()),
+            (1, 1, 0, 0, 0.0)
         );
-        assert_eq!(run.reads_and_writes().tally.mean_part(Part::Seek), None);
+        assert_eq!(all.tally.mean_part(Part::Seek), None);
+        run.merge(&run.clone());
+        assert_eq!(run.failed(), 2);
     }
 
     fn random_run(seed: u64, n: u64) -> Vec<Record> {

@@ -306,3 +306,40 @@ impl BaselineComparison {
                "comparisons": overall.iter().enumerate().map(comparison).collect::<Vec<_>>()})
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{StudyOptions, study};
+
+    /// Keeps a study of two depths, on a drive with such a queue, in so many runs; returns the folder.
+    fn keep_results(folder: &Path, queue: u32, runs: u32) -> String {
+        let (file, out) = (folder.join("s.toml"), folder.join(format!("queue-{queue}")));
+        let text = format!(
+            "title = 't'\nquestion = 'q'\nruns = {runs}\nsampling = 'fixed'\nruntime = '1 s'\n\
+             job = 'random-read'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n'drive.firmware.depth' = {queue}\n\
+             [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n"
+        );
+        fs::write(&file, text).unwrap();
+        study(&file.to_string_lossy(), &StudyOptions::into(&out), &()).unwrap();
+        out.display().to_string()
+    }
+
+    #[test]
+    fn cells_that_both_have_are_compared_by_as_many_runs_of_each_as_they_were_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [keep_results(folder.path(), 1, 3), keep_results(folder.path(), 32, 2)];
+        let compared = compare(&Files::default(), &names, &[]).unwrap();
+        assert_eq!((compared.cells, compared.unmatched, compared.runs(), compared.paired), (2, 0, 2, true));
+        let rates = |records: &[RunRecord], cell: usize| -> Vec<f64> {
+            records.iter().filter(|record| record.cell == cell).map(|record| record.all.iops).collect()
+        };
+        for (side, name) in names.iter().enumerate() {
+            let kept = kept_in(&Files::default(), Path::new(name)).unwrap().records;
+            for cell in [0, 1] {
+                assert_eq!(rates(&compared.records, 2 * side + cell), rates(&kept, cell)[..2], "{name}, cell {cell}");
+            }
+        }
+        assert_eq!((compared.records.len(), compared.differs(0)), (8, vec!["drive.firmware.depth".to_owned()]));
+    }
+}

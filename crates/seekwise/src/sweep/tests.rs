@@ -66,6 +66,31 @@ fn parts_in_any_order_make_the_bytes_of_a_study() {
     assert_eq!((all.missing_runs(), all.summary().get("missing_runs")), (0, None));
 }
 
+/// A job that issues at a rate is judged by the time since its requests were due, where a comparison names no metric.
+#[test]
+fn a_comparison_has_the_metric_that_it_has_in_a_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let [job, file] = ["due.fio", "s.toml"].map(|name| folder.path().join(name));
+    let text = "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=4g\nrate_iops=50\ntime_based\nruntime=2\n";
+    fs::write(&job, text).unwrap();
+    let text = format!(
+        "title = 't'\nquestion = 'q'\nruns = 2\nsampling = 'fixed'\njob = '{}'\n\
+         [stack]\ndrive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'segments'\nkey = 'drive.cache.segments'\n\
+         levels = [1, 16]\n[[compare]]\nname = 'more'\nfactor = 'segments'\nfrom = 1\nto = 16\n",
+        job.display()
+    );
+    fs::write(&file, text).unwrap();
+    let name = file.to_string_lossy();
+    let plan = SweepPlan::of_study(&Files::default(), &name).unwrap();
+    let parts = plan.parts(2);
+    let files = [plan.run(&parts[0], &()).unwrap()];
+    let [swept, whole] = ["swept", "whole"].map(|name| folder.path().join(name));
+    let made = plan.finish(&swept, &parts, &files, false).unwrap();
+    assert_eq!(made.study.compare[0].metric().to_string(), "since_due");
+    study(&name, &StudyOptions::into(&whole), &()).unwrap();
+    assert!(fs::read(swept.join("report.html")).unwrap() == fs::read(whole.join("report.html")).unwrap());
+}
+
 #[test]
 fn a_part_that_is_torn_or_changed_or_anothers_is_none() {
     let plan = plan();

@@ -644,6 +644,16 @@ mod tests {
         }
     }
 
+    /// From p40 to p60 a fifth of the requests lies within 2 ms: 10 ms for each share of 1. Half of 100 are known to 5 in 100.
+    #[test]
+    fn the_error_of_a_percentile_is_its_rank_s_by_the_times_around_it() {
+        let all = [(40.0, 9_000_000), (50.0, 10_000_000), (60.0, 11_000_000)];
+        for (place, expected) in [(0, (0.24f64 / 100.0).sqrt() * 10.0 / 9.0), (1, 0.05), (2, 0.24f64.sqrt() / 11.0)] {
+            assert!((percentile_error(&all, place, 100.0) - expected).abs() < 1e-12, "{place}: {expected}");
+        }
+        assert_eq!(percentile_error(&all[..1], 0, 100.0), 0.0, "nothing is around it");
+    }
+
     /// A hundredth, a twentieth or a half of so many requests are twenty, on whichever side of the percentile they lie.
     #[test]
     fn a_percentile_counts_if_twenty_requests_lie_on_either_side() {
