@@ -2,6 +2,8 @@
 //! from records alone.
 
 pub mod arrivals;
+#[cfg(test)]
+pub(crate) mod blank;
 pub mod certificate;
 mod check;
 mod issuer;

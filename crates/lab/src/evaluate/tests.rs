@@ -4,6 +4,7 @@ use super::*;
 use crate::finding::Evidence;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::run::blank::record_with;
 use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
 use seekwise_formats::study;
@@ -40,7 +41,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
         "anatomy_ms":{{"processor":0.0,"driver":0.0,"flush":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
         "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#
     );
-    serde_json::from_str(&text).unwrap()
+    record_with(&text)
 }
 
 /// The results of a check over the six cells, or over those that were run.

@@ -10,6 +10,7 @@ use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
 use crate::run::arrivals::{Arrivals, Backlog};
+use crate::run::blank::record_with;
 use crate::run::{KindRecord, Response};
 
 const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\njob = 'random-read'\n[stack]\n\
@@ -53,7 +54,7 @@ pub(super) fn record(cell: usize, run: u32) -> RunRecord {
         "all":{view},"read":{view},"write":{none},"flush":{none},"cpu":{{"percent":20.0,"ios_per_cpu_second":500.0}},
         "cost":{{"wall_ns":300.0,"processor_ns":200.0}},"anatomy_ms":{{"rotation":10.0}},"warnings":[]}}"#
     );
-    serde_json::from_str(&text).unwrap()
+    record_with(&text)
 }
 
 /// Makes a figure of a run `by` times what it is.

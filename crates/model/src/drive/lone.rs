@@ -5,10 +5,12 @@
 //! a prefetch, decoded and sent. The steps of `firmware` and `turn` are done here at once, with their own functions,
 //! and leave the same state. If something may come between, the read takes the normal path.
 //!
-//! There are two fast paths: `serve_lone_read` for a read that was submitted, and `serve_without_slot` for one that the engine holds back
-//! until its source has no other for this instant (see the [contract](crate::block)), which takes no slot.
+//! A read that misses is planned and carried out in one place, whether it was submitted (`serve_lone_read`) or the engine holds it back
+//! until its source has no other for this instant (`serve_without_slot`; see the [contract](crate::block)): that one takes no slot.
 
+use super::access::AccessTiming;
 use super::cache::BufferLookup;
+use super::geometry::Extent;
 use super::link::RELEASE_AND_SERVICE;
 use super::mechanics::Arm;
 use super::medium::Activity;
@@ -17,6 +19,22 @@ use super::{Drive, DrivePower};
 use crate::block::{Completion, Flags, Op, Request, Status};
 use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
+
+/// A read of one track that misses the buffer and has the drive to itself, from the decoded command to the host.
+struct LoneMiss {
+    first: Extent,
+    /// When the access starts.
+    start: Instant,
+    /// The arm's cylinder then.
+    from: u32,
+    /// The read-ahead that it interrupts: its segment and the first block that it did not bring.
+    cut: Option<(usize, u64)>,
+    sweep: AccessTiming,
+    /// When its data are on the host's side of the link.
+    sent: Instant,
+    finished: Instant,
+    interrupts: u16,
+}
 
 impl Drive {
     /// True if a read that comes now to an idle drive may be served without a slot, unless its timing prevents it: a
@@ -47,46 +65,21 @@ impl Drive {
         until: Instant,
         answer: &mut Completion,
     ) -> bool {
-        let first = self.medium.track_from(request.lba);
-        if request.sectors > first.sectors {
-            return false;
-        }
         let reached = self.link.bus_free_at(came);
         let (begin, known, decoded) = self.electronics.lone_decoding(reached, self.link.spec().command);
-        let (now, arm, cut) = self.lone_access_start(decoded);
-        let sweep = self.medium.track_read_timing(now, arm, first, request.sectors);
-        let overhead = self.electronics.overhead();
-        // As `Command::reacquire_bus` has it.
-        let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
-        let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
-        let finished = sent + overhead.completion;
-        if finished > until {
-            return false;
-        }
+        let Some(miss) = self.plan_lone_miss(decoded, request, until) else { return false };
         self.write_back.end_idle_destage();
-        if let Some((segment, filled)) = cut {
-            self.buffer.truncate_segment(segment, filled);
-        }
-        self.queue.pass_through(first.cylinder);
-        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
-        let ended = (sweep.end, sweep.arm);
-        let [seek, rotation, transfer] = sweep.read_parts();
-        let then = segment.and_then(|segment| {
-            if self.promises.cache().read_ahead.free_blocks {
-                self.keep_free_blocks((first, request.sectors), rotation, segment);
-            }
-            self.plan_read_ahead(request, (first, request.sectors), ended, segment, true)
-        });
-        self.medium.record_lone_track_access(arm.cylinder, &sweep, then);
-        self.link.record_lone_send(sent);
+        self.carry_out_lone_miss(request, &miss, true);
+        let LoneMiss { start, sweep, sent, finished, interrupts, .. } = miss;
         self.electronics.record_lone_read(decoded, finished);
-        (self.clock, self.ended) = (finished, request.end());
+        self.ended = request.end();
         (answer.tag, answer.status) = (request.tag, Status::Done);
         (answer.submitted, answer.finished) = (came, finished);
         answer.effort = Effort { interrupts, ..Effort::COMMAND };
         answer.parts = Parts::NONE;
+        let [seek, rotation, transfer] = sweep.read_parts();
         for (part, span) in [
-            (Part::Queue, begin.since(reached) + now.since(decoded)),
+            (Part::Queue, begin.since(reached) + start.since(decoded)),
             (Part::Overhead, decoded.since(known) + finished.since(sent)),
             (Part::Seek, seek),
             (Part::Rotation, rotation),
@@ -96,6 +89,54 @@ impl Drive {
             answer.parts.add_nanos(part, span.nanos());
         }
         true
+    }
+
+    /// Plans a read that misses the buffer and was decoded at `decoded`; nothing changes. `None` if it spans several tracks or is not
+    /// done by `until`.
+    #[inline(always)]
+    fn plan_lone_miss(&self, decoded: Instant, request: &Request, until: Instant) -> Option<LoneMiss> {
+        let first = self.medium.track_from(request.lba);
+        if request.sectors > first.sectors {
+            return None;
+        }
+        let (start, arm, cut) = self.lone_access_start(decoded);
+        let sweep = self.medium.track_read_timing(start, arm, first, request.sectors);
+        let overhead = self.electronics.overhead();
+        // As `Command::reacquire_bus` has it.
+        let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
+        let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
+        let finished = sent + overhead.completion;
+        (finished <= until).then_some(LoneMiss {
+            first,
+            start,
+            from: arm.cylinder,
+            cut,
+            sweep,
+            sent,
+            finished,
+            interrupts,
+        })
+    }
+
+    /// Carries out such a read, but for the electronics; `ahead` says whether read-ahead may follow.
+    #[inline(always)]
+    fn carry_out_lone_miss(&mut self, request: &Request, miss: &LoneMiss, ahead: bool) {
+        let LoneMiss { first, from, cut, ref sweep, sent, finished, .. } = *miss;
+        if let Some((segment, filled)) = cut {
+            self.buffer.truncate_segment(segment, filled);
+        }
+        self.queue.pass_through(first.cylinder);
+        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
+        let then = segment.and_then(|segment| {
+            if self.promises.cache().read_ahead.free_blocks {
+                let [_, rotation, _] = sweep.read_parts();
+                self.keep_free_blocks((first, request.sectors), rotation, segment);
+            }
+            self.plan_read_ahead(request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
+        });
+        self.medium.record_lone_track_access(from, sweep, then);
+        self.link.record_lone_send(sent);
+        self.clock = finished;
     }
 
     /// (start, arm, interrupted read-ahead) of the access of a command decoded at `decoded`; the read-ahead is its
@@ -171,56 +212,19 @@ impl Drive {
 
     /// Serves a lone read from the medium.
     fn serve_lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
-        let request = self.electronics[slot].request;
-        if self.medium.first_weak_block(request.lba, request.end()).is_some() {
+        let command = &self.electronics[slot];
+        let (request, ahead) = (command.request, command.ahead);
+        if self.medium.has_listener() || self.medium.first_weak_block(request.lba, request.end()).is_some() {
             return None;
         }
-        let (now, reading) = match self.medium.activity() {
-            Activity::Idle => (self.medium.free_from().max(decoded), None),
-            Activity::Prefetch(stream) => {
-                let fed_up = self.queue.discipline().max_wait.map(|limit| decoded + limit);
-                let now = self.medium.free_from().max(self.read_ahead_yields_at(stream, fed_up)).max(decoded);
-                let mut stream = *stream;
-                stream.catch_up(self.medium.platter(), now);
-                (now, Some(stream))
-            }
-            Activity::Access { .. } => return None,
-        };
-        let arm = reading.as_ref().map_or(self.medium.arm(), |stream| stream.arm());
-        let first = self.medium.track_from(request.lba);
-        let access = self.medium.plan_access(now, arm, (false, request.end()), first, (now, now));
-        let sweep = self.medium.access_timing(&access);
-        let overhead = self.electronics.overhead();
-        // As `Command::reacquire_bus` has it.
-        let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
-        let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
-        let finished = sent + overhead.completion;
-        if finished > until {
-            return None;
-        }
-        if let Some(stream) = &reading
-            && stream.end_by(self.medium.platter(), now).is_none()
-        {
-            let filled = stream.first_missing_block(self.medium.platter(), now);
-            self.buffer.truncate_segment(stream.segment, filled);
-        }
-        self.queue.pass_through(first.cylinder);
-        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
-        let ahead = self.electronics[slot].ahead;
-        let then = segment.and_then(|segment| {
-            if self.promises.cache().read_ahead.free_blocks {
-                let rotation = self.medium.first_rotation(&access);
-                self.keep_free_blocks((first, request.sectors), rotation, segment);
-            }
-            self.plan_read_ahead(&request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
-        });
-        self.medium.record_lone_access(&access, &sweep, then);
-        self.link.record_lone_send(sent);
+        let miss = self.plan_lone_miss(decoded, &request, until)?;
+        self.carry_out_lone_miss(&request, &miss, ahead);
+        let LoneMiss { start, sweep, sent, finished, interrupts, .. } = miss;
         self.electronics.release_lone_slot(finished, slot);
-        (self.clock, self.next) = (finished, Instant::FAR);
+        self.next = Instant::FAR;
         let command = &mut self.electronics[slot];
         let ledger = &mut command.ledger;
-        ledger.book_until(Part::Queue, now);
+        ledger.book_until(Part::Queue, start);
         sweep.charge_ledger(ledger);
         ledger.book_until(Part::Link, sent);
         ledger.book_until(Part::Overhead, finished);

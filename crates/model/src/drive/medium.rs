@@ -503,17 +503,6 @@ impl Medium {
         self.weak.remove_written(lba, end);
     }
 
-    /// Records an access that took place with nothing else in progress; `stream` follows it.
-    #[inline]
-    pub(super) fn record_lone_access(&mut self, access: &Access, sweep: &AccessTiming, stream: Option<MediaStream>) {
-        self.count_seek(access.from.cylinder, access.first.cylinder);
-        if let Some(listener) = &self.listener {
-            listener.record_access(access, self.passes(access), MovementPurpose::Read, sweep.end);
-        }
-        self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
-        (self.free, self.arm) = self.state_after(sweep);
-    }
-
     /// True if movements are listened to.
     #[inline]
     pub(super) fn has_listener(&self) -> bool {

@@ -1,5 +1,6 @@
 //! A record whose figures agree, and each of its figures changed by hand.
 
+use super::super::blank::record_with;
 use super::super::{GroupRecord, Response};
 use super::*;
 use seekwise_model::parts::Part;
@@ -19,7 +20,7 @@ fn sound() -> RunRecord {
         "flush":{flush},"cpu":{{"percent":20.0,"ios_per_cpu_second":10.0,"iops_per_percent":0.1,"mb_per_s_per_percent":0.0004096}},
         "anatomy_ms":{{"rotation":5.0}},"warnings":[]}}"#
     );
-    let mut record: RunRecord = serde_json::from_str(&text).unwrap();
+    let mut record = record_with(&text);
     record.histogram = [(2_000_000, 1), (4_000_000, 1), (6_000_000, 1), (8_000_000, 1)].into_iter().collect();
     record
 }
