@@ -2,11 +2,6 @@
 //!
 //! [`keys`](crate::keys) says which setting belongs to which concern.
 
-use serde::Serializer;
-use serde::de::{Deserialize, Deserializer, Error};
-
-use crate::spelling::nearest;
-
 /// Something in which the two sides of a comparison may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
@@ -150,33 +145,6 @@ pub fn credit_title(concerns: &[Concern]) -> String {
         [title] => title.to_owned(),
         _ => format!("a bundle: {}", titles.join(", ")),
     }
-}
-
-/// Reads the key `credit` of a comparison: `["queue", "controller"]`.
-pub(crate) fn credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Concern>>, D::Error> {
-    let words = || Concern::words().collect::<Vec<_>>().join(", ");
-    let toml::Value::Array(list) = toml::Value::deserialize(deserializer)? else {
-        return Err(D::Error::custom(format!(
-            "`credit` is not a list of concerns; expected one or more of {}",
-            words()
-        )));
-    };
-    let concern = |value: &toml::Value| {
-        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let near = nearest(&word, Concern::words()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        Concern::from_word(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
-    };
-    let mut concerns = list.iter().map(concern).collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)?;
-    concerns.dedup();
-    match concerns.is_empty() {
-        true => Err(D::Error::custom(format!("`credit` is empty; expected one or more of {}", words()))),
-        false => Ok(Some(concerns)),
-    }
-}
-
-/// Writes the key `credit` as it is read.
-pub(crate) fn write_credit<S: Serializer>(credit: &Option<Vec<Concern>>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(credit.iter().flatten().map(|concern| concern.word()))
 }
 
 #[cfg(test)]

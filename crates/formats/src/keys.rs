@@ -16,7 +16,7 @@ use crate::metric::Metric;
 use crate::scene;
 use crate::spelling::is_same;
 pub use crate::stack::JOB;
-use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, strip_number};
+use crate::stack::{self, STACK, VOCABULARY, keys_of, layer_descriptions, strip_number};
 use crate::trace::keys::KEYS as TRACE;
 pub use concerns::{concern_of, may_change};
 
@@ -208,7 +208,7 @@ const HEAD: &[Plain] = &[
 
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<KeySection> {
-    let layers = KINDS.iter().map(|kind| layer_section(kind.name, kind.otherwise, kind.what));
+    let layers = layer_descriptions().map(|(name, otherwise, what)| layer_section(name, otherwise, what));
     let plain = |name, what: &str, keys: &[Plain]| KeySection {
         name,
         what: what.to_owned(),

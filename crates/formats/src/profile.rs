@@ -13,7 +13,7 @@
 //! | [`doubts`] | implausible combinations of figures |
 //! | `build` | figures to the model's profile |
 //! | `mechanism` | platters and arms, shared by drives with the same figures |
-//! | `reading_cache` | a cache of profiles, mechanisms and scene layouts, owned by the caller |
+//! | `reading_cache` | a cache of profiles and mechanisms, owned by the caller |
 //! | `seek` | the shape of measured curves, scaled |
 
 mod build;

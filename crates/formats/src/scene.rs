@@ -27,6 +27,7 @@
 //! no source, as they are the user's.
 
 mod keys;
+mod layout_cache;
 
 use std::collections::BTreeSet;
 
@@ -45,12 +46,12 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, sorted_by_line};
 use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting};
-use crate::profile::ReadingCache;
 use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
 use crate::stack::{Setting, VOCABULARY, figure_setting};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
+pub use layout_cache::LayoutCache;
 
 /// A scene as specified, not yet built.
 #[derive(Clone, Debug)]
@@ -217,7 +218,7 @@ impl SceneFile {
 
     /// Builds the scene for a drive of this many sectors. To see whether it fits, all its files are laid out, which takes
     /// milliseconds; a layout that `cache` has seen fit is not tried again.
-    pub fn build(&self, sectors: u64, runtime: Option<Span>, cache: &ReadingCache) -> Result<BuiltScene, Errors> {
+    pub fn build(&self, sectors: u64, runtime: Option<Span>, cache: &LayoutCache) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
         let family = self.system_family(&mut settings)?;
         let beside = self.devices.iter().map(|part| self.build_device(part, &mut settings));
@@ -245,9 +246,9 @@ impl SceneFile {
         let limits = beside.iter().map(FlashSpec::limits).collect();
         let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
         let layout = spec.trial_layout(sectors);
-        if cache.layouts.find(|it| *it == layout, |_| ()).is_none() {
+        if !cache.contains(&layout) {
             layout.check_fit().map_err(|unfit| vec![self.unfit_error(unfit)])?;
-            cache.layouts.add(layout);
+            cache.add(layout);
         }
         Ok(BuiltScene { spec, beside, settings })
     }

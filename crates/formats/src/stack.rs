@@ -65,7 +65,7 @@ pub use keys::JOB;
 pub(crate) use keys::{STACK, VOCABULARY};
 use kind::LayerContext;
 use kinds::kind_of;
-pub(crate) use kinds::{KINDS, keys_of, layer_concern};
+pub(crate) use kinds::{keys_of, layer_concern, layer_descriptions};
 pub use kinds::{layers, strip_number};
 
 /// A stack as specified, not yet built.

@@ -22,6 +22,7 @@
 //!
 //! For several studies that answer one question together, see [`review`].
 
+mod credit;
 mod faults;
 pub mod review;
 
@@ -33,7 +34,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use self::faults::{check_study, line_of};
 pub use self::faults::{locate_error, locate_fault};
-use crate::concern::{self, Concern};
+use crate::concern::Concern;
 use crate::diagnostic::Diagnostic;
 use crate::dotted::{flatten, plain_text};
 use crate::duration::Duration;
@@ -218,9 +219,9 @@ pub struct ComparisonSpec {
     /// The concerns that the difference is credited to; the comparison is refused if the sides differ in anything else.
     #[serde(
         default,
-        deserialize_with = "concern::credit",
+        deserialize_with = "credit::read_credit",
         skip_serializing_if = "Option::is_none",
-        serialize_with = "concern::write_credit"
+        serialize_with = "credit::write_credit"
     )]
     pub credit: Option<Vec<Concern>>,
     /// Whether it leads the report.

@@ -271,17 +271,23 @@ pub fn judge_cuts_until(
     Ok(CutReport { broken_by: blame_levels(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
 }
 
+/// The judge of a run, and of the files of a scene.
+type SceneCutJudge = CutJudge<CutSums, Option<FileJudge>>;
+
+/// The findings of a judge, without its tally.
+type CutFindings = CutJudgement<(), Option<Left>>;
+
 /// The end of a run, the findings of its judge, and its tally.
 struct JudgedRun {
     end: Instant,
-    found: CutJudgement<()>,
+    found: CutFindings,
     told: CutSums,
 }
 
 /// Runs, and the tally of their judges: the ages of all, the curve of the first. The ages of two hundred runs, each
 /// kept apart, would take tens of megabytes.
 struct JudgedRuns {
-    each: Vec<(Instant, CutJudgement<()>)>,
+    each: Vec<(Instant, CutFindings)>,
     told: CutSums,
 }
 
@@ -322,7 +328,7 @@ impl CutRun<'_> {
         seed: Seed,
         cuts: u32,
         ending: (RunEnding, SceneEnd),
-        new: &(dyn Fn() -> CutJudge<CutSums> + Sync),
+        new: &(dyn Fn() -> SceneCutJudge + Sync),
         progress: &ProgressFn<'_>,
     ) -> Result<JudgedRuns, RunError> {
         let (done, all) = (AtomicU64::new(0), Mutex::new(CutSums::default()));
@@ -347,13 +353,13 @@ impl CutRun<'_> {
         &self,
         seed: Seed,
         ending: (RunEnding, SceneEnd),
-        judge: CutJudge<CutSums>,
+        judge: SceneCutJudge,
         tell: &dyn Fn(u64),
     ) -> Result<JudgedRun, RunError> {
         let CutRun { stack, work, cutoff } = *self;
         let ((ending, closing), notes) = (ending, FileNotes::default());
         let judge = match work.scene() {
-            Some(scene) => judge.with_files(FileJudge::new(scene), notes.clone()),
+            Some(scene) => judge.with_source(Some(FileJudge::new(scene, notes.clone()))),
             None => judge,
         };
         let mut telling = CountingWitness { judge, seen: 0, tell };
@@ -369,18 +375,16 @@ impl CutRun<'_> {
             RunEnding::Linger => telling.judge.finish(outcome.figures.end),
             RunEnding::PowerOff => telling.judge.finish_powered_off(off),
         };
-        let CutJudgement { cuts, tally: told, acknowledged, flushes, longest_at_risk, files } = found;
-        if let Some(Err(many)) = files {
-            return Err(RunError::Unfit(many));
-        }
-        let found = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, files };
+        let CutJudgement { cuts, tally: told, acknowledged, flushes, longest_at_risk, source } = found;
+        let source = source.map(FileJudge::finish).transpose().map_err(RunError::Unfit)?;
+        let found = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, source };
         Ok(JudgedRun { end: outcome.figures.end, found, told })
     }
 }
 
 /// A judge whose requests are counted as they go by.
 struct CountingWitness<'a> {
-    judge: CutJudge<CutSums>,
+    judge: SceneCutJudge,
     seen: u64,
     tell: &'a dyn Fn(u64),
 }
@@ -416,7 +420,7 @@ fn make_report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
     let mut left: Option<Left> = None;
     for (_, found) in &runs {
-        if let Some(Ok(more)) = &found.files {
+        if let Some(more) = &found.source {
             left.get_or_insert_default().merge(more);
         }
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::drives;
 use seekwise_formats::profile::ReadingCache;
+use seekwise_formats::scene::LayoutCache;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::survey::TraceSurvey;
 use seekwise_formats::trace::{TracePart, TraceReadOptions};
@@ -94,6 +95,13 @@ pub struct InputChanges {
 /// Settings by key and value, with each unit and source that they have.
 type KnownSettings = BTreeMap<(String, String), Vec<Arc<Setting>>>;
 
+/// Drives, and layouts of scenes, that were built before. Threads may share them; no result depends on it.
+#[derive(Default)]
+pub struct InputCache {
+    pub drives: ReadingCache,
+    pub layouts: LayoutCache,
+}
+
 /// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
     /// `None`: only what was kept is read.
@@ -108,7 +116,7 @@ pub struct Inputs<'a> {
     /// Settings so far: most are those of many cells.
     settings: RefCell<KnownSettings>,
     /// Profiles and layouts of scenes so far.
-    cache: Arc<ReadingCache>,
+    cache: Arc<InputCache>,
 }
 
 impl<'a> Inputs<'a> {
@@ -149,12 +157,12 @@ impl<'a> Inputs<'a> {
 
     /// Shares the cache of other inputs.
     #[must_use]
-    pub fn with_cache(self, cache: Arc<ReadingCache>) -> Inputs<'a> {
+    pub fn with_cache(self, cache: Arc<InputCache>) -> Inputs<'a> {
         Inputs { cache, ..self }
     }
 
     /// The cache of profiles and layouts of scenes.
-    pub fn cache(&self) -> &Arc<ReadingCache> {
+    pub fn cache(&self) -> &Arc<InputCache> {
         &self.cache
     }
 

@@ -260,7 +260,7 @@ fn scene_job(
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
     let mut scene = SceneFile::parse(name, text)?;
     asked.scene.iter().try_for_each(|(key, value)| scene.set(key, value))?;
-    let built = scene.build(sectors, asked.runtime, inputs.cache())?;
+    let built = scene.build(sectors, asked.runtime, &inputs.cache().layouts)?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), JobOrigin::Scene(built.settings));
     Ok(LoadedJob { beside: built.beside, ..LoadedJob::on_drive_alone(job, origin, Vec::new()) })
 }

@@ -341,7 +341,7 @@ fn build_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<BuiltStac
         _ => fault,
     };
     let stack = read_stack(file, cell, inputs)?;
-    let built = stack.build_with_cache(&|name| drive_profile(name, inputs), inputs.cache());
+    let built = stack.build_with_cache(&|name| drive_profile(name, inputs), &inputs.cache().drives);
     let built = built.map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
     if !built.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))

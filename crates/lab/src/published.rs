@@ -4,10 +4,9 @@
 use std::io;
 use std::sync::Arc;
 
-use seekwise_formats::profile::ReadingCache;
 use serde::Deserialize;
 
-use crate::inputs::Inputs;
+use crate::inputs::{InputCache, Inputs};
 use crate::plan::{self, Cell};
 use crate::run::measure_run;
 use crate::stats::RequestKind;
@@ -76,7 +75,7 @@ impl PublishedCase {
         set: &[String],
         more: &[(String, String)],
         profile: ReadProfile<'_>,
-        cache: &Arc<ReadingCache>,
+        cache: &Arc<InputCache>,
     ) -> Result<f64, String> {
         // Without a size the job has the whole drive.
         let job = if job.contains("size=") { job.to_owned() } else { format!("filename=/dev/sdx\n{job}") };
@@ -119,7 +118,7 @@ impl PublishedCase {
         &self,
         more: &[(String, String)],
         profile: ReadProfile<'_>,
-        cache: &Arc<ReadingCache>,
+        cache: &Arc<InputCache>,
     ) -> Result<f64, String> {
         let ours = self.simulate_job(&self.job, &self.set, more, profile, cache)?;
         let (job, set) = match (&self.over, &self.over_job) {
@@ -140,7 +139,7 @@ impl PublishedCase {
     }
 
     /// Whether it is met with more settings of the stack, for a built-in drive.
-    pub fn is_met(&self, more: &[(String, String)], cache: &Arc<ReadingCache>) -> Result<bool, String> {
+    pub fn is_met(&self, more: &[(String, String)], cache: &Arc<InputCache>) -> Result<bool, String> {
         let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
         self.simulate(more, &absent, cache).map(|found| self.is_within_tolerance(found))
     }

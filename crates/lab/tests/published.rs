@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use seekwise_formats::profile::ReadingCache;
+use seekwise_lab::inputs::InputCache;
 use seekwise_lab::published::{MissingFromCase, PublishedCase};
 use serde::Deserialize;
 
@@ -34,7 +34,7 @@ fn workspace() -> PathBuf {
 }
 
 /// What the model says; drives that are not built in are read here.
-fn simulated(case: &PublishedCase, cache: &Arc<ReadingCache>) -> f64 {
+fn simulated(case: &PublishedCase, cache: &Arc<InputCache>) -> f64 {
     let read = |name: &str| fs::read_to_string(workspace().join(format!("validation/published/{name}.toml")));
     case.simulate(&[], &read, cache).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
 }

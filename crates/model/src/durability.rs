@@ -26,6 +26,7 @@
 //! | `rebuilds` | which writes a rebuild restores |
 //! | [`loss`] | counts of losses |
 //! | [`files`] | losses of files and operations |
+//! | [`overlay`] | effects of a cut on sectors, besides the landings |
 //! | [`image`] | the content of a medium after a cut |
 //! | [`writes`] | the guarantees of the standards for each write |
 //! | [`served`] | state after a cut of a served array that lacks a drive |
@@ -36,6 +37,7 @@ mod heads;
 pub mod image;
 pub mod judge;
 pub mod loss;
+pub mod overlay;
 mod rebuilds;
 pub mod risk;
 pub mod runs;
@@ -45,8 +47,8 @@ pub mod terms;
 pub mod view;
 pub mod writes;
 
-use self::files::CutOverlay;
 use self::loss::WriteClass;
+use self::overlay::CutOverlay;
 use self::risk::RiskLevel;
 use self::runs::SectorRuns;
 use crate::time::{Instant, Span};
@@ -66,10 +68,55 @@ pub trait Tally {
     }
 
     /// Reports a cut, in order: the write that each sector of the medium holds, and the sectors that the cut decides.
-    /// Only a judge that follows every sector calls it ([`judge::CutJudge::with_surface`], [`judge::CutJudge::with_files`]).
+    /// Only a judge that follows every sector calls it ([`judge::CutJudge::with_surface`], [`judge::CutJudge::with_source`]).
     fn record_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
         let _ = (at, surface, overlay);
     }
 }
 
 impl Tally for () {}
+
+/// Judges what a cut leaves of a source's own objects, such as the files of a scene. Its notes, the requests and the cuts
+/// come in one order of time. `()` judges nothing.
+pub trait SourceJudge {
+    /// Takes the source's next note: its instant, and whether the work ends with it.
+    fn take_note(&mut self) -> Option<(Instant, bool)> {
+        None
+    }
+
+    /// Handles the oldest of the notes that were taken and not handled.
+    fn handle_next_note(&mut self) {}
+
+    /// Handles the acceptance of the write with this tag, under this stamp.
+    fn handle_submission(&mut self, tag: u32, stamp: u64) {
+        let _ = (tag, stamp);
+    }
+
+    /// Promises everything acknowledged, as before an orderly power-off.
+    fn promise_all(&mut self) {}
+
+    /// Judges a cut at `at` that leaves `surface` on the medium, with these effects on it.
+    fn judge_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
+        let _ = (at, surface, overlay);
+    }
+}
+
+impl SourceJudge for () {}
+
+impl<J: SourceJudge> SourceJudge for Option<J> {
+    fn take_note(&mut self) -> Option<(Instant, bool)> {
+        self.as_mut()?.take_note()
+    }
+    fn handle_next_note(&mut self) {
+        self.iter_mut().for_each(J::handle_next_note);
+    }
+    fn handle_submission(&mut self, tag: u32, stamp: u64) {
+        self.iter_mut().for_each(|judge| judge.handle_submission(tag, stamp));
+    }
+    fn promise_all(&mut self) {
+        self.iter_mut().for_each(J::promise_all);
+    }
+    fn judge_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
+        self.iter_mut().for_each(|judge| judge.judge_cut(at, surface, overlay));
+    }
+}

@@ -310,8 +310,7 @@ impl Source for Issuer {
 #[cfg(test)]
 mod tests {
     use seekwise_formats::fio::{self, FioContext};
-    use seekwise_formats::profile::ReadingCache;
-    use seekwise_formats::scene::SceneFile;
+    use seekwise_formats::scene::{LayoutCache, SceneFile};
     use seekwise_model::block::Device;
     use seekwise_model::testing::SmallDrive;
     use seekwise_model::time::Span;
@@ -327,7 +326,7 @@ mod tests {
 
     fn scene(text: &str) -> Work {
         Work::Scene(Box::new(
-            SceneFile::parse("s.toml", text).unwrap().build(DRIVE, None, &ReadingCache::default()).unwrap().spec,
+            SceneFile::parse("s.toml", text).unwrap().build(DRIVE, None, &LayoutCache::default()).unwrap().spec,
         ))
     }
 

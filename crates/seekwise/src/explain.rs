@@ -16,13 +16,12 @@ use std::sync::Arc;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
 use seekwise_formats::key_names::strip_drive;
-use seekwise_formats::profile::ReadingCache;
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{catalogue_claims, checked_cells};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::Evidence;
-use seekwise_lab::inputs::Inputs;
+use seekwise_lab::inputs::{InputCache, Inputs};
 use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
@@ -145,7 +144,7 @@ struct ExplainSession<'a> {
     known: BTreeMap<String, Vec<f64>>,
     tries: usize,
     /// Drives and scenes of all tries: most differ in one figure.
-    cache: Arc<ReadingCache>,
+    cache: Arc<InputCache>,
 }
 
 /// Explains a claim.

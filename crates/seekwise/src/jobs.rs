@@ -8,7 +8,7 @@ pub use seekwise_lab::jobs::{BuiltInPattern, built_in_patterns, meant_by};
 pub use seekwise_model::workload::{AccessLine, AccessSpec};
 
 /// Built-in fio jobs and scenes, and their texts.
-pub use seekwise_formats::scene::SceneFile;
+pub use seekwise_formats::scene::{LayoutCache, SceneFile};
 pub use seekwise_lab::built_in::{BuiltInJob, BuiltInScene, JOBS, SCENES, find_text};
 
 /// Programs of scenes, with the sources of their figures.

@@ -24,7 +24,7 @@ use crate::results::{self, ResultFolder, StudyManifest};
 use crate::shell::quoted;
 
 /// Cells of a study, draws of their inferred figures, and the drives and scenes that were read for them.
-pub use seekwise_formats::profile::ReadingCache;
+pub use seekwise_lab::inputs::InputCache;
 pub use seekwise_lab::plan::draw::ProfileDraw;
 pub use seekwise_lab::plan::{prepare_cell, study_cells};
 
@@ -38,7 +38,7 @@ pub struct PlannedStudy {
     /// The origin of its results.
     pub made: StudyProvenance,
     /// The drives and scenes of its cells, which plans of other cells of the study share.
-    pub cache: Arc<ReadingCache>,
+    pub cache: Arc<InputCache>,
 }
 
 impl PlannedStudy {

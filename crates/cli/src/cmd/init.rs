@@ -234,7 +234,7 @@ mod tests {
     fn a_scene_runs_as_it_is() {
         let text = scene_text("s.toml");
         let scene = jobs::SceneFile::parse("s.toml", &text);
-        let built = scene.and_then(|scene| scene.build(1 << 29, None, &ReadingCache::default()));
+        let built = scene.and_then(|scene| scene.build(1 << 29, None, &jobs::LayoutCache::default()));
         assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
         assert!(text.contains("## volume.NAME.fragments"));
     }

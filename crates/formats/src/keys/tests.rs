@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::key_names::{NAMES, is_below};
+use crate::limits::LIMITS;
 use crate::stack::StackFile;
 use crate::study;
 
@@ -106,7 +107,7 @@ fn a_word_of_another_layer_is_no_misspelling() {
 fn all_words_for_a_switch_are_one_setting() {
     for (words, value) in [(["true", "on", "YES", "1"], "true"), (["false", "off", "No", "0"], "false")] {
         for word in words {
-            let drive = include_str!("../../../../drives/barracuda-7200.7.toml");
+            let drive = crate::drives::find_text("barracuda-7200.7").expect("it is built in");
             let mut stack = StackFile::named_drive("barracuda");
             stack.set("drive.cache.write_back", word).unwrap();
             stack.set("at.1 s.drive.cache.write_back", word).unwrap();
@@ -223,5 +224,28 @@ fn written(chapter: &str, has: impl Fn(&KeySection) -> bool) {
     }
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
         std::fs::write(&path, guide).expect("the guide is written");
+    }
+}
+
+#[test]
+fn no_key_is_a_limit() {
+    for entry in sections().iter().flat_map(|section| &section.keys) {
+        let own: Vec<&str> = LIMITS.iter().flat_map(|limit| limit.words).copied().collect();
+        assert!(!own.iter().any(|word| is_same(word, &entry.key)), "{}", entry.key);
+        assert!(!entry.also.iter().any(|also| own.iter().any(|word| is_same(word, also))), "{}", entry.key);
+    }
+}
+
+#[test]
+fn what_a_term_names_is_there() {
+    let keys: Vec<String> = sections().into_iter().flat_map(|section| section.keys).map(|entry| entry.key).collect();
+    for term in terms::TERMS {
+        for key in term.keys {
+            assert!(keys.iter().any(|known| known == key), "{}: {key}", term.words[0]);
+        }
+        for metric in term.metrics {
+            assert!(metric.parse::<Metric>().is_ok(), "{}: {metric}", term.words[0]);
+        }
+        assert!(!term.says.is_empty() && !term.says.ends_with('.'), "{}", term.words[0]);
     }
 }

@@ -217,24 +217,7 @@ pub(crate) fn one_of(words: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::sections;
     use crate::limits;
-    use crate::metric::Metric;
-
-    #[test]
-    fn what_a_term_names_is_there() {
-        let keys: Vec<String> =
-            sections().into_iter().flat_map(|section| section.keys).map(|entry| entry.key).collect();
-        for term in TERMS {
-            for key in term.keys {
-                assert!(keys.iter().any(|known| known == key), "{}: {key}", term.words[0]);
-            }
-            for metric in term.metrics {
-                assert!(metric.parse::<Metric>().is_ok(), "{}: {metric}", term.words[0]);
-            }
-            assert!(!term.says.is_empty() && !term.says.ends_with('.'), "{}", term.words[0]);
-        }
-    }
 
     #[test]
     fn a_word_is_in_one_place() {

@@ -1,21 +1,17 @@
-//! A cache of profiles, mechanisms and scene layouts. The cells of a study name the same few drives and files: whoever prepares
-//! several cells owns a cache and passes it. No result depends on it.
+//! A cache of profiles and mechanisms. The cells of a study name the same few drives: whoever prepares several cells owns a
+//! cache and passes it. No result depends on it.
 
 use std::sync::Arc;
-
-use seekwise_model::files::scene::SceneLayout;
 
 use super::mechanism::CachedMechanism;
 use super::{DriveFile, parse};
 use crate::diagnostic::Diagnostic;
 use crate::recent_cache::RecentCache;
 
-/// The most recently used profiles, mechanisms and scene layouts. Threads may share them.
+/// The most recently used profiles and mechanisms. Threads may share them.
 pub struct ReadingCache {
     profiles: RecentCache<ParsedText>,
     pub(super) mechanisms: RecentCache<CachedMechanism>,
-    /// Layouts that fit.
-    pub(crate) layouts: RecentCache<SceneLayout>,
 }
 
 /// A file's name, which messages and figures carry, its text, and the parsed drive.
@@ -25,17 +21,10 @@ struct ParsedText(String, String, Arc<DriveFile>);
 /// 545,536 cylinders: two tables of four bytes each, 4.4 MB; together they take 70 MB at most.
 const DRIVES: usize = 16;
 
-/// The number of cached layouts: the built-in study with the most scenes has 78. Each takes some hundred bytes.
-const LAYOUTS: usize = 128;
-
 impl Default for ReadingCache {
     /// An empty cache.
     fn default() -> ReadingCache {
-        ReadingCache {
-            profiles: RecentCache::new(DRIVES),
-            mechanisms: RecentCache::new(DRIVES),
-            layouts: RecentCache::new(LAYOUTS),
-        }
+        ReadingCache { profiles: RecentCache::new(DRIVES), mechanisms: RecentCache::new(DRIVES) }
     }
 }
 

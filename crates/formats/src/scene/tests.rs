@@ -9,10 +9,10 @@ const COPY: &str = "[system]\nfamily = 'windows-nt'\n[volume.d]\nfs = 'ntfs'\nsi
     size_gib = 8\n[program.copy]\nname = 'total-commander'\non = 'd'\nto = 'c'\n";
 
 fn built(text: &str, set: &[(&str, &str)]) -> Result<BuiltScene, String> {
-    built_with_cache(text, set, &ReadingCache::default())
+    built_with_cache(text, set, &LayoutCache::default())
 }
 
-fn built_with_cache(text: &str, set: &[(&str, &str)], cache: &ReadingCache) -> Result<BuiltScene, String> {
+fn built_with_cache(text: &str, set: &[(&str, &str)], cache: &LayoutCache) -> Result<BuiltScene, String> {
     let said = |faults: Errors| faults[0].to_string();
     let mut scene = SceneFile::parse("s.toml", text).map_err(said)?;
     for (key, value) in set {
@@ -159,7 +159,7 @@ fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
     let patient = SceneSpec { runtime: Some(Span::from_secs(1)), name: "other".to_owned(), ..own.clone() };
     assert_eq!(own.trial_layout(DRIVE), patient.trial_layout(DRIVE), "where files lie does not depend on it");
     assert_ne!(own.trial_layout(DRIVE), own.trial_layout(DRIVE - 63));
-    let cache = ReadingCache::default();
+    let cache = LayoutCache::default();
     let small = || SceneFile::parse("s.toml", COPY).unwrap().build(DRIVE / 10, None, &cache);
     // It fitted, and does not where it is made larger, or the drive smaller.
     for _ in 0..2 {
@@ -167,11 +167,8 @@ fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
         assert!(built_with_cache(COPY, &[("volume.d.size_gib", "160")], &cache).is_err());
         assert!(small().is_err());
     }
-    let known = |sectors: u64| {
-        let layout = own.trial_layout(sectors);
-        cache.layouts.find(|it| *it == layout, |_| ()).is_some()
-    };
+    let known = |sectors: u64| cache.contains(&own.trial_layout(sectors));
     assert!(known(DRIVE) && !known(DRIVE / 10));
-    cache.layouts.add(own.trial_layout(DRIVE / 10));
+    cache.add(own.trial_layout(DRIVE / 10));
     assert!(small().is_ok(), "a layout that is known to fit is not tried");
 }

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use super::hosts::hosts;
 use super::kinds::{keys_of, layers};
 use crate::figure::{Plain, Vocabulary};
-use crate::key_names::{job, stack};
-use crate::trace::keys::KEYS as TRACE;
+use crate::key_names::{job, stack, trace};
 
 /// Keys of the stack as a whole.
 pub(crate) const STACK: &[Plain] = &[
@@ -69,7 +68,11 @@ pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let hosts = hosts().expect("the presets are part of the program and load");
     Vocabulary {
         figures: layers().flat_map(of).collect(),
-        plain: layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0)).collect(),
+        plain: layers()
+            .chain(["order"])
+            .chain(JOB.iter().map(|plain| plain.0))
+            .chain(trace::ALL.iter().copied())
+            .collect(),
         ready: hosts.iter().map(|host| (host.layer, host.name.clone())).collect(),
     }
 });

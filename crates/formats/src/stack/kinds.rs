@@ -6,7 +6,7 @@ use crate::figure::ProfileKey;
 use crate::profile::keys::KEYS;
 
 /// The layers above a drive, from the program down.
-pub(crate) static KINDS: [&LayerKind; 8] = [
+pub(super) static KINDS: [&LayerKind; 8] = [
     &super::processor::PROCESSOR,
     &super::accelerator::ACCELERATOR,
     &super::driver::DRIVER,
@@ -20,6 +20,11 @@ pub(crate) static KINDS: [&LayerKind; 8] = [
 /// The layers of a stack, from the program down; the last is the drive.
 pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.name).chain(["drive"])
+}
+
+/// The layers above a drive, from the program down: name, default in words, description.
+pub(crate) fn layer_descriptions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    KINDS.iter().map(|kind| (kind.name, kind.otherwise, kind.what))
 }
 
 /// The concern that a difference in a layer above the drive is credited to, unless the key has its own.

@@ -10,6 +10,7 @@ use seekwise_model::host::driver::{FlushPolicy, ForcedWritePolicy, PowerOffPolic
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
+use super::kinds::KINDS;
 use super::*;
 
 const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
@@ -264,7 +265,8 @@ fn an_accelerator_is_a_name_and_overrides() {
 
 #[test]
 fn the_guide_names_every_layer_key_and_word() {
-    let guide = include_str!("../../../../docs/stack.md");
+    let guide =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stack.md")).expect("the manual");
     let named = |word: &str| guide.contains(&format!("`{word}`"));
     let missing: Vec<String> = hosts()
         .unwrap()

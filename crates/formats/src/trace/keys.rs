@@ -198,6 +198,7 @@ mod tests {
 
     #[test]
     fn every_format_has_its_word_in_the_table() {
+        assert_eq!(&KEYS.map(|known| known.0)[..], trace::ALL);
         assert_eq!(KEYS[0].1, FORMATS.map(|known| known.word).join(", "));
     }
 }

@@ -22,23 +22,24 @@ pub mod losses;
 mod seen;
 mod told;
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::durability::SourceJudge;
+use crate::durability::overlay::CutOverlay;
+use crate::durability::runs::SectorRuns;
 use crate::files::call::{Call, File, OpenMode};
-use crate::files::note::{FileNote, IssuedWrite};
+use crate::files::note::{FileNote, FileNotes, IssuedWrite};
 use crate::files::scene::SceneSpec;
 use crate::files::system::SystemFamily;
 use crate::files::volume::{DataSectors, FileLedger, IssueMoment, SectorRole, WrittenExtent};
 use crate::time::Instant;
 
 use self::losses::{FileCutCounts, FileLossCounts, FileLossKind};
-pub use self::seen::CutOverlay;
 use self::seen::{CutMedium, Mounts};
 use self::told::{Effect, FileKnowledge, OperationEffects, ProgramThread};
-use super::runs::SectorRuns;
 
 /// Limit of the writes and changes kept of a run, about 80 bytes each.
 const MOST: usize = 4_000_000;
@@ -68,11 +69,14 @@ pub struct FileJudge {
     number: u64,
     kept: usize,
     losses: FileLossCounts,
+    /// Notes of the scene, and those that were taken and are not handled yet.
+    notes: FileNotes,
+    taken: VecDeque<FileNote>,
 }
 
 impl FileJudge {
-    /// A judge of a scene.
-    pub fn new(spec: &SceneSpec) -> FileJudge {
+    /// A judge of a scene, which makes these notes.
+    pub fn new(spec: &SceneSpec, notes: FileNotes) -> FileJudge {
         FileJudge {
             family: spec.system.family,
             volumes: spec.volume_names.clone(),
@@ -88,6 +92,8 @@ impl FileJudge {
             number: 0,
             kept: 0,
             losses: FileLossCounts::default(),
+            notes,
+            taken: VecDeque::new(),
         }
     }
 
@@ -103,7 +109,7 @@ impl FileJudge {
     }
 
     /// Handles a note of the scene.
-    pub fn handle_note(&mut self, note: FileNote) {
+    fn handle_note(&mut self, note: FileNote) {
         if self.kept > MOST {
             return;
         }
@@ -132,15 +138,6 @@ impl FileJudge {
                 self.issued.insert(issued.tag, issued);
             }
             FileNote::Over => {}
-        }
-    }
-
-    /// Notes that the device accepted the write with this tag.
-    pub fn handle_submission(&mut self, tag: u32, stamp: u64) {
-        self.stamp = stamp;
-        if let Some(issued) = self.issued.remove(&tag) {
-            let ledger = &mut self.ledgers[usize::from(issued.volume)];
-            ledger.add_write(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
         }
     }
 
@@ -239,41 +236,6 @@ impl FileJudge {
         if !effects.is_empty() {
             self.operations.push(OperationEffects { program, number, effects });
         }
-    }
-
-    /// Promises everything acknowledged, as before an orderly power-off.
-    pub fn promise_all(&mut self) {
-        for file in &self.open {
-            let told = self.told.get_mut(file).expect("it is open");
-            told.promise_up_to(self.number);
-        }
-        let effects = self.operations.iter_mut().flat_map(|operation| &mut operation.effects);
-        effects.for_each(|effect| effect.promised = true);
-    }
-
-    /// Judges a cut at `at` that leaves `image` on the watched device.
-    pub fn judge_cut(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
-        self.prune_durable(image);
-        let seen = CutMedium { image, overlay };
-        let mounts = Mounts::new(&self.ledgers, seen);
-        let mut left = FileCutCounts::new(at);
-        for &file in &self.open {
-            self.judge_file(&mounts, file, &mut left);
-        }
-        self.judge_torn(image, overlay, &mut left);
-        for operation in &self.operations {
-            let weight = self.weigh_effects(&mounts, &operation.effects);
-            let name = || self.operation_name(operation.program, operation.number);
-            left.count_if(weight.promised, FileLossKind::OperationPromised, name);
-            left.count_if(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
-            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
-        }
-        for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
-            let weight = self.weigh_effects(&mounts, &thread.effects);
-            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation_name(program, number));
-            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
-        }
-        self.losses.add(left);
     }
 
     /// Stops following files and operations that are on the medium for good.
@@ -431,6 +393,62 @@ impl FileJudge {
     }
 }
 
+impl SourceJudge for FileJudge {
+    fn take_note(&mut self) -> Option<(Instant, bool)> {
+        let (at, note) = self.notes.poll()?;
+        let ends = matches!(note, FileNote::Over);
+        self.taken.push_back(note);
+        Some((at, ends))
+    }
+
+    fn handle_next_note(&mut self) {
+        if let Some(note) = self.taken.pop_front() {
+            self.handle_note(note);
+        }
+    }
+
+    fn handle_submission(&mut self, tag: u32, stamp: u64) {
+        self.stamp = stamp;
+        if let Some(issued) = self.issued.remove(&tag) {
+            let ledger = &mut self.ledgers[usize::from(issued.volume)];
+            ledger.add_write(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
+        }
+    }
+
+    fn promise_all(&mut self) {
+        for file in &self.open {
+            let told = self.told.get_mut(file).expect("it is open");
+            told.promise_up_to(self.number);
+        }
+        let effects = self.operations.iter_mut().flat_map(|operation| &mut operation.effects);
+        effects.for_each(|effect| effect.promised = true);
+    }
+
+    fn judge_cut(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
+        self.prune_durable(image);
+        let seen = CutMedium { image, overlay };
+        let mounts = Mounts::new(&self.ledgers, seen);
+        let mut left = FileCutCounts::new(at);
+        for &file in &self.open {
+            self.judge_file(&mounts, file, &mut left);
+        }
+        self.judge_torn(image, overlay, &mut left);
+        for operation in &self.operations {
+            let weight = self.weigh_effects(&mounts, &operation.effects);
+            let name = || self.operation_name(operation.program, operation.number);
+            left.count_if(weight.promised, FileLossKind::OperationPromised, name);
+            left.count_if(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
+            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
+        }
+        for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
+            let weight = self.weigh_effects(&mounts, &thread.effects);
+            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation_name(program, number));
+            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
+        }
+        self.losses.add(left);
+    }
+}
+
 /// The state of an operation after a cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct OperationState {
@@ -475,16 +493,19 @@ mod tests {
     impl Case {
         /// A file was made and is on the drive; a cut, which found it there, is over.
         fn new() -> Case {
-            let mut judge = FileJudge::new(&SceneSpec {
-                name: String::new(),
-                system: SystemSpec { family: SystemFamily::Linux, largest: 1024, cache: None },
-                alignment: Alignment::Mebibytes,
-                beside: Vec::new(),
-                volumes: Vec::new(),
-                volume_names: vec![String::from("c")],
-                programs: Vec::new(),
-                runtime: None,
-            });
+            let mut judge = FileJudge::new(
+                &SceneSpec {
+                    name: String::new(),
+                    system: SystemSpec { family: SystemFamily::Linux, largest: 1024, cache: None },
+                    alignment: Alignment::Mebibytes,
+                    beside: Vec::new(),
+                    volumes: Vec::new(),
+                    volume_names: vec![String::from("c")],
+                    programs: Vec::new(),
+                    runtime: None,
+                },
+                FileNotes::default(),
+            );
             judge.ledgers.push(FileLedger::default());
             let mut case = Case { judge, image: SectorRuns::default() };
             case.call(Call::Create { directory: HOME, name: FileName::SHORT }, Some(OLD));

@@ -7,9 +7,9 @@ use crate::history::{CutRemains, DataPart, History};
 use crate::time::Instant;
 
 use super::Tally;
-use super::files::CutOverlay;
 use super::judge::CutJudge;
 use super::loss::CutLoss;
+use super::overlay::CutOverlay;
 use super::runs::{SectorRun, SectorRuns, run_without_all};
 use super::terms::DriveTerms;
 use super::view::CutArray;
@@ -40,7 +40,7 @@ pub fn replay_cuts(
     end: Instant,
     left: impl FnMut(Instant, MediumImage),
 ) -> Vec<CutLoss> {
-    let mut judge = CutJudge::new(terms, plan, cuts, None, ImageTally(left)).with_surface();
+    let mut judge: CutJudge<_> = CutJudge::new(terms, plan, cuts, None, ImageTally(left)).with_surface();
     history.replay_to(&mut judge);
     judge.finish(end).cuts
 }

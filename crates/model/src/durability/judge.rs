@@ -5,19 +5,14 @@
 //! most the longest access; without an outstanding write there is none.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
-use crate::files::note::{FileNote, FileNotes};
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
-use super::Tally;
-use super::files::FileJudge;
-use super::files::losses::FileLossCounts;
 use super::heads::{self, Heads, StampedRun};
 use super::loss::CutLoss;
 use super::rebuilds::Rebuilds;
@@ -25,6 +20,7 @@ use super::risk::RiskLevel;
 use super::runs::{SectorRuns, run_overlap};
 use super::terms::DriveTerms;
 use super::view::{ArrayView, CutArray};
+use super::{SourceJudge, Tally};
 
 /// Longer than any access of a drive: after this time without a landing none is in progress. The longest command
 /// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
@@ -33,8 +29,8 @@ const LONGEST_ACCESS: Span = Span::from_secs(10);
 /// An event of the client.
 #[derive(Clone, Debug)]
 enum ClientEvent {
-    /// A note of a scene.
-    Told(FileNote),
+    /// A note of the source.
+    Note,
     Submit(Request),
     /// A write or flush ended; true: without an error.
     End(Request, bool),
@@ -53,7 +49,7 @@ enum ClientEvent {
 }
 
 /// The observer of a run, and the judge of its cuts.
-pub struct CutJudge<T> {
+pub struct CutJudge<T, S = ()> {
     terms: DriveTerms,
     /// Rising; those before `next` are judged.
     cuts: Vec<Instant>,
@@ -83,13 +79,12 @@ pub struct CutJudge<T> {
     found: Vec<CutLoss>,
     acknowledged: u64,
     flushes: u64,
-    /// For a scene.
-    files: Option<FileJudge>,
-    notes: FileNotes,
+    /// The judge of the source's own objects.
+    source: S,
 }
 
 /// The results of a judge.
-pub struct CutJudgement<T> {
+pub struct CutJudgement<T, S = ()> {
     /// Every cut, in order.
     pub cuts: Vec<CutLoss>,
     /// The receiver of ages and data at risk.
@@ -100,11 +95,11 @@ pub struct CutJudgement<T> {
     pub flushes: u64,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk: Span,
-    /// The losses of files; an error if there were too many changes.
-    pub files: Option<Result<FileLossCounts, String>>,
+    /// The judge of the source's own objects, or what it found.
+    pub source: S,
 }
 
-impl<T: Tally> CutJudge<T> {
+impl<T: Tally, S: SourceJudge + Default> CutJudge<T, S> {
     /// Creates a judge of cuts at these instants, and of one `pause` after the job's end; `plan` describes the drives.
     pub fn new(
         terms: DriveTerms,
@@ -112,7 +107,7 @@ impl<T: Tally> CutJudge<T> {
         mut cuts: Vec<Instant>,
         pause: Option<Span>,
         tally: T,
-    ) -> CutJudge<T> {
+    ) -> CutJudge<T, S> {
         cuts.sort_unstable();
         CutJudge {
             terms,
@@ -134,11 +129,12 @@ impl<T: Tally> CutJudge<T> {
             found: Vec::new(),
             acknowledged: 0,
             flushes: 0,
-            files: None,
-            notes: FileNotes::default(),
+            source: S::default(),
         }
     }
+}
 
+impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     /// The view with the drives that are lost now.
     fn current_view(&mut self) -> &mut ArrayView {
         self.views.get_mut(&self.plan.lost_drives()).expect("a view of each set that may be lost")
@@ -149,7 +145,7 @@ impl<T: Tally> CutJudge<T> {
     }
 
     /// Ends the run, when the device has nothing relevant left to report.
-    pub fn finish(mut self, end: Instant) -> CutJudgement<T> {
+    pub fn finish(mut self, end: Instant) -> CutJudgement<T, S> {
         self.read_notes();
         self.end_job(end);
         self.heads.close_run();
@@ -163,12 +159,12 @@ impl<T: Tally> CutJudge<T> {
             tally: self.tally,
             acknowledged: self.acknowledged,
             flushes: self.flushes,
-            files: self.files.map(FileJudge::finish),
+            source: self.source,
         }
     }
 
     /// Ends a run whose power has been off since `off`, the only cut.
-    pub fn finish_powered_off(mut self, off: Instant) -> CutJudgement<T> {
+    pub fn finish_powered_off(mut self, off: Instant) -> CutJudgement<T, S> {
         self.cuts = vec![off];
         self.read_notes();
         self.queue.push_back((self.latest, ClientEvent::Off));
@@ -272,17 +268,13 @@ impl<T: Tally> CutJudge<T> {
 
     fn perform_event(&mut self, at: Instant, doing: ClientEvent) {
         match doing {
-            ClientEvent::Told(note) => {
-                if let Some(files) = &mut self.files {
-                    files.handle_note(note);
-                }
-            }
+            ClientEvent::Note => self.source.handle_next_note(),
             ClientEvent::Submit(request) if request.op == Op::Flush => {
                 self.for_each_view(|view| view.risk.submit_flush(request.stamp))
             }
             ClientEvent::Submit(request) => {
                 self.queued_writes -= 1;
-                self.files.iter_mut().for_each(|files| files.handle_submission(request.tag, request.stamp));
+                self.source.handle_submission(request.tag, request.stamp);
                 let sure = !self.caching;
                 self.for_each_view(|view| view.risk.submit_write(&request, sure));
             }
@@ -303,7 +295,7 @@ impl<T: Tally> CutJudge<T> {
                     self.for_each_view(|view| view.risk.mark_unsure());
                 }
             }
-            ClientEvent::Off => self.files.iter_mut().for_each(FileJudge::promise_all),
+            ClientEvent::Off => self.source.promise_all(),
             ClientEvent::Turn => self.change_array(at, CutArray::apply_next_change),
             ClientEvent::Whole(member) => {
                 self.change_array(at, |plan| plan.end_rebuild(member));
@@ -338,34 +330,29 @@ impl<T: Tally> CutJudge<T> {
         }
         let overlay = view.cut_overlay(&under);
         let surface = view.surface.as_ref().expect("it is kept");
-        if let Some(files) = &mut self.files {
-            files.judge_cut(at, surface, &overlay);
-        }
+        self.source.judge_cut(at, surface, &overlay);
         self.tally.record_cut(at, surface, &overlay);
     }
 
     /// Reports to the tally what each cut leaves on the medium, write by write.
-    pub fn with_surface(mut self) -> CutJudge<T> {
+    pub fn with_surface(mut self) -> CutJudge<T, S> {
         self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }
 
-    /// Judges the files of a scene as well.
-    pub fn with_files(mut self, files: FileJudge, notes: FileNotes) -> CutJudge<T> {
-        (self.files, self.notes) = (Some(files), notes);
-        self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
-        self
+    /// Judges the source's own objects as well.
+    pub fn with_source(self, source: S) -> CutJudge<T, S> {
+        CutJudge { source, ..self }.with_surface()
     }
 
-    /// Reads the scene's new notes.
+    /// Reads the source's new notes.
     fn read_notes(&mut self) {
-        while let Some((at, note)) = self.notes.poll() {
-            if let (FileNote::Over, Some(pause)) = (&note, self.pause) {
-                self.pause = None;
+        while let Some((at, ends)) = self.source.take_note() {
+            if ends && let Some(pause) = self.pause.take() {
                 self.cuts = vec![at + pause];
             }
             self.latest = self.latest.max(at);
-            self.queue.push_back((self.latest, ClientEvent::Told(note)));
+            self.queue.push_back((self.latest, ClientEvent::Note));
         }
     }
 
@@ -393,7 +380,7 @@ fn affects_medium(request: &Request) -> bool {
     matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
 
-impl<T: Tally> Witness for CutJudge<T> {
+impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
     fn note_submission(&mut self, now: Instant, request: &Request) {
         self.read_notes();
         if affects_medium(request) {

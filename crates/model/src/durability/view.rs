@@ -23,9 +23,9 @@ use crate::stack::{SettingChange, Stack};
 use crate::time::Instant;
 
 use super::Tally;
-use super::files::CutOverlay;
 use super::heads::StampedRun;
 use super::loss::{CutLoss, class_losses};
+use super::overlay::CutOverlay;
 use super::risk::{Acknowledgement, SectorContent, WriteAtCut, WriteAtRisk, WritesAtRisk};
 use super::runs::{SectorRun, SectorRuns, run_overlap, run_without_all};
 use super::stripes::{LostBlocks, StripeRows};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
 use seekwise_formats::key_names::{figure, job, strip_drive};
-use seekwise_formats::profile::{DriveFile, ReadingCache};
+use seekwise_formats::profile::DriveFile;
 use seekwise_model::time::Span;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
@@ -16,7 +16,7 @@ use toml::Spanned;
 
 use super::FileArgument;
 use crate::fit::points::{FIGURES, MOST, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
-use crate::inputs::Inputs;
+use crate::inputs::{InputCache, Inputs};
 use crate::plan::{self, Cell};
 
 /// The context in which a job with figures is prepared.
@@ -27,7 +27,7 @@ pub struct JobContext<'a> {
     /// The drive's text.
     pub profile: &'a str,
     /// Shared by all data: each job stands on the drive.
-    pub cache: &'a Arc<ReadingCache>,
+    pub cache: &'a Arc<InputCache>,
 }
 
 /// The names under which a plan asks for the two texts.

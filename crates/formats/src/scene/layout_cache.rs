@@ -1,0 +1,31 @@
+//! A cache of layouts that fit. The cells of a study lay out the same few scenes: whoever prepares several cells owns a cache and
+//! passes it. No result depends on it.
+
+use seekwise_model::files::scene::SceneLayout;
+
+use crate::recent_cache::RecentCache;
+
+/// The most recently used layouts. Threads may share them.
+pub struct LayoutCache(RecentCache<SceneLayout>);
+
+/// The number of cached layouts: the built-in study with the most scenes has 78. Each takes some hundred bytes.
+const LAYOUTS: usize = 128;
+
+impl Default for LayoutCache {
+    /// An empty cache.
+    fn default() -> LayoutCache {
+        LayoutCache(RecentCache::new(LAYOUTS))
+    }
+}
+
+impl LayoutCache {
+    /// True if the layout is known to fit.
+    pub(super) fn contains(&self, layout: &SceneLayout) -> bool {
+        self.0.find(|known| known == layout, |_| ()).is_some()
+    }
+
+    /// Adds a layout that fits.
+    pub(super) fn add(&self, layout: SceneLayout) {
+        self.0.add(layout);
+    }
+}

@@ -1,0 +1,34 @@
+//! The key `credit` of a comparison, read and written: a list of concerns.
+
+use serde::Serializer;
+use serde::de::{Deserialize, Deserializer, Error};
+
+use crate::concern::Concern;
+use crate::spelling::nearest;
+
+/// Reads the key `credit` of a comparison: `["queue", "controller"]`.
+pub(super) fn read_credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Concern>>, D::Error> {
+    let words = || Concern::words().collect::<Vec<_>>().join(", ");
+    let toml::Value::Array(list) = toml::Value::deserialize(deserializer)? else {
+        return Err(D::Error::custom(format!(
+            "`credit` is not a list of concerns; expected one or more of {}",
+            words()
+        )));
+    };
+    let concern = |value: &toml::Value| {
+        let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let near = nearest(&word, Concern::words()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        Concern::from_word(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
+    };
+    let mut concerns = list.iter().map(concern).collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)?;
+    concerns.dedup();
+    match concerns.is_empty() {
+        true => Err(D::Error::custom(format!("`credit` is empty; expected one or more of {}", words()))),
+        false => Ok(Some(concerns)),
+    }
+}
+
+/// Writes the key `credit` as it is read.
+pub(super) fn write_credit<S: Serializer>(credit: &Option<Vec<Concern>>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(credit.iter().flatten().map(|concern| concern.word()))
+}
