@@ -1,7 +1,7 @@
 //! One change of some bytes, drawn from a seed, for the smoke tests on stable: cut, taken out, said twice, a word put over them,
 //! digits that become nines, a bit that turns.
 
-use seekwise_model::rng::Rng;
+use seekwise_disk::rng::Rng;
 
 /// Changes `case`; `words` are what its reader looks for, and numbers of which much depends.
 pub(crate) fn change(case: &mut Vec<u8>, words: &[Vec<u8>], rng: &mut Rng) {

@@ -6,11 +6,11 @@
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
+use seekwise_drives::{diagnostic::Diagnostic, profile as profiles, stack as stacks};
 use seekwise_formats::study::{self as studies, review as reviews};
 use seekwise_formats::{
-    diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
-    profile as profiles, recipe as recipes, recording as recordings, scene as scenes, signature as signatures,
-    stack as stacks, trace as traces, trace::measured,
+    disksim as parameters, expression as expressions, fio, fio_json as json, iometer, recipe as recipes,
+    recording as recordings, scene as scenes, signature as signatures, trace as traces, trace::measured,
 };
 
 /// Hears what was made of the bytes: values, and errors.
@@ -128,7 +128,7 @@ pub(crate) fn study(data: &[u8], hear: Hear<'_>) {
     hear(&parsed);
     if let Ok(study) = parsed {
         assert!(study.runs > 0 && study.factor.iter().all(|factor| !factor.level_names().is_empty()));
-        hear(&seekwise_formats::dotted::flatten(&study.stack));
+        hear(&seekwise_drives::dotted::flatten(&study.stack));
     }
     let fault = Diagnostic::at("--set", 0, "unknown key").with_key(text.chars().take(20).collect::<String>());
     hear(&studies::locate_fault("fuzz.toml", &text, fault));

@@ -6,8 +6,8 @@ use std::io::{self, Cursor, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use seekwise_model::block::{Device, Flags, Op, Request, SECTOR, Status};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::{Device, Flags, Op, Request, SECTOR, Status};
+use seekwise_disk::time::{Instant, Span};
 use seekwise_os::nbd::wire::{NbdCommand, RequestHead, error};
 use seekwise_os::nbd::{self, Export, NbdClient, Transmission};
 

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 use sha2::{Digest, Sha256};
 
 /// The crates that a figure passes through.
-const CRATES: [&str; 5] = ["model", "formats", "run", "os", "lab"];
+const CRATES: [&str; 7] = ["disk", "work", "drives", "formats", "run", "os", "lab"];
 
 fn main() {
     // Asked when it runs: a build folder that was copied holds this program as it was built elsewhere.

@@ -1,5 +1,5 @@
 // The parts of a response, in the order in which a request meets them, and what each is. A test of crates/lab writes
-// this file from `Part` in crates/model/src/parts.rs (SEEKWISE_UPDATE=1) and compares the two.
+// this file from `Part` in crates/disk/src/parts.rs (SEEKWISE_UPDATE=1) and compares the two.
 
 export const PARTS = [
   ["processor", "waiting for the host's processor, and work on it"],

@@ -12,8 +12,10 @@ use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// What lies in a folder touches these packages.
-const PACKAGES: [(&str, &[&str]); 19] = [
-    ("crates/model/", &["seekwise-model"]),
+const PACKAGES: [(&str, &[&str]); 21] = [
+    ("crates/disk/", &["seekwise-disk"]),
+    ("crates/work/", &["seekwise-work"]),
+    ("crates/drives/", &["seekwise-drives"]),
     ("crates/formats/", &["seekwise-formats"]),
     ("crates/run/", &["seekwise-run"]),
     ("crates/lab/", &["seekwise-lab"]),
@@ -38,14 +40,16 @@ const PACKAGES: [(&str, &[&str]); 19] = [
 const ROOT: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo/", "clippy.toml"];
 
 /// What stands below the Python module.
-const BELOW_PYTHON: [&str; 7] = [
+const BELOW_PYTHON: [&str; 9] = [
     "crates/python/",
     "crates/cli/",
     "crates/seekwise/",
     "crates/lab/",
     "crates/run/",
     "crates/formats/",
-    "crates/model/",
+    "crates/drives/",
+    "crates/work/",
+    "crates/disk/",
 ];
 
 /// Compiles the Python module.
@@ -158,8 +162,8 @@ mod tests {
         let always = ["fmt", "tidy", "clippy"];
         assert_eq!(names(&["ARCHITECTURE.md"]), always);
         assert_eq!(names(&["README.md", "docs/fit.md"])[3..], ["program"]);
-        let rng = ["seekwise-model", "module", "page", "webtest"];
-        assert_eq!(names(&["crates/model/src/rng.rs", "web/src/a.ts"])[3..], rng);
+        let rng = ["seekwise-disk", "module", "page", "webtest"];
+        assert_eq!(names(&["crates/disk/src/rng.rs", "web/src/a.ts"])[3..], rng);
         let drive = ["seekwise-lab", "seekwise-formats", "module", "program"];
         assert_eq!(names(&["drives/x.toml", "crates/lab/src/a.rs"])[3..], drive);
         assert_eq!(names(&["crates/python/src/lib.rs"])[3..], ["module", "python"]);

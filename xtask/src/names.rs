@@ -98,7 +98,7 @@ fn rows(items: &Items, sentences: &Sentences) -> Vec<Row> {
         Row::share("sentences of comments that begin with What", sentences.what, said, 0.5),
         Row::share("sentences that begin with a pronoun, The same, Of, One", sentences.pronoun, said, 6.0),
         Row::number("statics with state in library crates", items.state, None),
-        Row::number("dotted keys as text, outside the crate of formats", items.dotted_keys, None),
+        Row::number("dotted keys as text, outside the crates of drives and formats", items.dotted_keys, None),
         Row::number("public items", items.public, None),
         Row::number("lines of code, without tests, comments, blanks", items.code_lines, None),
     ]

@@ -11,9 +11,9 @@
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::drives;
-use seekwise_model::record::Part;
+use seekwise_disk::record::Part;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::drives;
 
 use crate::disk::Disk;
 use crate::values::{

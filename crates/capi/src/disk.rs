@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use seekwise_formats::change::parse_setting;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::{drives, stack};
-use seekwise_model::block::{Completion, Control, ControlError, Device, Limits, Op, Request};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Completion, Control, ControlError, Device, Limits, Op, Request};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
+use seekwise_drives::change::parse_setting;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::{drives, stack};
 
 use crate::values::{
     SEEKWISE_MOST_LBA, SEEKWISE_MOST_SECTORS, SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseControl, SeekwiseLanding,

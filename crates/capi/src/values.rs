@@ -3,8 +3,8 @@
 //!
 //! The comments stand in the header too.
 
-use seekwise_model::block::{Completion, Flags, Landing, LandingKind, Limits, MemberRole, Op, Status};
-use seekwise_model::record::Part;
+use seekwise_disk::block::{Completion, Flags, Landing, LandingKind, Limits, MemberRole, Op, Status};
+use seekwise_disk::record::Part;
 
 /// An instant that never comes: nothing happens by itself.
 pub const SEEKWISE_NEVER: u64 = u64::MAX;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use seekwise_capi::disk::Disk;
 use seekwise_capi::values::{SEEKWISE_MOST_LBA, SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseControl, SeekwiseRequest};
-use seekwise_formats::drives;
-use seekwise_model::rng::{Rng, Seed};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_drives::drives;
 
 /// Layers above a drive.
 const STACKS: [&str; 6] = [

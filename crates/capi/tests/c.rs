@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seekwise_formats::drives;
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
-use seekwise_model::record::Part;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_disk::record::Part;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
+use seekwise_drives::drives;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::dotted::{flatten, plain_text};
-use seekwise_formats::figure::{Figure, FigureOrigin};
+use seekwise_drives::dotted::{flatten, plain_text};
+use seekwise_drives::figure::{Figure, FigureOrigin};
+use seekwise_drives::stack::hosts;
 use seekwise_formats::program::programs;
-use seekwise_formats::stack::hosts;
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;

@@ -23,10 +23,10 @@ mod slots;
 pub mod syntax;
 mod write;
 
-use crate::diagnostic::Diagnostic;
-use crate::profile;
-use crate::spelling::nearest;
 use fields::ParameterFields;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::profile;
+use seekwise_drives::spelling::nearest;
 use syntax::{DisksimSetup, Errors, ParameterBlock, SourceFiles, SourceLoader};
 pub use write::UnmodelledParameter;
 

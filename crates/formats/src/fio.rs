@@ -44,10 +44,9 @@ mod replay;
 mod settings;
 mod value;
 
-use seekwise_model::files::buffered::FileOpenFlags;
-use seekwise_model::workload::Job;
+use seekwise_work::files::buffered::FileOpenFlags;
+use seekwise_work::workload::Job;
 
-use crate::diagnostic::Diagnostic;
 pub use given::JobOption;
 pub use job_file::{JobFile, JobSection, WorkerOrigin};
 pub use lines::FioContext;
@@ -55,6 +54,7 @@ use lines::RawSection;
 pub use logged::LogOf;
 pub use opened::{AccessHint, FioOpenFlags};
 pub use replay::IologReplay;
+use seekwise_drives::diagnostic::Diagnostic;
 use settings::FioSettings;
 
 /// Whether fio has an option of this name in job files.

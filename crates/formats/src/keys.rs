@@ -6,19 +6,19 @@
 
 mod concerns;
 
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::figure::{KeyDomain, Plain};
+use seekwise_drives::key_names::real;
+use seekwise_drives::limits::terms;
+use seekwise_drives::metric::Metric;
+use seekwise_drives::spelling::is_same;
+use seekwise_drives::stack::{self, STACK, VOCABULARY, keys_of, layer_descriptions, strip_number};
 use serde::Serialize;
 
-use crate::diagnostic::Diagnostic;
-use crate::figure::{KeyDomain, Plain};
-use crate::key_names::real;
-use crate::limits::terms;
-use crate::metric::Metric;
 use crate::scene;
-use crate::spelling::is_same;
-pub use crate::stack::JOB;
-use crate::stack::{self, STACK, VOCABULARY, keys_of, layer_descriptions, strip_number};
 use crate::trace::keys::KEYS as TRACE;
 pub use concerns::{concern_of, may_change};
+pub use seekwise_drives::stack::JOB;
 
 /// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]

@@ -16,9 +16,9 @@ use std::sync::LazyLock;
 
 use toml::de::DeTable;
 
-use crate::diagnostic::{Diagnostic, sorted_by_line};
-use crate::figure::{Figure, FigureReader, NO_WORDS, ProfileKey};
 pub(crate) use engines::{ENGINES, ProgramEngine, ProgramVolumes, file_set};
+use seekwise_drives::diagnostic::{Diagnostic, sorted_by_line};
+use seekwise_drives::figure::{Figure, FigureReader, NO_WORDS, ProfileKey};
 
 /// A program as its file describes it.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Figures;
+    use seekwise_drives::figure::Figures;
 
     #[test]
     fn every_program_loads_under_its_files_name_and_builds() {

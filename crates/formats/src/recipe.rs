@@ -22,10 +22,10 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, sorted_by_line};
-use crate::dotted;
-use crate::duration::Duration;
-use crate::figure::{FigureReader, NO_WORDS};
+use seekwise_drives::diagnostic::{Diagnostic, sorted_by_line};
+use seekwise_drives::dotted;
+use seekwise_drives::duration::Duration;
+use seekwise_drives::figure::{FigureReader, NO_WORDS};
 
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

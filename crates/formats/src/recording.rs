@@ -5,12 +5,12 @@
 //! tag while it was in flight. Times are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) are lines with
 //! `order`, their time and their words. The first line identifies a recording, the second says what it was made on.
 
-use seekwise_model::block::Op;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Instant;
+use seekwise_work::workload::recorded::{RecordedRequest, RecordedSession};
 
-use crate::change::{POWER, WrittenChange};
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::change::{POWER, WrittenChange};
+use seekwise_drives::diagnostic::Diagnostic;
 
 /// The first line.
 pub const HEAD: &str = "# seekwise recording 1";

@@ -31,23 +31,25 @@ mod layout_cache;
 
 use std::collections::BTreeSet;
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::files::pagecache::{PageCacheSpec, ReadAheadRule, WriteBackRule};
-use seekwise_model::files::program::ProgramSpec;
-use seekwise_model::files::scene::{ProgramPlan, SceneError, SceneSpec, VolumePlan};
-use seekwise_model::files::system::{SystemFamily, SystemSpec};
-use seekwise_model::files::volume::{
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::flash::FlashSpec;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::{Diagnostic, sorted_by_line};
+use seekwise_drives::figure::{
+    Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting,
+};
+use seekwise_drives::stack::{Setting, VOCABULARY, figure_setting};
+use seekwise_work::files::pagecache::{PageCacheSpec, ReadAheadRule, WriteBackRule};
+use seekwise_work::files::program::ProgramSpec;
+use seekwise_work::files::scene::{ProgramPlan, SceneError, SceneSpec, VolumePlan};
+use seekwise_work::files::system::{SystemFamily, SystemSpec};
+use seekwise_work::files::volume::{
     Aging, Alignment, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec, VolumeError, VolumeFormat, VolumeMisfit,
 };
-use seekwise_model::flash::FlashSpec;
-use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, sorted_by_line};
-use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting};
 use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
-use crate::stack::{Setting, VOCABULARY, figure_setting};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};

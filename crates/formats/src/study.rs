@@ -29,17 +29,17 @@ pub mod review;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use seekwise_drives::concern::Concern;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::dotted::{flatten, plain_text};
+use seekwise_drives::duration::Duration;
+use seekwise_drives::metric::{IOPS, Metric};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use self::faults::{check_study, line_of};
 pub use self::faults::{locate_error, locate_fault};
-use crate::concern::Concern;
-use crate::diagnostic::Diagnostic;
-use crate::dotted::{flatten, plain_text};
-use crate::duration::Duration;
 use crate::expression::Expression;
-use crate::metric::{IOPS, Metric};
 
 /// A study.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::shared_files;
+use seekwise_disk::drive::geometry::{Extent, Geometry};
+use seekwise_disk::drive::mechanics::Arm;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::figure::FigureValue;
+use seekwise_drives::profile::{self, DriveFile};
 use seekwise_formats::disksim;
-use seekwise_formats::figure::FigureValue;
-use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured as trace;
-use seekwise_model::drive::geometry::{Extent, Geometry};
-use seekwise_model::drive::mechanics::Arm;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
 
 /// A drive, what its file claims (`Block count`), and what its zones hold by DiskSim's own sums: cylinders times surfaces
 /// times blocks a track, less the front and the spares of the scheme; for the last, slots of the index less slips.

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use seekwise_disk::drive::geometry::Extent;
+use seekwise_disk::drive::mechanics::Arm;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::Span;
+use seekwise_drives::profile;
 use seekwise_formats::disksim::{self, DisksimImport};
-use seekwise_formats::profile;
-use seekwise_model::drive::geometry::Extent;
-use seekwise_model::drive::mechanics::Arm;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::Span;
 
 /// Drives that are drawn.
 const DRIVES: u64 = 120;

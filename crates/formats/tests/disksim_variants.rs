@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shared_files;
+use seekwise_drives::profile;
 use seekwise_formats::disksim::{self, DisksimImport};
-use seekwise_formats::profile;
 
 /// A set-up with each of its files changed: the file's name and text in, the new text out.
 fn import(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<DisksimImport, String> {

@@ -1,11 +1,11 @@
 //! Edges of small rules of formats, each against its own words: what planted faults had moved without a test that fails.
 
+use seekwise_disk::block::Op;
+use seekwise_drives::profile;
 use seekwise_formats::expression::quantities;
 use seekwise_formats::fio::{self, FioContext};
 use seekwise_formats::fio_json::SampleSummary;
-use seekwise_formats::profile;
 use seekwise_formats::trace::{self, TraceReadOptions};
-use seekwise_model::block::Op;
 
 const DRIVE: &str = include_str!("../../../drives/barracuda-7200.7.toml");
 

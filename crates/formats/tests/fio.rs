@@ -1,9 +1,9 @@
 //! fio job files, a few lines each: what they become, or what is said against them.
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::fio::{self, FioContext};
-use seekwise_model::time::Span;
-use seekwise_model::workload::*;
+use seekwise_work::workload::*;
 
 /// A drive of 160 GB.
 const SECTORS: u64 = 312_581_808;

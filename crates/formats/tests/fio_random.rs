@@ -27,12 +27,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use seekwise_disk::block::{Completion, Limits, Op, Queuing, Request, Source, SourcePoll, Status};
+use seekwise_disk::record::{Effort, Parts};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Instant;
 use seekwise_formats::fio::{self, FioContext};
-use seekwise_model::block::{Completion, Limits, Op, Queuing, Request, Source, SourcePoll, Status};
-use seekwise_model::record::{Effort, Parts};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::Workload;
+use seekwise_work::workload::Workload;
 
 #[path = "fio_random/draw.rs"]
 mod draw;

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use seekwise_model::block::{Completion, Limits, Op, Source, SourcePoll, Status};
-use seekwise_model::record::{Effort, Parts};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{
+use seekwise_disk::block::{Completion, Limits, Op, Source, SourcePoll, Status};
+use seekwise_disk::record::{Effort, Parts};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_work::workload::{
     BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job,
     Pace, Pattern, RandomRepeat, Region, RwModifier, StridedZones, Syncs, Worker, Workload,
 };
@@ -258,7 +258,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         depth: 32,
         fua: false,
         volatile_cache: true,
-        queuing: seekwise_model::block::Queuing::Ncq,
+        queuing: seekwise_disk::block::Queuing::Ncq,
         computes: false,
     };
     let job = Job { name: "job".into(), workers: vec![worker] };

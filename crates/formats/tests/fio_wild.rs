@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::fio::{self, FioContext};
 
 /// A drive of 160 GB.

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::shared_files;
 use change::change;
-use seekwise_model::rng::{Rng, Seed};
+use seekwise_disk::rng::{Rng, Seed};
 
 /// Cases a parser.
 const CASES: u64 = 20_000;
@@ -217,7 +217,8 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
 
 #[test]
 fn the_seeds_are_valid() {
-    use seekwise_formats::{fio, fio_json, iometer, profile, signature, stack, study, trace};
+    use seekwise_drives::{profile, stack};
+    use seekwise_formats::{fio, fio_json, iometer, signature, study, trace};
     for bytes in [ICF, OLD_ICF] {
         let (config, _) = iometer::icf::parse("seed", bytes).unwrap();
         assert!(config.job(1_000_000).is_ok());

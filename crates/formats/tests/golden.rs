@@ -5,7 +5,7 @@ use std::fmt::{Debug, Write};
 use std::fs;
 use std::path::Path;
 
-use seekwise_model::rng::Seed;
+use seekwise_disk::rng::Seed;
 use sha2::{Digest, Sha256};
 
 use crate::fuzz_smoke::entries::ALL;

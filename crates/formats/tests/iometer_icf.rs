@@ -1,9 +1,9 @@
 //! Iometer configurations: the grammar's versions, and the job each test type makes.
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::iometer::icf::{self, IcfVersion, IometerConfig, SpecAssignment, TestType, WorkerSpawn};
-use seekwise_model::time::Span;
-use seekwise_model::workload::{IometerPattern, Job, Pattern, Region, Worker};
+use seekwise_work::workload::{IometerPattern, Job, Pattern, Region, Worker};
 
 /// Sectors of a 160-GB drive of 2005.
 const DRIVE: u64 = 312_581_808;

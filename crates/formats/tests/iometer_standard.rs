@@ -1,7 +1,7 @@
 //! The table of named access specifications.
 
 use seekwise_formats::iometer::standard;
-use seekwise_model::workload::AccessSpec;
+use seekwise_work::workload::AccessSpec;
 
 fn spec(name: &str) -> AccessSpec {
     standard::specs().into_iter().find(|spec| spec.name == name).unwrap_or_else(|| panic!("{name}"))

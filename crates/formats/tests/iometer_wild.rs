@@ -37,7 +37,7 @@ fn each_becomes_a_job_or_is_refused_with_a_reason() {
                 println!("{name}: {stages} tests, {} streams, {} warnings", job.workers.len(), warnings.len());
                 jobs += 1;
                 for worker in &job.workers {
-                    let seekwise_model::workload::Pattern::Iometer(pattern) = &worker.pattern else { panic!() };
+                    let seekwise_work::workload::Pattern::Iometer(pattern) = &worker.pattern else { panic!() };
                     assert!(pattern.area.bytes > 0 && pattern.area.start + pattern.area.bytes <= DRIVE * 512, "{name}");
                     assert!(worker.depth > 0 && worker.runtime.is_some(), "{name}");
                 }

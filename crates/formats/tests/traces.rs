@@ -1,13 +1,13 @@
 //! Formats of traces: of each a few lines of our own, and what is said of one that is cut, one in wrong units, and one that is
 //! not sorted.
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{
     FORMATS, KernelEvent, TraceEntry, TraceFormat, TracePart, TraceReadOptions, TraceUnits, WaitMeaning, open,
     time_unit_name,
 };
-use seekwise_model::block::Op;
 
 fn part(bytes: &[u8]) -> TracePart {
     ("t".to_owned(), Box::new(std::io::Cursor::new(bytes.to_vec())))

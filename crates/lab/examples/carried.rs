@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use seekwise_formats::profile::{self, DriveFile};
+use seekwise_drives::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::{FitTask, fit, parameter, ranges};
-use seekwise_model::workload::replay::Timing;
+use seekwise_work::workload::replay::Timing;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
 /// The program's own.

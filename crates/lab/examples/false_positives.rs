@@ -7,6 +7,7 @@
 use std::process::ExitCode;
 
 use rayon::prelude::*;
+use seekwise_disk::rng::Seed;
 use seekwise_formats::study::{self, Study};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::inputs::{InputTexts, Inputs};
@@ -14,7 +15,6 @@ use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::run::{RunRecord, measure_run};
 use seekwise_lab::stats::{Judgement, Verdict};
-use seekwise_model::rng::Seed;
 
 /// The default number of comparisons.
 const COMPARISONS: usize = 5000;

@@ -10,19 +10,19 @@ use std::error::Error;
 use std::time::Instant as Clock;
 
 use plotters::prelude::*;
-use seekwise_formats::stack::StackFile;
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::block::{Control, Device};
+use seekwise_disk::engine::Engine;
+use seekwise_disk::host::array::Array;
+use seekwise_disk::host::layer::LayeredDevice;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::build_below_array;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::stack::StackFile;
 use seekwise_lab::catalogue;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::stats::histogram::Histogram;
-use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-use seekwise_model::block::{Control, Device};
-use seekwise_model::engine::Engine;
-use seekwise_model::host::array::Array;
-use seekwise_model::host::layer::LayeredDevice;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::build_below_array;
-use seekwise_model::time::{Instant, Span};
 use seekwise_run::work::Issuer;
 
 const HOUR: Span = Span::from_secs(3600);
@@ -106,7 +106,7 @@ impl Run {
     }
 }
 
-fn said(faults: Vec<seekwise_formats::diagnostic::Diagnostic>) -> String {
+fn said(faults: Vec<seekwise_drives::diagnostic::Diagnostic>) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

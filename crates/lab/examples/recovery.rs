@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use seekwise_formats::profile::{self, DriveFile, ReadingCache};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::Span;
+use seekwise_drives::profile::{self, DriveFile, ReadingCache};
 use seekwise_formats::trace::measured::{self, MeasuredTrace};
 use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitListener, share_better};
@@ -16,10 +18,8 @@ use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::{FitResult, FitTask, fit};
 use seekwise_lab::validate::play_trace;
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::Timing;
 
 /// Standard deviation of the noise, ns.
 const NOISE: f64 = 50_000.0;

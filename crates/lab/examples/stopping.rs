@@ -6,9 +6,9 @@
 use std::process::ExitCode;
 
 use rayon::prelude::*;
+use seekwise_disk::rng::{Rng, Seed};
 use seekwise_lab::stats::sequential::LOOKS;
 use seekwise_lab::stats::{BetterDirection, Criteria, SequentialJudgement, SequentialTest, Verdict, judge_until};
-use seekwise_model::rng::{Rng, Seed};
 
 /// Studies a row.
 const STUDIES: usize = 1_000;

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use seekwise_formats::profile;
+use seekwise_drives::profile;
 use seekwise_formats::trace::measured;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::judge::JudgeShares;
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::{FitTask, fit, parameter};
-use seekwise_model::workload::replay::Timing;
+use seekwise_work::workload::replay::Timing;
 
 /// Shares of draws: on the seen data and for the whole; for a change on the held-back data. The second is in use.
 const CHOICES: [(f64, f64); 4] = [(0.7, 0.5), (0.84, 0.6), (0.84, 0.84), (0.95, 0.75)];

@@ -9,7 +9,7 @@
 mod lattice;
 mod signs;
 
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::audit::{AuditInterval, AuditTimings, SCATTERED, TwoOverwrites};
 use serde::Serialize;
 

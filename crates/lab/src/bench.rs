@@ -7,22 +7,22 @@
 //! thirds reads, a fifth of the requests at the end of the one before, nearly a third close to it, one outstanding, a
 //! pause after each.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names::{drive, job};
-use seekwise_model::block::Op;
-use seekwise_model::host::controller::ControllerSpec;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Layer, Stack};
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{ReplayRow, Timing};
-use seekwise_model::workload::{
-    BlockSizes, CountingRule, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
-    Pattern, RandomRepeat, Region, Syncs, Worker,
-};
+use seekwise_disk::block::Op;
+use seekwise_disk::host::controller::ControllerSpec;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::{Layer, Stack};
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::{drive, job};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
+use seekwise_work::workload::replay::{ReplayRow, Timing};
+use seekwise_work::workload::{
+    BlockSizes, CountingRule, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
+    Pattern, RandomRepeat, Region, Syncs, Worker,
+};
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};

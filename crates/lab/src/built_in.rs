@@ -1,4 +1,4 @@
-//! The built-in jobs and scenes, as texts. The drives are in `seekwise_formats::drives`, the patterns in
+//! The built-in jobs and scenes, as texts. The drives are in `seekwise_drives::drives`, the patterns in
 //! `seekwise_formats::iometer::standard`.
 
 /// A built-in job: fio's text with variables.

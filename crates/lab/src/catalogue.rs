@@ -8,7 +8,7 @@
 //! | [`sketch`] | a drive's profile from a few figures of its datasheet |
 //! | [`studies`] | the built-in studies |
 //!
-//! The drives themselves, by name, are [`seekwise_formats::drives`].
+//! The drives themselves, by name, are [`seekwise_drives::drives`].
 
 pub mod check;
 pub mod curves;
@@ -16,10 +16,10 @@ pub mod show;
 pub mod sketch;
 pub mod studies;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::drives;
-pub use seekwise_formats::drives::{find_text, names};
-use seekwise_formats::profile::DriveFile;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::drives;
+pub use seekwise_drives::drives::{find_text, names};
+use seekwise_drives::profile::DriveFile;
 
 /// Reads a built-in drive, where a file could be named too. An unknown name is an error that names the nearest.
 pub fn load_drive(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {

@@ -1,11 +1,11 @@
 //! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how it
 //! was played, and how close to their instants its requests were issued.
 
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::time::Span;
 use seekwise_formats::trace::keys::{AddressMapping, loop_word};
 use seekwise_formats::trace::{TraceFormat, WaitMeaning, time_unit_name};
-use seekwise_model::block::SECTOR;
-use seekwise_model::time::Span;
-use seekwise_model::workload::trace::LoopMode;
+use seekwise_work::workload::trace::LoopMode;
 
 use crate::jobs::JobOrigin;
 use crate::plan::PreparedCell;

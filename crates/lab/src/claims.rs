@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_formats::dotted::{flatten, plain_text};
+use seekwise_drives::dotted::{flatten, plain_text};
 use seekwise_formats::study::{CellChange, Claim, Study};
 use serde::Deserialize;
 

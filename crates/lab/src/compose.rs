@@ -5,10 +5,10 @@ pub mod parts;
 
 use std::cmp::Ordering;
 
-use seekwise_formats::key_names::work;
-use seekwise_formats::metric::{Metric, Statistic};
+use seekwise_disk::record::Part;
+use seekwise_drives::key_names::work;
+use seekwise_drives::metric::{Metric, Statistic};
 use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
-use seekwise_model::record::Part;
 
 use crate::finding::{
     BestLevel, Cause, CellCase, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
@@ -21,7 +21,7 @@ use crate::rounds::{self, SamplingAccount};
 use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pool_responses};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::make_stretches;
-use seekwise_formats::stack::{self, Setting};
+use seekwise_drives::stack::{self, Setting};
 
 /// The material of a report.
 pub struct ReportMaterial<'a> {

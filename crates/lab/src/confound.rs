@@ -15,12 +15,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_formats::concern::Concern::{self, *};
-use seekwise_formats::concern::credit_title;
-use seekwise_formats::dotted::flatten;
-use seekwise_formats::key_names::{is_below, job, job_variable, real};
+use seekwise_drives::concern::Concern::{self, *};
+use seekwise_drives::concern::credit_title;
+use seekwise_drives::dotted::flatten;
+use seekwise_drives::key_names::{is_below, job, job_variable, real};
+use seekwise_drives::stack::Setting;
 use seekwise_formats::keys::{concern_of, may_change};
-use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{ComparisonSpec, Factor};
 
 use crate::provenance::{StudyProvenance, differing_keys};

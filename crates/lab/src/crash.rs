@@ -1,7 +1,7 @@
 //! The crash laboratory: from one recorded session of a program on a modelled disk, it derives what power cuts at many
 //! instants would leave, and has the program's own check look at each.
 //!
-//! Nothing runs again for a cut: the judge of [`seekwise_model::durability`] computes what it leaves, as in simulated
+//! Nothing runs again for a cut: the judge of [`seekwise_disk::durability`] computes what it leaves, as in simulated
 //! runs, and the check gets a medium with exactly that. No file system is known here, and no program is started: the
 //! caller supplies the check.
 //!

@@ -1,5 +1,5 @@
 //! Losses by power cuts, from one run: the instants of the cuts, and a report of what the judge of the model
-//! ([`seekwise_model::durability`]) finds at each. The words are defined there.
+//! ([`seekwise_disk::durability`]) finds at each. The words are defined there.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -19,25 +19,25 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Landing, Request, SECTOR};
-use seekwise_model::durability::files::FileJudge;
-use seekwise_model::durability::files::losses::FileLossCounts as Left;
-use seekwise_model::durability::judge::{CutJudge, CutJudgement};
-use seekwise_model::durability::loss::{ClassLoss, CutLoss, WriteClass};
-use seekwise_model::durability::terms::DriveTerms;
-use seekwise_model::durability::view::CutArray;
-use seekwise_model::files::note::FileNotes;
-use seekwise_model::files::scene::SceneEnd;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::Witness;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Landing, Request, SECTOR};
+use seekwise_disk::durability::judge::{CutJudge, CutJudgement};
+use seekwise_disk::durability::loss::{ClassLoss, CutLoss, WriteClass};
+use seekwise_disk::durability::terms::DriveTerms;
+use seekwise_disk::durability::view::CutArray;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_disk::witness::Witness;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::sim::{self, RunEnding};
 use seekwise_run::work::Work;
+use seekwise_work::durability::FileJudge;
+use seekwise_work::durability::losses::FileLossCounts as Left;
+use seekwise_work::files::note::FileNotes;
+use seekwise_work::files::scene::SceneEnd;
 use serde::Serialize;
 
 use self::blame::{BlamedLevel, blame_levels};

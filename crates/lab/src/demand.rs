@@ -7,16 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::files::program::FileSet;
-use seekwise_model::files::scene::SceneSpec;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::{BlockSizes, FioPattern, Pattern, Worker};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
+use seekwise_work::files::program::FileSet;
+use seekwise_work::files::scene::SceneSpec;
+use seekwise_work::workload::{BlockSizes, FioPattern, Pattern, Worker};
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
@@ -26,7 +26,7 @@ const WORKER: u64 = 16 << 10;
 const IN_FLIGHT: u64 = 1 << 10;
 /// A file of a worker beside its map.
 const FILE: u64 = 512;
-/// The most blocks of a file with a map (`model/workload/map`): a bit each and a 63rd of that above.
+/// The most blocks of a file with a map (`work/workload/map`): a bit each and a 63rd of that above.
 const MAPPED: u64 = 1 << 28;
 /// A made zone (24 bytes).
 const ZONE: u64 = 24;

@@ -1,6 +1,6 @@
 //! Digests that tell apart what made a result: of texts, and of settings.
 
-use seekwise_formats::stack::Setting;
+use seekwise_drives::stack::Setting;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 in hexadecimal digits, as `sha256sum` prints it.

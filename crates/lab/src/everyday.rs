@@ -13,15 +13,15 @@ pub mod arithmetic;
 pub mod matrix;
 
 use rayon::prelude::*;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::profile::everyday::CaseException;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::host::driver::DriverSpec;
-use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::stack::{Layer, Stack};
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::host::driver::DriverSpec;
+use seekwise_disk::queue::{Discipline, Policy};
+use seekwise_disk::stack::{Layer, Stack};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::figure::FigureOrigin;
+use seekwise_drives::profile::everyday::CaseException;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_run::outcome::RunError;
 use serde::Serialize;
 

@@ -32,9 +32,9 @@ mod vote;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use seekwise_drives::metric::{Metric, MetricScope, Statistic};
+use seekwise_drives::stack::Setting;
 use seekwise_formats::expression::Expression;
-use seekwise_formats::metric::{Metric, MetricScope, Statistic};
-use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 

@@ -43,7 +43,7 @@ pub mod write;
 
 use std::collections::BTreeMap;
 
-use seekwise_formats::profile::DriveFile;
+use seekwise_drives::profile::DriveFile;
 
 use data::FitData;
 use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_better};

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::drives;
-use seekwise_formats::profile::ReadingCache;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::drives;
+use seekwise_drives::profile::ReadingCache;
+use seekwise_drives::stack::Setting;
 use seekwise_formats::scene::LayoutCache;
-use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::survey::TraceSurvey;
 use seekwise_formats::trace::{TracePart, TraceReadOptions};
 use seekwise_run::place::PlaceKind;

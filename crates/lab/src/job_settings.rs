@@ -6,12 +6,12 @@
 
 use std::fmt::{Debug, Display};
 
-use seekwise_formats::key_names::work;
+use seekwise_disk::time::Span;
+use seekwise_drives::key_names::work;
+use seekwise_drives::stack::Setting;
 use seekwise_formats::recording;
-use seekwise_formats::stack::Setting;
-use seekwise_model::time::Span;
-use seekwise_model::workload::recorded::RecordedSession;
-use seekwise_model::workload::{
+use seekwise_work::workload::recorded::RecordedSession;
+use seekwise_work::workload::{
     AccessLine, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern,
     Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,
     Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,

@@ -4,20 +4,20 @@
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 
-use seekwise_formats::change::WrittenChange;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names;
+use seekwise_disk::block::Limits;
+use seekwise_disk::flash::FlashSpec;
+use seekwise_disk::time::Span;
+use seekwise_drives::change::WrittenChange;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names;
+use seekwise_drives::spelling::is_same;
+use seekwise_drives::stack::Setting;
 use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::SceneFile;
-use seekwise_formats::spelling::is_same;
-use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::TraceOptions as TraceKeys;
 use seekwise_formats::{fio, iometer};
-use seekwise_model::block::Limits;
-use seekwise_model::files::buffered::{BufferedSpec, FileOpenFlags};
-use seekwise_model::flash::FlashSpec;
-use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region, Worker};
+use seekwise_work::files::buffered::{BufferedSpec, FileOpenFlags};
+use seekwise_work::workload::{AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
 use seekwise_run::work::Work;
 

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::key_names::strip_drive;
+use seekwise_drives::figure::FigureOrigin;
+use seekwise_drives::key_names::strip_drive;
+use seekwise_drives::stack::Setting;
 use seekwise_formats::keys::scale_value;
-use seekwise_formats::stack::Setting;
 
 use crate::fit::ranges::{self, ParameterRange};
 use crate::plan::draw::figure_identity;

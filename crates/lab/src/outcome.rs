@@ -1,7 +1,7 @@
 //! The verdicts of comparisons, as pages and summaries name them, and the words for a difference. A ratio below 1 is good of
 //! a time and bad of a rate, so every measure has its own words: they are chosen here and nowhere else.
 
-use seekwise_formats::metric::{Metric, Statistic};
+use seekwise_drives::metric::{Metric, Statistic};
 use serde::Serialize;
 
 use crate::stats::{Interval, Judgement, Verdict};

@@ -7,10 +7,10 @@ pub mod parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use seekwise_formats::key_names::stack::PLACE;
-use seekwise_formats::stack::Setting;
+use seekwise_disk::rng::Seed;
+use seekwise_drives::key_names::stack::PLACE;
+use seekwise_drives::stack::Setting;
 use seekwise_formats::study::Study;
-use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{settings_hash, sha256};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use seekwise_model::record::Part;
+use seekwise_disk::record::Part;
 
 use crate::finding::{CellCase, EffectLocation, RatioRange};
 use crate::outcome::{DifferenceWords, Outcome};

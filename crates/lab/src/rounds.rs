@@ -10,7 +10,7 @@ mod account;
 pub mod pilot;
 mod reasons;
 
-use seekwise_formats::metric::Metric;
+use seekwise_drives::metric::Metric;
 use seekwise_formats::study::Study;
 use seekwise_run::outcome::RunError;
 

@@ -14,13 +14,12 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::asked::SettingUse;
-use seekwise_model::block::busy::BusyCurve;
-use seekwise_model::engine::fingerprint::StreamHash;
-use seekwise_model::record::{DriveLog, Record};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Tell, Window};
+use seekwise_disk::block::asked::SettingUse;
+use seekwise_disk::block::busy::BusyCurve;
+use seekwise_disk::engine::fingerprint::StreamHash;
+use seekwise_disk::record::{DriveLog, Record};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome};
 use seekwise_run::place::Target;
@@ -30,6 +29,7 @@ use seekwise_run::sim;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::ReplayResult;
+use seekwise_work::workload::{Tell, Window};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 //! long their runs are, and at which numbers of runs their pairs are looked at. `rounds` decides these, and which runs
 //! come next.
 
-use seekwise_formats::duration::Duration;
-use seekwise_formats::key_names::job;
+use seekwise_drives::duration::Duration;
+use seekwise_drives::key_names::job;
 use seekwise_formats::study::Study;
 use serde::{Deserialize, Serialize};
 

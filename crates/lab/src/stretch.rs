@@ -3,12 +3,12 @@
 //! beginning again from what the folder keeps. Only the program that made the results may do so: another program's run
 //! could differ.
 
-use seekwise_model::block::{Op, Status};
-use seekwise_model::drive::movement::{Movement, MovementPurpose};
-use seekwise_model::record::{Part, Record};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Op, Status};
+use seekwise_disk::drive::movement::{Movement, MovementPurpose};
+use seekwise_disk::record::{Part, Record};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 use seekwise_run::sim::follow::{RunTimeline, follow_run};
 
 use crate::inputs::Inputs;
@@ -151,7 +151,7 @@ fn revolution_share(angle: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::time::Span;
+    use seekwise_disk::time::Span;
 
     use super::*;
     use crate::run::measure_run;

@@ -7,9 +7,9 @@ mod schedule;
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names::{trace, work};
-use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::{trace, work};
+use seekwise_drives::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
@@ -416,7 +416,7 @@ mod tests {
         let text = built_in.expect("built in").1;
         let mut study = seekwise_formats::study::parse("s.toml", text).unwrap();
         (study.runs, study.runtime, study.ramp) =
-            (1, Some(seekwise_formats::duration::Duration::parse("300 ms").unwrap()), None);
+            (1, Some(seekwise_drives::duration::Duration::parse("300 ms").unwrap()), None);
         let inputs = Inputs::from_today(&absent);
         let prepared: Vec<_> =
             plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();

@@ -10,17 +10,17 @@ mod place;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::block::{Limits, SECTOR};
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::{self, job, work};
+use seekwise_drives::stack::Setting;
 use seekwise_formats::fio::IologReplay;
-use seekwise_formats::key_names::{self, job, work};
-use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
-use seekwise_model::block::{Limits, SECTOR};
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 use seekwise_run::work::trace::{TraceFeed, TraceSpec};
+use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 
 use self::ahead::TracePrefetch;
 use self::place::TracePlaces;
@@ -191,7 +191,7 @@ fn replay_mode(
         }
     };
     match mode {
-        LoopMode::Closed(_) if asked.speed != seekwise_model::workload::trace::ReplaySpeed::default() => {
+        LoopMode::Closed(_) if asked.speed != seekwise_work::workload::trace::ReplaySpeed::default() => {
             let wrong = fault(key_names::trace::SPEED, "a closed loop goes by no instants");
             return Err(wrong.with_expected("trace.loop=open or dependent with it"));
         }

@@ -9,18 +9,18 @@ pub mod plot;
 
 use std::fmt;
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::block::{Op, Status};
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::trace::measured::MeasuredTrace;
-use seekwise_model::block::{Op, Status};
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::sim;
+use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::stats::demerit::demerit;

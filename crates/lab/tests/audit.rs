@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_formats::stack::StackFile;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::stack::StackFile;
 use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, judge_timings};
 use seekwise_lab::catalogue;
-use seekwise_model::block::SECTOR;
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
 use seekwise_run::audit::subject::ModelledStack;
 use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject, measure_timings};
 

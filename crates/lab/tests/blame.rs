@@ -4,21 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::really::{merging, pick, random_changes, random_job, random_stack, small_writes};
+use seekwise_disk::block::Control;
+use seekwise_disk::block::assurance::Assurance;
+use seekwise_disk::block::setting::{ArraySetting, DriverSetting, LayerSetting};
+use seekwise_disk::drive::profile::Faults;
+use seekwise_disk::durability::view::CutArray;
+use seekwise_disk::host::accelerator::AcceleratorSpec;
+use seekwise_disk::host::array::layout::RaidLevel;
+use seekwise_disk::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::{Layer, SettingChange, Stack};
+use seekwise_disk::time::{Instant, Span};
 use seekwise_lab::cut::blame::BlamedLevel;
 use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
-use seekwise_model::block::Control;
-use seekwise_model::block::assurance::Assurance;
-use seekwise_model::block::setting::{ArraySetting, DriverSetting, LayerSetting};
-use seekwise_model::drive::profile::Faults;
-use seekwise_model::durability::view::CutArray;
-use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::RaidLevel;
-use seekwise_model::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{Layer, SettingChange, Stack};
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Pattern};
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Job, Pattern};
 
 fn drivers(stack: &mut Stack) -> impl Iterator<Item = &mut DriverSpec> {
     stack.layers.iter_mut().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })

@@ -4,6 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use seekwise_disk::block::{
+    Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status,
+};
+use seekwise_disk::durability::image::{LostWrite, MediumImage};
+use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::engine::Engine;
+use seekwise_disk::history::{History, HistoryEvent, HistoryMark, WriteData};
+use seekwise_disk::record::{Effort, Parts, Record};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::testing;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_disk::witness::{WatchedDevice, Witness};
 use seekwise_lab::crash::instants::{InstantReason, InstantWeights, choose_instants, landing_time};
 use seekwise_lab::crash::orders::draw_lost_writes;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, validate_check};
@@ -13,22 +26,9 @@ use seekwise_lab::crash::trial::{
 use seekwise_lab::crash::verdict::{CheckOutput, CrashVerdict};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::{
-    Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Request, SECTOR, Status,
-};
-use seekwise_model::durability::image::{LostWrite, MediumImage};
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::engine::Engine;
-use seekwise_model::history::{History, HistoryEvent, HistoryMark, WriteData};
-use seekwise_model::record::{Effort, Parts, Record};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::testing;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::{WatchedDevice, Witness};
-use seekwise_model::workload::{Job, Workload};
 use seekwise_os::bytes::Bytes;
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Job, Workload};
 
 /// The content of a write: its number in each sector.
 fn data(request: &Request) -> WriteData {

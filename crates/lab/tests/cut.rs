@@ -6,27 +6,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::really::{
     Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes,
 };
+use seekwise_disk::block::assurance::Assurance;
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::block::{Control, Flags, LandingKind, Op, SECTOR};
+use seekwise_disk::durability::loss::{ClassLoss, CutLoss};
+use seekwise_disk::durability::stripes::WriteHoles;
+use seekwise_disk::durability::terms::DriveTerms;
+use seekwise_disk::host::accelerator::AcceleratorSpec;
+use seekwise_disk::host::array::layout::RaidLevel;
+use seekwise_disk::host::driver::{DriverSpec, PowerOffPolicy};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::{SettingChange, Stack};
+use seekwise_disk::testing;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_lab::cut::{CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_lab::run::CutRecord;
-use seekwise_model::block::assurance::Assurance;
-use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-use seekwise_model::block::{Control, Flags, LandingKind, Op, SECTOR};
-use seekwise_model::durability::loss::{ClassLoss, CutLoss};
-use seekwise_model::durability::stripes::WriteHoles;
-use seekwise_model::durability::terms::DriveTerms;
-use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::RaidLevel;
-use seekwise_model::host::driver::{DriverSpec, PowerOffPolicy};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{SettingChange, Stack};
-use seekwise_model::testing;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Pattern};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::sim;
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Job, Pattern};
 
 /// Counts sector by sector.
 fn count(log: &Log, at: Instant, found: &Found) -> CutLoss {

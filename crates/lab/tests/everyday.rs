@@ -7,8 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
-use seekwise_formats::profile::everyday::CASES;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::stack::Stack;
+use seekwise_drives::profile::everyday::CASES;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_lab::catalogue::{load_drive, names};
 use seekwise_lab::everyday::arithmetic::RateLaw;
 use seekwise_lab::everyday::matrix::{self, CaseOp, CasePattern, CaseRegion, EverydayCase};
@@ -16,9 +19,6 @@ use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow, plan_case
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_lab::run::measure_run;
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::stack::Stack;
 
 /// The drive that is shown in full.
 const EXAMPLE: &str = "barracuda-7200.7-ncq";

@@ -1,16 +1,16 @@
 //! What cuts leave of files, over many small scenes: a stack that keeps its promises loses nothing that was promised,
 //! and one that does not is detected.
 
+use seekwise_disk::block::CutSector;
+use seekwise_disk::host::driver::{DriverSpec, FlushPolicy};
+use seekwise_disk::queue::{Discipline, Policy};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::testing::{Layer, SmallDrive};
+use seekwise_disk::time::Span;
 use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::CutSector;
-use seekwise_model::host::driver::{DriverSpec, FlushPolicy};
-use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::testing::{Layer, SmallDrive};
-use seekwise_model::time::Span;
 use seekwise_run::work::Work;
 
 /// What may go wrong with a cut.

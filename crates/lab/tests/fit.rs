@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::profile::DriveFile;
+use seekwise_disk::block::Op;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Span;
+use seekwise_drives::figure::FigureOrigin;
+use seekwise_drives::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
 use seekwise_lab::fit::data::{FitData, FitTrace};
@@ -18,11 +21,8 @@ use seekwise_lab::fit::slope::{FINE, descend};
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{FitResult, FitTask, fit, parameter, report, write};
 use seekwise_lab::validate::play_trace;
-use seekwise_model::block::Op;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::{ReplayRow, Timing};
 
 pub const DRIVE: &str = "barracuda-7200.7";
 
@@ -165,7 +165,7 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let (found, _) = fitted(trace.clone(), &ONLY, BTreeMap::new());
     let (text, drive) = (catalogue::find_text(DRIVE).unwrap(), catalogue::load_drive(DRIVE).unwrap());
     let written = write::fitted_profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
-    let back = seekwise_formats::profile::parse("mine.toml", &written).unwrap();
+    let back = seekwise_drives::profile::parse("mine.toml", &written).unwrap();
     let figure = back.figure("overhead.read_miss_ms").unwrap();
     assert_eq!((figure.kind, back.name.as_str()), (FigureOrigin::Fitted, "mine"));
     assert!(figure.source.starts_with("rows 1 to 800; was "), "{}", figure.source);

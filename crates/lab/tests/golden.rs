@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Instant;
 use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile};
 use seekwise_lab::catalogue::{self, check, show};
 use seekwise_lab::compose::{ReportMaterial, build_report};
@@ -18,10 +20,8 @@ use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order, set_default_metrics};
 use seekwise_lab::{cut, lever, plot, validate};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::Timing;
 
 use crate::{fit, outline};
 

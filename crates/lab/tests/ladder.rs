@@ -11,25 +11,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seekwise_formats::{disksim, profile};
+use seekwise_disk::block::Op;
+use seekwise_disk::drive::mechanics::SeekCurve;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
+use seekwise_drives::profile;
+use seekwise_formats::disksim;
 use seekwise_lab::catalogue;
 use seekwise_lab::validate::replay_rows;
-use seekwise_model::block::Op;
-use seekwise_model::drive::mechanics::SeekCurve;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::{ReplayRow, Timing};
 
 /// Drives whose extracted curves are read; the ninth is the built-in Atlas 10K V.
 const EXTRACTED: [&str; 8] =
     ["hp_c2247a", "st41601n", "dec_rz26", "hp_c2490a", "barracuda", "cheetah4LP", "cheetah9LP", "atlas10k"];
 const NINTH: &str = "atlas-10k-v-300";
 
-/// The constants that were tried: settling and coasting of `crates/formats/src/profile/seek.rs`.
+/// The constants that were tried: settling and coasting of `crates/drives/src/profile/seek.rs`.
 const SETTLING: [f64; 11] = [0.03, 0.04, 0.05, 0.055, 0.06, 0.065, 0.07, 0.075, 0.08, 0.09, 0.1];
 const COASTING: [f64; 6] = [0.14, 0.16, 0.18, 0.20, 0.22, 0.25];
 /// Those in use.
@@ -99,7 +100,7 @@ fn mean(times: &[f64]) -> f64 {
     weighted.sum::<f64>() / (cylinders * (cylinders - 1.0) / 2.0)
 }
 
-/// A shape scaled to three figures, as `crates/formats/src/profile/seek.rs` does.
+/// A shape scaled to three figures, as `crates/drives/src/profile/seek.rs` does.
 fn scaled(shape: &[f64], [single, average, full]: [f64; 3]) -> Vec<f64> {
     let [first, middle, last] = three(shape);
     let third = (full - single) / 3.0;

@@ -2,10 +2,10 @@
 //! than the limits in flight allow. The number is found by going through the run's instants, from issue to end, and not
 //! from its sums; the wait for a pace, before the issue, is a place outside.
 
+use seekwise_disk::record::{Part, Record};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::run::{MeasuredRun, measure_run};
-use seekwise_model::record::{Part, Record};
 
 /// The error of a run's shares from requests across its ends: at most this many.
 const ACROSS: f64 = 1.0;

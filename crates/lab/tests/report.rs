@@ -1,9 +1,9 @@
 //! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the page
 //! agree on its data. `SEEKWISE_UPDATE=1` writes the page's list of parts from the model's.
 
+use seekwise_disk::record::Part;
 use seekwise_lab::report::review::{Chapter, ReviewReport};
 use seekwise_lab::report::{Report, render_html};
-use seekwise_model::record::Part;
 use serde_json::Value;
 
 #[path = "../examples/sample_report/sample.rs"]
@@ -111,7 +111,7 @@ fn page_parts() -> String {
     let rows = Part::ALL.map(|part| format!("  [{:?}, {:?}],\n", part.name(), part.meaning()));
     format!(
         "// The parts of a response, in the order in which a request meets them, and what each is. A test of crates/lab writes\n\
-         // this file from `Part` in crates/model/src/parts.rs (SEEKWISE_UPDATE=1) and compares the two.\n\n\
+         // this file from `Part` in crates/disk/src/parts.rs (SEEKWISE_UPDATE=1) and compares the two.\n\n\
          export const PARTS = [\n{}] as const;\n\n\
          export type Part = (typeof PARTS)[number][0];\n",
         rows.concat()

@@ -6,18 +6,17 @@
 mod server;
 
 use crate::really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
-use seekwise_model::history::WriteData;
-use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
-use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::testing;
-use seekwise_model::time::Instant;
-use seekwise_model::witness::{WatchedDevice, Witness};
-use seekwise_model::workload::{Job, Pattern};
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
+use seekwise_disk::history::WriteData;
+use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::queue::{Discipline, Policy};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::testing;
+use seekwise_disk::time::Instant;
+use seekwise_disk::witness::{WatchedDevice, Witness};
 use seekwise_os::bytes::Bytes;
 use seekwise_os::live::content::DiskContent;
 #[cfg(unix)]
@@ -25,6 +24,7 @@ use seekwise_os::live::{CutPlan, LiveDisk};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::sim;
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Job, Pattern};
 #[cfg(unix)]
 use server::Server;
 

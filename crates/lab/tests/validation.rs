@@ -10,17 +10,18 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use seekwise_disk::block::Op;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
+use seekwise_drives::profile;
+use seekwise_formats::disksim;
 use seekwise_formats::trace::measured as trace;
-use seekwise_formats::{disksim, profile};
 use seekwise_lab::stats::demerit::demerit;
 use seekwise_lab::validate::{self, ResponseErrors, ResponseSamples, Validation, plot, quantile, replay_rows};
-use seekwise_model::block::Op;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::{ReplayRow, Timing};
 use serde::{Deserialize, Serialize};
 
 /// Traced drives and the demerits of DiskSim 4.0 on them, in ms: all, reads, writes (measured by running it as shipped;
@@ -322,7 +323,7 @@ fn guard(profile: &Profile, timing: Timing) -> Guard {
     let rows = stream(profile.geometry.sectors());
     let mut times = vec![Span::ZERO; rows.len()];
     let mut record =
-        |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.time_since_due();
+        |record: &seekwise_disk::record::Record| times[record.request.stamp as usize - 1] = record.time_since_due();
     replay_rows(&Stack::bare(profile.clone()), &rows, timing, RunCutoff::NEVER, Seed(1), &mut record).expect("runs");
     let mix = |hash: u64, time: &Span| (hash ^ time.nanos()).wrapping_mul(0x0100_0000_01b3);
     let hash = times.iter().fold(0xcbf2_9ce4_8422_2325, mix);

@@ -6,7 +6,7 @@ use std::fs;
 
 #[cfg(target_os = "linux")]
 use nix::sys::resource::{UsageWho, getrusage};
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 use seekwise_run::usage::{DiskUsage, SystemUsage, ThreadUsage};
 
 /// Empty: only Linux is asked.

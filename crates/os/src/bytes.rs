@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 
-use seekwise_model::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
+use seekwise_disk::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
 
 use self::platters::{PIECE, PIECE_COST, PlatterBytes};
 pub use self::platters::{PlatterMedium, zero_at};
 use self::runs::{RUN_COST, RunMap};
-use seekwise_model::history::{CutRemains, DataPart, History, WriteData};
+use seekwise_disk::history::{CutRemains, DataPart, History, WriteData};
 
 /// Memory of a pending write besides its data: a [`PendingWrite`] and its entry in the index.
 const WRITE_COST: u64 = 192;
@@ -445,8 +445,8 @@ impl Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::{Flags, Op};
-    use seekwise_model::time::Instant;
+    use seekwise_disk::block::{Flags, Op};
+    use seekwise_disk::time::Instant;
 
     fn write(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32) {
         let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);

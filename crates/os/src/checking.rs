@@ -13,7 +13,7 @@ use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::outputs::{create_like_parent, create_private};
 use crate::spoiling::{ChangedBytes, MediumChange, find_records};
-use seekwise_model::history::DataPart;
+use seekwise_disk::history::DataPart;
 
 /// Bytes of the base image that are read at once; a piece of zeroes stays a hole.
 const PIECE: usize = 64 << 10;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seekwise_model::history::History;
+use seekwise_disk::history::History;
 
 /// A history under way, shared by the disk that writes it and its reader.
 #[derive(Clone, Debug, Default)]

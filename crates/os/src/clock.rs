@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::event::Timespec;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::time::{Instant, Span};
 
 /// How long before a deadline a sleep ends; the rest is waited for awake. Measured on a virtual machine of two cores: a sleep of a
 /// thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.

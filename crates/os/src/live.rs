@@ -20,14 +20,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::Sender;
 
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
-use seekwise_model::history::{HistoryEvent, WriteData};
-use seekwise_model::slab::Slab;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::recorded::RecordedRequest;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use seekwise_disk::history::{HistoryEvent, WriteData};
+use seekwise_disk::slab::Slab;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
+use seekwise_work::workload::recorded::RecordedRequest;
 
 pub use self::asked::{Caller, DiskRequest, ReplyTo};
 use self::attendance::AttendanceCounters;

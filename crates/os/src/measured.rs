@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use seekwise_model::block::{Limits, Source};
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::Tell;
+use seekwise_disk::block::{Limits, Source};
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Instant;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::handle::RealHandle;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
@@ -15,6 +14,7 @@ use seekwise_run::place::Place;
 use seekwise_run::testbed::changes_between;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::{Issuer, Work};
+use seekwise_work::workload::Tell;
 
 use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;

@@ -6,14 +6,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use seekwise_model::engine::EngineError;
-use seekwise_model::record::{DriveLog, Effort, Part, Parts};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::engine::EngineError;
+use seekwise_disk::record::{DriveLog, Effort, Part, Parts};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 
@@ -173,10 +173,10 @@ impl Device for NullDevice {
 mod tests {
     use super::*;
     use crate::measured::run_on_this_thread;
-    use seekwise_model::record::Record;
-    use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
+    use seekwise_disk::record::Record;
     use seekwise_run::cutoff::RunCutoff;
     use seekwise_run::work::Work;
+    use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};
 
     fn rows(count: u64) -> Vec<ReplayRow> {
         let arrival = |i| Span::from_micros(i * 20);
@@ -237,7 +237,7 @@ mod tests {
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
         let outcome = run_on_this_thread(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.figures.failures, 1);
-        let nobody = Work::from(seekwise_model::workload::Job::default());
+        let nobody = Work::from(seekwise_work::workload::Job::default());
         let refused = NullPlace::new_place().run(&nobody, RunCutoff::NEVER, Seed(1), None, &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }

@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 
 #[cfg(unix)]
-use seekwise_model::block::{Control, ControlError};
-use seekwise_model::block::{Device, Limits, Source};
-use seekwise_model::engine::{Engine, EngineError};
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Control, ControlError};
+use seekwise_disk::block::{Device, Limits, Source};
+use seekwise_disk::engine::{Engine, EngineError};
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Instant;
 use seekwise_run::handle::RealHandle;
 use seekwise_run::outcome::{RunError, RunSource};
 use seekwise_run::place::Place;

@@ -7,9 +7,9 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use seekwise_model::block::Limits;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
+use seekwise_disk::block::Limits;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 

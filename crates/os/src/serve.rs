@@ -19,15 +19,15 @@ use std::thread;
 
 use rustix::fd::{AsFd, BorrowedFd};
 #[cfg(unix)]
-use seekwise_model::block::{Device, Flags, Op, Request};
+use seekwise_disk::block::{Device, Flags, Op, Request};
 #[cfg(unix)]
-use seekwise_model::flash::{Flash, FlashSpec};
+use seekwise_disk::flash::{Flash, FlashSpec};
 #[cfg(unix)]
-use seekwise_model::rng::Seed;
+use seekwise_disk::rng::Seed;
 #[cfg(unix)]
-use seekwise_model::stack::Stack;
+use seekwise_disk::stack::Stack;
 #[cfg(unix)]
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use self::hall::PendingClients;
 #[cfg(unix)]

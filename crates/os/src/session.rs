@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use seekwise_model::block::Device;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
+use seekwise_disk::block::Device;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
 
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
@@ -24,7 +24,7 @@ use crate::nbd::Export;
 use crate::outputs::create_like_parent;
 use crate::serve::fuse::FuseFolder;
 use crate::serve::{FILE, ListenAddress, ServerSockets, serve_disk};
-use seekwise_model::history::{History, HistoryMark};
+use seekwise_disk::history::{History, HistoryMark};
 use seekwise_run::receipt::Receipt;
 
 /// A program and the disk that it runs on.

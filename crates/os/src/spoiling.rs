@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use seekwise_model::rng::Rng;
+use seekwise_disk::rng::Rng;
 
 use crate::kernel::pages::{NameChange, UnflushedName};
 use crate::outputs::open_update;
@@ -271,7 +271,7 @@ fn shorten_file(path: &Path, parts: u64) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::rng::Seed;
+    use seekwise_disk::rng::Seed;
 
     #[test]
     fn a_record_is_altered_removed_or_cut_off_and_nothing_else_is() {

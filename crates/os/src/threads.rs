@@ -9,16 +9,16 @@ use std::sync::Barrier;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use seekwise_model::block::Limits;
-use seekwise_model::engine::fingerprint::StreamHash;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Tell, Workload};
+use seekwise_disk::block::Limits;
+use seekwise_disk::engine::fingerprint::StreamHash;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
 use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
+use seekwise_work::workload::{Job, Tell, Workload};
 
 use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use seekwise_model::block::CutSector;
-use seekwise_model::rng::Seed;
-use seekwise_model::testing::SmallDrive;
+use seekwise_disk::block::CutSector;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::testing::SmallDrive;
 use seekwise_os::nbd::wire;
 
 use crate::served::{Client, READ, Server, WRITE, drive};

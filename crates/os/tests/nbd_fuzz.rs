@@ -7,7 +7,7 @@ mod change;
 mod entries;
 
 use change::change;
-use seekwise_model::rng::{Rng, Seed};
+use seekwise_disk::rng::{Rng, Seed};
 use seekwise_os::nbd::wire::{self, option};
 
 /// Cases an end.

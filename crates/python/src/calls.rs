@@ -16,12 +16,12 @@ use seekwise::study::review::{self, ReviewResult};
 use seekwise::study::{StudyOptions, StudyOutcome, StudyResult};
 use seekwise::validate::{Timing, ValidationOptions};
 use seekwise::{Bounds, Error, Files, Observer, answer, results, values};
-use seekwise_formats::duration::Duration;
-use seekwise_formats::metric::Metric;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::duration::Duration;
+use seekwise_drives::metric::Metric;
 use seekwise_formats::study::Sampling;
 use seekwise_lab::finding::{Finding, SecondaryFigure};
 use seekwise_lab::fit::sources::parse_share;
-use seekwise_model::time::{Instant, Span};
 
 use crate::boundary::watch::run_watched;
 use crate::tables::columns;

@@ -8,8 +8,8 @@
 
 pub mod subject;
 
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::{Instant, Span};
 
 /// Bytes of a block: the physical sector of today's disks, and a page.
 pub const BLOCK: u64 = 4096;

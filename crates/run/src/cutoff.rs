@@ -2,8 +2,8 @@
 //! work is asked whether it is still wanted from request to request, so a run that nobody cancels is the same as one
 //! that nobody could cancel.
 
-use seekwise_model::block::{Accounting, Completion, Source, SourcePoll};
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Accounting, Completion, Source, SourcePoll};
+use seekwise_disk::time::Instant;
 
 /// Whether work is to end early. Called often and by several threads: it should do no more than look at a flag.
 pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);

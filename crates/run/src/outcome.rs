@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use seekwise_formats::change::{WrittenChange, refusal_words};
-use seekwise_model::block::asked::SettingUse;
-use seekwise_model::block::busy::BusyCurve;
-use seekwise_model::block::{ControlError, Device, Limits, Source};
-use seekwise_model::engine::computing::ComputeSource;
-use seekwise_model::engine::fingerprint::{Fingerprint, StreamHash};
-use seekwise_model::engine::{Engine, EngineError};
-use seekwise_model::record::DriveLog;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::WorkloadError;
+use seekwise_disk::block::asked::SettingUse;
+use seekwise_disk::block::busy::BusyCurve;
+use seekwise_disk::block::{ControlError, Device, Limits, Source};
+use seekwise_disk::engine::computing::ComputeSource;
+use seekwise_disk::engine::fingerprint::{Fingerprint, StreamHash};
+use seekwise_disk::engine::{Engine, EngineError};
+use seekwise_disk::record::DriveLog;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::change::{WrittenChange, refusal_words};
+use seekwise_work::workload::WorkloadError;
 
 use crate::cutoff::{CancellableSource, RunCutoff};
 use crate::receipt::Receipt;
@@ -169,8 +169,8 @@ pub fn into_outcome<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::block::Control;
-    use seekwise_model::block::setting::LayerSetting;
+    use seekwise_disk::block::Control;
+    use seekwise_disk::block::setting::LayerSetting;
 
     use super::*;
 

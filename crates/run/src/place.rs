@@ -8,12 +8,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use seekwise_formats::change::WrittenChange;
-use seekwise_model::block::Limits;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::workload::Tell;
+use seekwise_disk::block::Limits;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_drives::change::WrittenChange;
+use seekwise_work::workload::Tell;
 
 use crate::cutoff::RunCutoff;
 use crate::handle::{RealHandle, RealOptions};
@@ -222,7 +222,7 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::testing::SmallDrive;
+    use seekwise_disk::testing::SmallDrive;
 
     use super::*;
 

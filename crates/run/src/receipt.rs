@@ -6,8 +6,8 @@ pub mod lateness;
 pub mod pace;
 pub mod ways;
 
-use seekwise_model::record::DriveLog;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::record::DriveLog;
+use seekwise_disk::time::{Instant, Span};
 
 use self::attendance::Attendance;
 use self::lateness::Lateness;

@@ -2,13 +2,13 @@
 
 pub mod follow;
 
-use seekwise_model::block::{Device, Limits, Source};
-use seekwise_model::engine::Engine;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::{SettingChange, Stack};
-use seekwise_model::time::Instant;
-use seekwise_model::witness::{WatchedDevice, Witness};
+use seekwise_disk::block::{Device, Limits, Source};
+use seekwise_disk::engine::Engine;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::{SettingChange, Stack};
+use seekwise_disk::time::Instant;
+use seekwise_disk::witness::{WatchedDevice, Witness};
 
 use crate::cutoff::RunCutoff;
 use crate::outcome::{RunError, RunOutcome, into_outcome, join_source};
@@ -114,10 +114,10 @@ pub fn run_witnessed<S: Source>(
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::drives;
+    use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+    use seekwise_disk::block::{Completion, Control, ControlError, Flags, Landing, Op, Request};
+    use seekwise_drives::drives;
     use seekwise_formats::fio::{self, FioContext};
-    use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-    use seekwise_model::block::{Completion, Control, ControlError, Flags, Landing, Op, Request};
 
     use super::*;
     use crate::work::Work;

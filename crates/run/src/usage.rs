@@ -1,7 +1,7 @@
 //! The use of the machine by a run, as data: processor time of the threads that issued, of the whole system, and the
 //! work of the disks below. A place in real time fills it from the kernel's accounts.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 /// The use of the machine by a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

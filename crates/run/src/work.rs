@@ -5,15 +5,15 @@ pub mod trace;
 
 use std::sync::Arc;
 
-use seekwise_model::block::{Accounting, Completion, Limits, Op, Source, SourcePoll};
-use seekwise_model::files::buffered::{BufferedSource, BufferedSpec};
-use seekwise_model::files::call::Reads;
-use seekwise_model::files::note::FileNotes;
-use seekwise_model::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::recorded::{RecordedSession, ReplayComparison, SessionReplay};
-use seekwise_model::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
+use seekwise_disk::block::{Accounting, Completion, Limits, Op, Source, SourcePoll};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Instant;
+use seekwise_work::files::buffered::{BufferedSource, BufferedSpec};
+use seekwise_work::files::call::Reads;
+use seekwise_work::files::note::FileNotes;
+use seekwise_work::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
+use seekwise_work::workload::recorded::{RecordedSession, ReplayComparison, SessionReplay};
+use seekwise_work::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
 
 use self::trace::{ReplayResult, TracePlayback, TraceSpec};
 use crate::outcome::RunError;
@@ -309,11 +309,11 @@ impl Source for Issuer {
 
 #[cfg(test)]
 mod tests {
+    use seekwise_disk::block::Device;
+    use seekwise_disk::testing::SmallDrive;
+    use seekwise_disk::time::Span;
     use seekwise_formats::fio::{self, FioContext};
     use seekwise_formats::scene::{LayoutCache, SceneFile};
-    use seekwise_model::block::Device;
-    use seekwise_model::testing::SmallDrive;
-    use seekwise_model::time::Span;
 
     use super::*;
 

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_formats::key_names::{is_job_key, is_real_key, job};
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::time::Span;
+use seekwise_drives::key_names::{is_job_key, is_real_key, job};
 use seekwise_lab::run::pool_responses;
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::mean_interval;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::validate::platter;
-use seekwise_model::block::SECTOR;
-use seekwise_model::time::Span;
 use serde_json::{Value, json};
 
 use crate::bounds::Bounds;

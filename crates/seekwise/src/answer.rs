@@ -7,7 +7,7 @@ pub use seekwise_lab::provenance::ProgramVersion;
 pub use seekwise_lab::run::SCHEMA;
 
 /// Whether a character is shown as it is.
-pub use seekwise_formats::diagnostic::is_text;
+pub use seekwise_drives::diagnostic::is_text;
 
 /// A value as JSON, an object with the version of its schema (docs/output.md). Panics where a key is no string.
 pub fn json(value: &impl Serialize) -> String {

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use seekwise_formats::spelling::nearest;
+use seekwise_drives::spelling::nearest;
 use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, locate_fault, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::slice::from_ref;
 
-use seekwise_formats::key_names::array;
+use seekwise_drives::key_names::array;
 use seekwise_formats::study::{ComparisonSpec, Factor, Study};
 use seekwise_lab::compose::pairing_words;
 use seekwise_lab::confound::differing_concerns;
@@ -26,7 +26,7 @@ use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, require_requests, run_session};
 
 /// The figures that are judged, and how many runs are made of each side.
-pub use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+pub use seekwise_drives::metric::{Metric, MetricScope, Statistic};
 pub use seekwise_formats::study::Sampling;
 
 /// Records by cell, what differs between cells, and why.

@@ -5,12 +5,12 @@
 mod check_bench;
 
 /// A session as it was recorded: requests, completions, landings, and promises of the program.
-pub use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
-pub use seekwise_model::history::{DataPart, History, HistoryEvent, HistoryMark, WriteData};
+pub use seekwise_disk::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
+pub use seekwise_disk::history::{DataPart, History, HistoryEvent, HistoryMark, WriteData};
 
 /// Media, and writes that are not on them.
-pub use seekwise_model::durability::image::{LostWrite, MediumImage};
-pub use seekwise_model::durability::writes::{SessionWrite, SessionWrites};
+pub use seekwise_disk::durability::image::{LostWrite, MediumImage};
+pub use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 
 /// Instants of cuts, and how they are chosen.
 pub use seekwise_lab::crash::instants::{InstantReason, InstantWeights, landing_time};

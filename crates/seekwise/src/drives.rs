@@ -2,12 +2,12 @@
 //! and validations against them are in [`fit`](mod@crate::fit) and [`validate`](mod@crate::validate).
 
 /// The built-in drives, by name or by words that mean them.
-pub use seekwise_formats::drives::matching;
+pub use seekwise_drives::drives::matching;
 pub use seekwise_lab::catalogue::{find_text, load_drive, names};
 
 /// A profile, read from its text.
-pub use seekwise_formats::profile::not_modelled::ForeignParameter;
-pub use seekwise_formats::profile::{DriveFile, ReadingCache, parse};
+pub use seekwise_drives::profile::not_modelled::ForeignParameter;
+pub use seekwise_drives::profile::{DriveFile, ReadingCache, parse};
 
 /// The figures, checks and curves of a drive.
 pub use seekwise_lab::catalogue::check::DatasheetCheck;
@@ -17,7 +17,7 @@ pub use seekwise_lab::catalogue::show::{
 };
 
 /// Everyday work against arithmetic from a drive's figures.
-pub use seekwise_formats::profile::everyday::CASES;
+pub use seekwise_drives::profile::everyday::CASES;
 pub use seekwise_lab::everyday::arithmetic::RateLaw;
 pub use seekwise_lab::everyday::{CaseVerdict, EverydayPlan, EverydayReport, EverydayRow, plan_cases};
 

@@ -1,9 +1,9 @@
 //! How long a comparison will take, without running it: each side is simulated once on a modelled drive, in the space of the file
 //! or device that is to be measured. Nothing is opened for writing, and nothing is made.
 
-use seekwise_formats::key_names::{is_real_key, job, real};
+use seekwise_disk::rng::Seed;
+use seekwise_drives::key_names::{is_real_key, job, real};
 use seekwise_lab::run::measure_run;
-use seekwise_model::rng::Seed;
 use seekwise_os::places::PLACES;
 use seekwise_os::real::length;
 use seekwise_run::handle::RealOptions;
@@ -50,7 +50,7 @@ fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
     match place::find_kind(PLACES, &setup.target) {
         Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
             let layout = setup.set.iter().find(|(key, _)| key == real::LAYOUT);
-            let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::parse_size(value));
+            let bytes = layout.and_then(|(_, value)| seekwise_drives::dotted::parse_size(value));
             let wanted = RealOptions { layout: bytes, ..RealOptions::default() };
             let bytes = length(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;
             Ok(Some(bytes / 4096 * 4096))

@@ -7,7 +7,7 @@ use std::path::Path;
 use seekwise_lab::validate::ReplayError;
 
 /// A fault with its place, and why a run did not end.
-pub use seekwise_formats::diagnostic::Diagnostic;
+pub use seekwise_drives::diagnostic::Diagnostic;
 pub use seekwise_run::outcome::RunError;
 
 /// A fault, or several.

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seekwise_formats::duration::Duration;
+use seekwise_drives::duration::Duration;
+use seekwise_drives::key_names::strip_drive;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
-use seekwise_formats::key_names::strip_drive;
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{catalogue_claims, checked_cells};

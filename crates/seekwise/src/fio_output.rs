@@ -11,8 +11,8 @@ use seekwise_formats::fio_json::{
 use seekwise_lab::jobs::JobOrigin;
 use seekwise_lab::run::real::Latencies;
 use seekwise_lab::stats::{Histogram, RequestKind, TallySummary};
-use seekwise_model::workload::Worker;
 use seekwise_run::usage::{DiskUsage, ThreadUsage, Usage};
+use seekwise_work::workload::Worker;
 
 /// A run: its cell, and the statistics of what was measured.
 pub use seekwise_lab::plan::PreparedCell;
@@ -157,7 +157,7 @@ fn direction_result(summary: &TallySummary, latencies: Option<&Latencies>) -> Di
 }
 
 fn latency_summary(histogram: &Histogram) -> LatencySummary {
-    let nanos = |span: Option<seekwise_model::time::Span>| span.map_or(0, |span| span.nanos());
+    let nanos = |span: Option<seekwise_disk::time::Span>| span.map_or(0, |span| span.nanos());
     let percentile = |p: f64| (p, nanos(histogram.quantile(p / 100.0)));
     LatencySummary {
         min: nanos(histogram.min()),

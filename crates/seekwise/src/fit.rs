@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use seekwise_formats::profile::{self, DriveFile, ReadingCache};
+use seekwise_drives::profile::{self, DriveFile, ReadingCache};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
@@ -170,7 +170,7 @@ fn check_keys(only: &[String]) -> Result<(), Error> {
     for name in only {
         let below = format!("{name}.");
         if !keys().any(|key| key == name || key.starts_with(&below)) {
-            let fault = seekwise_formats::diagnostic::Diagnostic::at("--only", 0, "unknown key").with_key(name);
+            let fault = seekwise_drives::diagnostic::Diagnostic::at("--only", 0, "unknown key").with_key(name);
             return Err(fault.suggest_nearest(name, keys()).into());
         }
     }

@@ -5,10 +5,10 @@ use std::io::{BufWriter, Read, Write};
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seekwise_disk::block::Request;
+use seekwise_disk::time::Instant;
 use seekwise_formats::fio::LogOf;
-use seekwise_model::block::Request;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::Tell;
+use seekwise_work::workload::Tell;
 
 use seekwise_os::outputs::{OutputFile, admit, open_read};
 

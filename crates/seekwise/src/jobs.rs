@@ -5,7 +5,7 @@ use crate::time::Span;
 
 /// Built-in patterns, and those that a word of fio's means.
 pub use seekwise_lab::jobs::{BuiltInPattern, built_in_patterns, meant_by};
-pub use seekwise_model::workload::{AccessLine, AccessSpec};
+pub use seekwise_work::workload::{AccessLine, AccessSpec};
 
 /// Built-in fio jobs and scenes, and their texts.
 pub use seekwise_formats::scene::{LayoutCache, SceneFile};
@@ -58,7 +58,7 @@ pub fn to_fio_job(pattern: &BuiltInPattern) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use seekwise_formats::fio;
-    use seekwise_model::workload::Pattern;
+    use seekwise_work::workload::Pattern;
 
     use super::*;
 

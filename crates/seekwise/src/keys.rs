@@ -10,17 +10,17 @@ use crate::error::Error;
 pub use seekwise_formats::keys::{KeyEntry, KeySection, sections, unknown_key};
 
 /// Constants for keys: of a drive in its own file, and of a job.
-pub use seekwise_formats::key_names::{figure, job};
+pub use seekwise_drives::key_names::{figure, job};
 
 /// Values of keys, with unit, kind and source.
-pub use seekwise_formats::figure::{Figure, FigureOrigin, FigureValue};
+pub use seekwise_drives::figure::{Figure, FigureOrigin, FigureValue};
 
 /// Layers of a stack, their presets, and stacks as files.
-pub use seekwise_formats::stack::{HostPreset, StackFile, hosts, layers};
+pub use seekwise_drives::stack::{HostPreset, StackFile, hosts, layers};
 
 /// Words of the field, and words that differ only in their spelling.
-pub use seekwise_formats::limits::terms::{Term, find as find_term};
-pub use seekwise_formats::spelling::{is_same, nearest};
+pub use seekwise_drives::limits::terms::{Term, find as find_term};
+pub use seekwise_drives::spelling::{is_same, nearest};
 
 /// Finds the section of that name, the key of that name, the keys to which a word of the field leads, or else the keys
 /// whose text has all words; without a word, all keys.

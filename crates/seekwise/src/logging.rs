@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seekwise_model::record::Record;
+use seekwise_disk::record::Record;
 
 use crate::error::Error;
 #[cfg(feature = "parquet")]

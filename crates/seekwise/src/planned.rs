@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
 use seekwise_lab::inputs::{Inputs, first_differences};
 use seekwise_lab::plan::{Cell, PreparedCell};

@@ -3,11 +3,11 @@
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 use seekwise_lab::cut::{cut_array, judge_cuts_until, modelled_stack};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
 use seekwise_run::cutoff::RunCutoff;
 use serde_json::Value;
 
@@ -24,9 +24,9 @@ pub use seekwise_lab::cut::{
     Ages, ClassLosses, CutReport, CutTime, InFlightWrites, PartialWrites, StripeLosses, TornSectors,
 };
 
+pub use seekwise_disk::block::assurance::Assurance;
 /// Promises of a stack, and the levels that broke them.
 pub use seekwise_lab::cut::blame::{BlamedLevel, list_levels, list_settings};
-pub use seekwise_model::block::assurance::Assurance;
 
 /// The losses by cuts of a run.
 pub struct PowerCut {
@@ -135,7 +135,7 @@ fn instants_word(when: &CutTime) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::time::Span;
+    use seekwise_disk::time::Span;
 
     fn cut(job: &str, when: CutTime) -> Result<PowerCut, String> {
         let setup = Setup::new(job, "barracuda-7200.7").with_runtime("1 s");

@@ -14,15 +14,15 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use seekwise_disk::block::{Op, Status};
+use seekwise_disk::record::Part;
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_model::block::{Op, Status};
-use seekwise_model::record::Part;
 
 use crate::error::Error;
 use seekwise_os::outputs::OutputFile;
 
 /// A request that ended, with the parts of its response time.
-pub use seekwise_model::record::Record;
+pub use seekwise_disk::record::Record;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;

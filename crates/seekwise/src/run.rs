@@ -39,8 +39,8 @@ pub use seekwise_lab::run::MeasuredRun;
 pub use seekwise_lab::stats::{Histogram, RequestKind};
 
 /// A request that ended, and the parts of its response time; addresses count sectors of so many bytes.
-pub use seekwise_model::block::SECTOR;
-pub use seekwise_model::record::{Part, Parts, Record};
+pub use seekwise_disk::block::SECTOR;
+pub use seekwise_disk::record::{Part, Parts, Record};
 
 /// The outputs and limits of a run.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use seekwise_formats::recording;
 use seekwise_os::outputs::OutputFile;
 
 /// A disk at work, and messages to it.
-pub use seekwise_model::block::{Device, SECTOR};
+pub use seekwise_disk::block::{Device, SECTOR};
 pub use seekwise_os::live::ways::DoorRecorder;
 pub use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 pub use seekwise_os::null::NullDevice;
@@ -25,7 +25,7 @@ pub use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serv
 pub use seekwise_os::serve::command::BesideCommand;
 
 /// Orders to a disk that is served, and the ends of refusals.
-pub use seekwise_formats::change::{UNCHANGEABLE, UNFIT};
+pub use seekwise_drives::change::{UNCHANGEABLE, UNFIT};
 pub use seekwise_os::live::OrderReply;
 pub use seekwise_os::serve::send;
 

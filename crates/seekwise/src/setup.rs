@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::duration::Duration;
-use seekwise_formats::key_names::{self, is_job_key, job, real, trace};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::duration::Duration;
+use seekwise_drives::key_names::{self, is_job_key, job, real, trace};
 use seekwise_formats::study::Study;
 use seekwise_lab::{built_in, catalogue, jobs, plan};
 use seekwise_os::places::PLACES;
@@ -16,16 +16,16 @@ use crate::reading::{self, FileKind, Files};
 use crate::shell::quoted;
 
 /// A cell as it is asked for, and prepared: its settings, its work, and where that runs.
-pub use seekwise_formats::stack::Setting;
+pub use seekwise_drives::stack::Setting;
 pub use seekwise_lab::inputs::Inputs;
 pub use seekwise_lab::plan::{Cell, PreparedCell};
 pub use seekwise_run::place::Target;
 pub use seekwise_run::work::Work;
 
+pub use seekwise_disk::rng::Seed;
+pub use seekwise_disk::stack::Stack;
 /// A modelled stack, its changes in words, and the seed of its random numbers.
-pub use seekwise_formats::change::WrittenChange;
-pub use seekwise_model::rng::Seed;
-pub use seekwise_model::stack::Stack;
+pub use seekwise_drives::change::WrittenChange;
 
 /// Formats of traces.
 pub use seekwise_formats::trace::FORMATS as TRACE_FORMATS;

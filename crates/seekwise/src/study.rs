@@ -5,8 +5,8 @@ pub mod review;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::metric::Metric;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::metric::Metric;
 use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Finding, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
@@ -29,7 +29,7 @@ use crate::store::{InMemory, Store};
 use seekwise_os::outputs::OutputFile;
 
 /// Studies and reviews as their files say them, and those that are built in.
-pub use seekwise_formats::dotted::flatten;
+pub use seekwise_drives::dotted::flatten;
 pub use seekwise_formats::study::review::{Review, ReviewPart};
 pub use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Factor, Sampling, Study, parse};
 pub use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};

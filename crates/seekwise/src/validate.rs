@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use seekwise_formats::key_names::strip_drive;
-use seekwise_formats::profile;
+use seekwise_disk::rng::Seed;
+use seekwise_drives::key_names::strip_drive;
+use seekwise_drives::profile;
 use seekwise_formats::trace::measured;
 use seekwise_lab::catalogue;
 use seekwise_lab::validate::{self, circumstances};
-use seekwise_model::rng::Seed;
 use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
@@ -19,9 +19,9 @@ use crate::setup::reject_repeated_keys;
 use crate::study::warn_once;
 
 /// The drive, its figures that are not modelled, and when a replay issues requests.
-pub use seekwise_formats::profile::DriveFile;
-pub use seekwise_formats::profile::not_modelled::ForeignParameter;
-pub use seekwise_model::workload::replay::Timing;
+pub use seekwise_drives::profile::DriveFile;
+pub use seekwise_drives::profile::not_modelled::ForeignParameter;
+pub use seekwise_work::workload::replay::Timing;
 
 /// Measured and simulated times, and how far they are apart.
 pub use seekwise_lab::validate::circumstances::{Circumstance, OffRequests};

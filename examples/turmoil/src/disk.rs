@@ -11,12 +11,12 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use seekwise_formats::drives;
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
+use seekwise_drives::drives;
 use tokio::sync::{Notify, futures::Notified};
 
 /// Bytes of a sector.

@@ -14,3 +14,8 @@
 pub mod disk;
 pub mod outage;
 pub mod store;
+
+/// The examples of the manual's page on embedding are run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embed.md")]
+struct Embed;

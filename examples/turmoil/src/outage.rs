@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use seekwise_model::block::Completion;
+use seekwise_disk::block::Completion;
 use tokio::time::timeout;
 use turmoil::{Builder, Sim};
 

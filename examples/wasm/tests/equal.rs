@@ -26,7 +26,7 @@ fn module() -> PathBuf {
     let words = ["build", "--package", env!("CARGO_PKG_NAME"), "--lib", "--target", TARGET, "--locked"];
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(words).env("CARGO_TARGET_DIR", &folder);
-    for part in ["model", "run", "lab"] {
+    for part in ["disk", "work", "run", "lab"] {
         cargo.args(["--config", &format!("profile.dev.package.seekwise-{part}.opt-level=1")]);
     }
     let status = cargo.status().expect("cargo starts");

@@ -35,7 +35,7 @@ impl Training {
 
 /// By their names, functions that are called equally often in each run, and of these such as hand results from thread to
 /// thread, which are not.
-const COUNTED: &str = "seekwise_model|seekwise_run|seekwise_os|seekwise_lab5stats";
+const COUNTED: &str = "seekwise_disk|seekwise_work|seekwise_run|seekwise_os|seekwise_lab5stats";
 const UNCOUNTED: &str = "mpsc";
 
 /// Requests of each workload of `bench`: a few seconds.

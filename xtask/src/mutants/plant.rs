@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-/// The crate's folder of a file (`crates/model`).
+/// The crate's folder of a file (`crates/disk`).
 pub fn home(file: &str) -> &str {
     file.find("/src/").map_or(file, |at| &file[..at])
 }

@@ -199,8 +199,8 @@ mod tests {
     fn what_a_public_trait_demands_has_documentation() {
         let text = "//! A.\n/// B.\npub trait B\nwhere\n    C: D,\n{\n    /// E.\n    fn e() {\n        fn f() {}\n    }\n    \
                     fn g();\n}\nfn h() {}\n";
-        let told = faults("crates/model/src/block.rs", text);
-        assert_eq!(told, ["crates/model/src/block.rs:11: `g` is public and has no documentation"]);
+        let told = faults("crates/disk/src/block.rs", text);
+        assert_eq!(told, ["crates/disk/src/block.rs:11: `g` is public and has no documentation"]);
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
     /// The canary: each comment that is taken from a real file is missed.
     #[test]
     fn documentation_taken_from_a_real_file_is_missed() {
-        let path = "crates/model/src/slab.rs";
+        let path = "crates/disk/src/slab.rs";
         let text = std::fs::read_to_string(crate::root().join(path)).expect("a file of the model");
         assert_eq!(faults(path, &text), [""; 0]);
         let lines: Vec<&str> = text.lines().collect();

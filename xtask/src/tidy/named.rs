@@ -75,7 +75,7 @@ fn check_paragraph(root: &Path, (place, text): (&str, &str), rust: &[Text], file
     }
 }
 
-/// `crates/model/src/parts.rs`, `drive/power.rs`, and a room or a file in one (`model/block`).
+/// `crates/disk/src/parts.rs`, `drive/power.rs`, and a room or a file in one (`disk/block`).
 fn is_path(word: &str, files: &[Text]) -> bool {
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
     let in_crate = || {
@@ -124,8 +124,8 @@ mod tests {
         let file = |path: &str, text: &str| Text { path: path.to_owned(), text: text.to_owned() };
         let files = [
             file(PAPERS[0], paper),
-            file("crates/model/src/parts.rs", "/// Of Gone.\npub struct DriveLog {}\npub const PLACES: u8 = 1;\n"),
-            file("crates/model/src/drive/power.rs", "enum Power {}\n// enum Gone {}\n"),
+            file("crates/disk/src/parts.rs", "/// Of Gone.\npub struct DriveLog {}\npub const PLACES: u8 = 1;\n"),
+            file("crates/disk/src/drive/power.rs", "enum Power {}\n// enum Gone {}\n"),
         ];
         let mut faults = Vec::new();
         check(Path::new("/nowhere"), &files, &mut faults);
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn names_are_looked_for_in_the_files_beside_them() {
         for paper in [
-            "`DriveLog` in `crates/model/src/parts.rs`",
-            "`PLACES`, `DriveLog` (`model/parts`)",
-            "`Power` in `drive/power.rs`, or `model/drive`",
+            "`DriveLog` in `crates/disk/src/parts.rs`",
+            "`PLACES`, `DriveLog` (`disk/parts`)",
+            "`Power` in `drive/power.rs`, or `disk/drive`",
             "`DriveLog` and `Power`",
             "`seekwise run FILE`, `cache.segments`, `UP`",
             "```text\n`Gone`\n```",
@@ -147,10 +147,10 @@ mod tests {
         }
         for (paper, told) in [
             ("`DriveLog` in `drive/power.rs`", "`DriveLog` is not declared in a file named beside it"),
-            ("`Drive` in `model/parts`", "`Drive` is not declared in a file named beside it"),
+            ("`Drive` in `disk/parts`", "`Drive` is not declared in a file named beside it"),
             ("`Gone`", "`Gone` is not declared in the crates"),
-            ("- `Gone`\n- `Power` in `model/drive`", "`Gone` is not declared in the crates"),
-            ("`model/engine`", "`model/engine` is not there"),
+            ("- `Gone`\n- `Power` in `disk/drive`", "`Gone` is not declared in the crates"),
+            ("`disk/engine`", "`disk/engine` is not there"),
             ("`host/layer.rs`", "`host/layer.rs` is not there"),
         ] {
             assert_eq!(faults(paper), [format!("{}:1: {told}", PAPERS[0])], "{paper}");
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(told(&files), 0);
         let at = files.iter().position(|file| file.path == PAPERS[1]).expect("the document");
         let text = files[at].text.clone();
-        for name in ["`DriveLog`", "`PLACES`", "`model/stack`", "`host/layer.rs`"] {
+        for name in ["`DriveLog`", "`PLACES`", "`disk/stack`", "`host/layer.rs`"] {
             assert!(text.contains(name), "{name}");
             files[at].text = text.replacen(name, &name.replacen(['r', 'L', 't'], "x", 1), 1);
             // A room's name may be what the types beside it are looked up in.

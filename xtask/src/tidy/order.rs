@@ -10,7 +10,15 @@ use super::Text;
 use super::source::{code, without_tests, words};
 
 /// The crates beneath the library, as code names them.
-const BENEATH: [&str; 5] = ["seekwise_model", "seekwise_formats", "seekwise_run", "seekwise_lab", "seekwise_os"];
+const BENEATH: [&str; 7] = [
+    "seekwise_disk",
+    "seekwise_work",
+    "seekwise_drives",
+    "seekwise_formats",
+    "seekwise_run",
+    "seekwise_lab",
+    "seekwise_os",
+];
 
 /// The sources above the library, and how many of their files may name a crate beneath it.
 const ABOVE: [(&str, usize); 2] = [("crates/cli/src/", 0), ("crates/python/src/", 1)];
@@ -114,7 +122,7 @@ fn first_word(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    const MODEL: &str = "//! | room | what it is | may see |\n//! |---|---|---|\n//! | [`time`] | instants | nothing |\n\
+    const DISK: &str = "//! | room | what it is | may see |\n//! |---|---|---|\n//! | [`time`] | instants | nothing |\n\
         //! | [`block`] | the contract | time |\n//! | `testing` (a feature) | tests | all |\n";
 
     const LAB: &str = "//! | room | what it is |\n//! |---|---|\n//! | [`stats`](mod@stats) | intervals |\n//! | [`finding`] | answers |\n";
@@ -127,17 +135,17 @@ mod tests {
     fn faults(path: &str, text: &str) -> Vec<String> {
         let mut faults = Vec::new();
         let file = Text { path: path.to_owned(), text: text.to_owned() };
-        check(&[head("model", MODEL), head("lab", LAB), file], &mut faults);
+        check(&[head("disk", DISK), head("lab", LAB), file], &mut faults);
         faults
     }
 
     #[test]
     fn a_room_sees_what_its_row_names() {
-        assert!(faults("crates/model/src/block.rs", "use crate::time::Instant;\nuse crate::block::Op;\n").is_empty());
-        let said = faults("crates/model/src/block/cut.rs", "use crate::time::Instant;\nuse crate::drive::Drive;\n");
+        assert!(faults("crates/disk/src/block.rs", "use crate::time::Instant;\nuse crate::block::Op;\n").is_empty());
+        let said = faults("crates/disk/src/block/cut.rs", "use crate::time::Instant;\nuse crate::drive::Drive;\n");
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("crates/model/src/block/cut.rs:2: `model/block` sees `drive`"), "{said:?}");
-        assert!(faults("crates/model/src/testing.rs", "use crate::drive::Drive;\n").is_empty());
+        assert!(said[0].starts_with("crates/disk/src/block/cut.rs:2: `disk/block` sees `drive`"), "{said:?}");
+        assert!(faults("crates/disk/src/testing.rs", "use crate::drive::Drive;\n").is_empty());
     }
 
     #[test]

@@ -4,6 +4,9 @@
 use super::Text;
 use super::source::{code, without_tests, words};
 
+/// The crates of the model, and what each may depend on.
+const PURE: [(&str, &str); 2] = [("disk", ""), ("work", "seekwise-disk.workspace = true")];
+
 /// What the model's code never holds, tests apart.
 const IMPURE: [&str; 9] = ["std", "f64", "f32", "unsafe", "println", "print", "eprintln", "dbg", "static"];
 
@@ -21,7 +24,7 @@ pub fn check(files: &[Text], faults: &mut Vec<String>) {
     // A room's tests may stand in a file of their own.
     for file in files.iter().filter(|file| file.is_rust() && !file.path.ends_with("/tests.rs")) {
         let code = without_tests(&code(&file.text));
-        if file.path.starts_with("crates/model/src/") {
+        if PURE.iter().any(|(krate, _)| file.path.starts_with(&format!("crates/{krate}/src/"))) {
             pure(file, &code, faults);
         }
         if !UNSAFE.contains(&file.path.as_str()) && is_ours(&file.path) && code.contains("allow(unsafe_code") {
@@ -56,14 +59,18 @@ fn pure(file: &Text, code: &str, faults: &mut Vec<String>) {
 /// The crates say themselves what the compiler is to hold.
 fn promises(files: &[Text], faults: &mut Vec<String>) {
     let has = |path: &str, text: &str| files.iter().any(|file| file.path == path && file.text.contains(text));
-    let lib = "crates/model/src/lib.rs";
-    for promise in ["#![no_std]", "#![forbid(unsafe_code)]"] {
-        if !has(lib, promise) {
-            faults.push(format!("{lib}: `{promise}` is missing"));
+    for (krate, may_need) in PURE {
+        let (lib, manifest) = (format!("crates/{krate}/src/lib.rs"), format!("crates/{krate}/Cargo.toml"));
+        for promise in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+            if !has(&lib, promise) {
+                faults.push(format!("{lib}: `{promise}` is missing"));
+            }
         }
-    }
-    if has("crates/model/Cargo.toml", "[dependencies]") {
-        faults.push("crates/model/Cargo.toml: the model has no dependencies".to_owned());
+        let text = files.iter().find(|file| file.path == manifest).map_or("", |file| file.text.as_str());
+        let needs = text.split("\n[dependencies]\n").nth(1).map_or("", |rest| rest.split("\n[").next().unwrap_or(rest));
+        if needs.trim() != may_need {
+            faults.push(format!("{manifest}: a crate of the model has other dependencies than `{may_need}`"));
+        }
     }
 }
 
@@ -88,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_model_is_pure_outside_its_tests() {
-        let time = "crates/model/src/time.rs";
+        let time = "crates/disk/src/time.rs";
         for planted in ["let x: f64;", "use std::fmt;", "unsafe { }", "static mut N: u8 = 0;", "dbg!(1);"] {
             assert_eq!(faults(time, planted).len(), 1, "{planted}");
         }

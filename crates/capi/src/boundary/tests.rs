@@ -2,9 +2,9 @@
 
 use std::ptr::{null, null_mut};
 
-use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
-use seekwise_model::record::DriveLog;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use seekwise_disk::record::DriveLog;
+use seekwise_disk::time::Instant;
 
 use super::*;
 
@@ -106,7 +106,7 @@ struct Faulty;
 impl Device for Faulty {
     fn limits(&self, _unit: u8) -> Limits {
         let drive = drives::load("exos-x18").unwrap().profile().unwrap();
-        seekwise_model::stack::Stack::bare(drive).build(seekwise_model::rng::Seed(1)).limits(0)
+        seekwise_disk::stack::Stack::bare(drive).build(seekwise_disk::rng::Seed(1)).limits(0)
     }
     fn submit(&mut self, _now: Instant, request: Request) -> Result<Instant, Request> {
         Err(request)

@@ -1,9 +1,10 @@
 //! The values of a block by key: numbers in range, words, lists and blocks, with located errors; and its
 //! unknown keys.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::syntax::{Errors, ParameterBlock, ParameterEntry, ParameterValue, SourcePosition, describe_value, shorten};
 use super::write::ProfileWriter;
-use crate::diagnostic::Diagnostic;
 
 /// A block with its known keys.
 pub(super) struct ParameterFields<'a> {

@@ -7,11 +7,12 @@
 //! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders
 //! starts at its highest; its rotation still follows the order of blocks.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::fields::ParameterFields;
 use super::slots::{MOST_CYLINDERS, format_hole, merge_holes, required_list, write_sectors};
 use super::syntax::{Errors, ParameterBlock, ParameterValue};
 use super::write::{ProfileWriter, revolution_fraction};
-use crate::diagnostic::Diagnostic;
 
 /// More runs than any drive has tracks on a surface.
 const MOST: usize = 2_000_000;

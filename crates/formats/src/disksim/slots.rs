@@ -1,9 +1,10 @@
 //! Holes (slots without blocks) and the number of blocks, which layouts of both generations write alike.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::fields::ParameterFields;
 use super::syntax::{Errors, ParameterBlock, ParameterValue};
 use super::write::ProfileWriter;
-use crate::diagnostic::Diagnostic;
 
 /// A hole: first slot, slots, period, and number of repetitions.
 pub(super) type SlotHole = [u64; 4];

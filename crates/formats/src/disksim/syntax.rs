@@ -8,7 +8,7 @@
 //!
 //! A file is searched for next to the one that names it, then next to the first. If blocks share a name, the first is used.
 
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 
 /// The deepest nesting of blocks, and of sourced files.
 const DEEPEST: usize = 24;

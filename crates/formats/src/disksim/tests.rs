@@ -1,8 +1,9 @@
 //! What is taken over and what is refused, on a small drive whose layout is drawn by hand.
 
+use seekwise_disk::drive::geometry::Extent;
+use seekwise_disk::drive::profile::WrittenHits;
+
 use super::*;
-use seekwise_model::drive::geometry::Extent;
-use seekwise_model::drive::profile::WrittenHits;
 
 /// A small drive, complete: two zones, a spare sector a cylinder, a slip, a table of seeks.
 const PARV: &str = "disksim_bus BUS0 {\n Read block transfer time = 0.05,\n Write block transfer time = 0.1\n}\nsource tiny.diskspecs\n\
@@ -53,7 +54,7 @@ fn warned(file: &str, from: &str, to: &str, expected: &[&str]) -> DisksimImport 
     found
 }
 
-fn tiny() -> seekwise_model::drive::profile::Profile {
+fn tiny() -> seekwise_disk::drive::profile::Profile {
     let found = with("", "", "").unwrap();
     profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap()
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::syntax::{ParameterBlock, SourcePosition, describe_value};
-use crate::diagnostic::Diagnostic;
 
 /// A parameter that the model has no counterpart for.
 #[derive(Clone, Debug, PartialEq, Eq)]

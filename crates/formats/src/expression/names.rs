@@ -1,11 +1,11 @@
 //! The names in an expression: figures of a run, settings of a stack, factors and levels of a study.
 
-use seekwise_model::record::Part as Spent;
+use seekwise_disk::record::Part as Spent;
+use seekwise_drives::metric::Metric;
+use seekwise_drives::spelling::nearest;
+use seekwise_drives::stack;
 
 use super::tree::{Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Reduction, Subexpression};
-use crate::metric::Metric;
-use crate::spelling::nearest;
-use crate::stack;
 
 /// The kinds of requests.
 const KINDS: [&str; 4] = ["all", "read", "write", "flush"];

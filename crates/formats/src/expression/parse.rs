@@ -1,10 +1,11 @@
 //! Parses text to a tree: words, then recursive descent. Errors have their place; nothing is evaluated.
 
+use seekwise_drives::spelling::nearest;
+
 use super::names::resolve_name;
 use super::tree::{
     Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Operator, Reduction, Relation, Subexpression,
 };
-use crate::spelling::nearest;
 
 /// The deepest nesting of brackets, so that no text can overflow the stack.
 const DEEPEST: usize = 40;

@@ -3,9 +3,10 @@
 //! Source: fio's order of threads, its groups (`stonewall`, `new_group`, `group_reporting`),
 //! and its corrections of options that depend on one another.
 
-use seekwise_model::files::buffered::FileOpenFlags;
-use seekwise_model::time::Span;
-use seekwise_model::workload::{
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::files::buffered::FileOpenFlags;
+use seekwise_work::workload::{
     BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern, Flow, Generator, IoEngine,
     IssueRate, Job, Pace, Pattern, RandomRepeat, RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker,
     Zoned,
@@ -17,7 +18,6 @@ use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
 use super::opened::{AccessHint, FioOpenFlags};
 use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
-use crate::diagnostic::Diagnostic;
 
 /// fio's default `randseed`.
 const RANDSEED: u64 = 0x89;

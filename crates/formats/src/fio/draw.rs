@@ -2,7 +2,7 @@
 //!
 //! Source: fio's manual and parser: empty percentages share the rest, `bssplit` is sorted by size, zones keep their order.
 
-use seekwise_model::workload::Distribution;
+use seekwise_work::workload::Distribution;
 
 use super::number::{self, NumberResult};
 use super::value::OptionError;

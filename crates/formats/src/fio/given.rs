@@ -1,6 +1,6 @@
 //! An option as the file gives it.
 
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 
 /// An option as the file gives it: its canonical name, and its value after expansion of variables.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A parsed job file: its sections with their options and settings.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::given::JobOption;
 use super::settings::FioSettings;
-use crate::diagnostic::Diagnostic;
 
 /// A parsed job file.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ pub struct WorkerOrigin {
     /// Which of its `numjobs` clones.
     pub clone: u32,
     /// fio's `groupid`, which increases at `stonewall` and `new_group`. Workers are reported together only with
-    /// `group_reporting`; that is [`seekwise_model::workload::Worker::group`].
+    /// `group_reporting`; that is [`seekwise_work::workload::Worker::group`].
     pub group_id: u32,
 }
 

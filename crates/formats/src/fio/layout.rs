@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::workload::{Direction, Region};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::{Direction, Region};
 
 use super::job_file::JobFile;
 use super::number::Amount;
 use super::settings::FioSettings;
-use crate::diagnostic::Diagnostic;
 
 /// Files and slices start at multiples of this many bytes: the block size of common file systems, and the physical sector
 /// of drives with 4 KiB sectors.

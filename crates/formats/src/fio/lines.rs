@@ -3,9 +3,10 @@
 //! Options are not interpreted here. Source: fio's parser: a line is cut at the first `;` and then at the first `#`, anywhere;
 //! an included file has only options; `${VAR}` is empty if unset.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::given::ExpandedOption;
 use super::{arithmetic, options};
-use crate::diagnostic::Diagnostic;
 
 /// The deepest nesting of includes; fio has no limit and loops forever on a file that includes itself.
 const DEEPEST_INCLUDE: usize = 16;

@@ -2,13 +2,13 @@
 //!
 //! Nothing is written here; [`LogOf::line`] formats a line. Source: fio 3.33, `iolog.c` (version 3 of its logs).
 
-use seekwise_model::block::{Op, Request, SECTOR};
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Region;
+use seekwise_disk::block::{Op, Request, SECTOR};
+use seekwise_disk::time::{Instant, Span};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::Region;
 
 use super::job_file::JobFile;
 use super::{build, layout};
-use crate::diagnostic::Diagnostic;
 
 /// The longest name that fio reads from a log.
 const LONGEST: usize = 255;

@@ -3,8 +3,9 @@
 //! Source: fio's number parser. Suffixes without `i` are powers of `kb_base` (1024, or 1000 if the job sets it), those
 //! with `ib` of the other base: `4kib` is 4000. If fio reads a number differently than it looks, a warning is noted.
 
+use seekwise_drives::duration::LONGEST;
+
 use super::arithmetic::{self, NumberUnits};
-use crate::duration::LONGEST;
 
 /// A value, or what was expected.
 pub(super) type NumberResult<T> = Result<T, String>;

@@ -1,14 +1,14 @@
 //! A job file on a real file or device: options that only matter there, and options that are refused because they are not
 //! supported there. No file is opened.
 
-use seekwise_model::workload::{Job, Pattern};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::{Job, Pattern};
 
 use super::build;
 use super::engines::EngineMode;
 use super::given::JobOption;
 use super::job_file::{JobFile, JobSection};
 use super::opened::FioOpenFlags;
-use crate::diagnostic::Diagnostic;
 
 /// Options that would change the measurement on a real file but are not supported: the reason, and the values without
 /// effect.

@@ -3,15 +3,15 @@
 //! [`crate::trace`] reads the log. A log plays alone: the job is the only one of its file. Options that shape drawn requests do
 //! nothing, as in fio, and are warned of; options that fio applies to a replay and this version does not are refused.
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
 
 use super::engines::EngineMode;
 use super::given::JobOption;
 use super::job_file::JobFile;
 use super::opened::FioOpenFlags;
 use super::{build, settings};
-use crate::diagnostic::Diagnostic;
 use crate::trace::keys::TraceOptions;
 use crate::trace::{IologPlacement, TraceFormat, TraceReadOptions};
 

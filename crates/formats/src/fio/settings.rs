@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::{ArrivalProcess, Direction, Distribution, FileService, Generator, Syncs, ThinkTime};
+use seekwise_disk::time::Span;
+use seekwise_work::workload::{ArrivalProcess, Direction, Distribution, FileService, Generator, Syncs, ThinkTime};
 
 use super::draw::{self, SizeSplit};
 use super::engines::{self, EngineMode, FioEngine};

@@ -2,10 +2,11 @@
 //!
 //! Meanings of options are not known here. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
 
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::spelling::nearest;
+
 use super::given::ExpandedOption;
 use super::number::{self, Amount};
-use crate::diagnostic::Diagnostic;
-use crate::spelling::nearest;
 
 /// The values that an option accepts.
 #[derive(Clone, Copy, Debug)]

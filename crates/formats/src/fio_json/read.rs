@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use seekwise_drives::diagnostic::Diagnostic;
 use serde_json::{Map, Value};
 
 use super::output::{
     DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, SampleSummary,
 };
-use crate::diagnostic::Diagnostic;
 
 /// Stands for the file's name in diagnostics; callers that know it put it there.
 const FILE: &str = "fio output";

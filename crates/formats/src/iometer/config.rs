@@ -1,7 +1,7 @@
 //! An Iometer configuration as a value.
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::AccessSpec;
+use seekwise_disk::time::Span;
+use seekwise_work::workload::AccessSpec;
 
 /// A configuration as the file says it.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,10 @@ pub use super::config::{
     Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
     TestType, WorkerSpawn,
 };
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::lines::decode;
 use super::reader::IcfReader;
-use crate::diagnostic::Diagnostic;
 
 /// Reads a configuration. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1.
 ///

@@ -7,14 +7,14 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use seekwise_model::rng::Seed;
-use seekwise_model::time::Span;
-use seekwise_model::workload::{self, AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::{self, AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region};
 
 use super::config::{Cycling, IometerConfig, IometerWorker, SpecAssignment, TestType, WorkerSpawn};
 use super::lines::LONGEST_WORD;
 use super::standard;
-use crate::diagnostic::Diagnostic;
 
 /// Bytes of a sector, Iometer's unit of sizes and starts.
 const SECTOR: u64 = 512;

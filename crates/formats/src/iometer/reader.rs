@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessLine, AccessSpec};
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::{AccessLine, AccessSpec};
 
 use super::config::{
     Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
     TestType, WorkerSpawn,
 };
 use super::lines::{LONGEST_WORD, TextLine, TextLines, known_keys, split_fields};
-use crate::diagnostic::Diagnostic;
 
 /// Before this date (yyyymmdd) specifications have no names.
 const NAMED_SINCE: u32 = 19_980_521;

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessLine, AccessSpec};
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_work::workload::{AccessLine, AccessSpec};
 
 use super::lines::{decode, split_fields};
-use crate::diagnostic::Diagnostic;
 
 /// Bytes of a MiB: the unit of `MiBps` columns, and of `MBps` columns before 1.1.
 const MIB: f64 = 1_048_576.0;

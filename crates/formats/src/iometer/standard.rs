@@ -1,8 +1,8 @@
 //! Access specifications that have a name in the field: Iometer's own, and those that circulated as files or in
 //! forums. Each group says where its numbers come from.
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessLine, AccessSpec};
+use seekwise_disk::time::Span;
+use seekwise_work::workload::{AccessLine, AccessSpec};
 
 /// A row without delay, bursts or replies, aligned to sectors.
 const fn row(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {

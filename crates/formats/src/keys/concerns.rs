@@ -1,8 +1,8 @@
 //! The concern of each key, and the settings that another key changes. A comparison's credit is not judged here.
 
-use crate::concern::Concern::{self, *};
-use crate::key_names::{is_below, job, job_variable, real, work};
-use crate::stack;
+use seekwise_drives::concern::Concern::{self, *};
+use seekwise_drives::key_names::{is_below, job, job_variable, real, work};
+use seekwise_drives::stack;
 
 /// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
 /// layer ([`stack::layer_concern`]).

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use seekwise_drives::key_names::{NAMES, is_below};
+use seekwise_drives::limits::LIMITS;
+use seekwise_drives::stack::StackFile;
+
 use super::*;
-use crate::key_names::{NAMES, is_below};
-use crate::limits::LIMITS;
-use crate::stack::StackFile;
 use crate::study;
 
 fn said(key: &str) -> String {
@@ -107,7 +108,7 @@ fn a_word_of_another_layer_is_no_misspelling() {
 fn all_words_for_a_switch_are_one_setting() {
     for (words, value) in [(["true", "on", "YES", "1"], "true"), (["false", "off", "No", "0"], "false")] {
         for word in words {
-            let drive = crate::drives::find_text("barracuda-7200.7").expect("it is built in");
+            let drive = seekwise_drives::drives::find_text("barracuda-7200.7").expect("it is built in");
             let mut stack = StackFile::named_drive("barracuda");
             stack.set("drive.cache.write_back", word).unwrap();
             stack.set("at.1 s.drive.cache.write_back", word).unwrap();

@@ -1,13 +1,13 @@
 //! The engines of programs: their keys, and how the model's programs are built from them.
 
-use seekwise_model::files::call::OpenMode;
-use seekwise_model::files::program::{
+use seekwise_disk::time::Span;
+use seekwise_work::files::call::OpenMode;
+use seekwise_work::files::program::{
     BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, FileSet, PlaybackSpec, ProgramSpec, RecordsSpec,
     RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
 };
-use seekwise_model::time::Span;
 
-use crate::figure::{Figures, KeyDomain, ProfileKey};
+use seekwise_drives::figure::{Figures, KeyDomain, ProfileKey};
 
 /// An engine.
 pub(crate) struct ProgramEngine {

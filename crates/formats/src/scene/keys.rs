@@ -1,6 +1,7 @@
 //! The keys of scenes.
 
-use crate::figure::{Figures, KeyDomain, ProfileKey};
+use seekwise_drives::figure::{Figures, KeyDomain, ProfileKey};
+
 use crate::program;
 
 /// The first words of a scene's keys.

@@ -1,9 +1,9 @@
 //! A cache of layouts that fit. The cells of a study lay out the same few scenes: whoever prepares several cells owns a cache and
 //! passes it. No result depends on it.
 
-use seekwise_model::files::scene::SceneLayout;
+use seekwise_work::files::scene::SceneLayout;
 
-use crate::recent_cache::RecentCache;
+use seekwise_drives::recent_cache::RecentCache;
 
 /// The most recently used layouts. Threads may share them.
 pub struct LayoutCache(RecentCache<SceneLayout>);

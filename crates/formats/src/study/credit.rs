@@ -3,8 +3,8 @@
 use serde::Serializer;
 use serde::de::{Deserialize, Deserializer, Error};
 
-use crate::concern::Concern;
-use crate::spelling::nearest;
+use seekwise_drives::concern::Concern;
+use seekwise_drives::spelling::nearest;
 
 /// Reads the key `credit` of a comparison: `["queue", "controller"]`.
 pub(super) fn read_credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Concern>>, D::Error> {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use seekwise_drives::diagnostic::{Diagnostic, is_plain, is_text};
+use seekwise_drives::dotted::{flatten, plain_text};
+use seekwise_drives::spelling::nearest;
+use seekwise_drives::stack::keys;
+
 use super::{BestQuestion, ClaimClass, Factor, MARGIN_PERCENT, MOST, MOST_CELLS, MOST_CLASSES, Study, is_scalar};
-use crate::diagnostic::{Diagnostic, is_plain, is_text};
-use crate::dotted::{flatten, plain_text};
-use crate::spelling::nearest;
-use crate::stack::keys;
 
 /// Turns an error of the TOML library into a located one.
 pub fn locate_error(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {

@@ -12,10 +12,10 @@
 //! half = "In an array"   # which half of the question that answers: it leads the answer's sentence
 //! ```
 
+use seekwise_drives::diagnostic::{Diagnostic, is_plain};
 use serde::Deserialize;
 
 use super::{line_of, locate_error};
-use crate::diagnostic::{Diagnostic, is_plain};
 
 /// A question and the studies that answer it.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,11 +1,11 @@
 //! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`, no header; bytes, and microseconds.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 pub(super) struct Alibaba(pub TraceUnits);
 

@@ -4,12 +4,12 @@
 //!
 //! `sniff` refuses the output of similar tools without sector numbers (bpftrace's) or timestamps (DTrace's iosnoop).
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, parse_decimal, parse_digits, sector_extent};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 /// Timestamps are relative, and the first request may have been issued before them; this offset is added to all.
 const BEFORE: u64 = 3_600 * 1_000_000_000;

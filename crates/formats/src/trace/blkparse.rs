@@ -4,13 +4,13 @@
 //! Requests are the events of one action: Q (queued by a program, the default) or D (issued to the driver). C completes them. The kernel
 //! writes Q after a partition's sector was remapped to the disk (A), so sectors belong to the named device.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, parse_digits, printable_word, sector_extent, split_blanks};
 use super::format::{KernelEvent, TraceFormat};
 use super::pairing::Pairing;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 /// Every action that blkparse prints.
 const ACTIONS: [&str; 16] = ["Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "m"];

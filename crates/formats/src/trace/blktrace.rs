@@ -14,13 +14,13 @@
 
 use std::io::{BufRead, Read};
 
-use seekwise_model::block::{Op, SECTOR};
+use seekwise_disk::block::{Op, SECTOR};
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::TraceLine;
 use super::format::KernelEvent;
 use super::pairing::Pairing;
 use super::sink::{EntrySink, RawEntry, Rows};
-use crate::diagnostic::Diagnostic;
 
 /// The magic without its version.
 pub(super) const MAGIC: u32 = 0x6561_7400;

@@ -4,12 +4,12 @@
 //! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from its completion to the next
 //! request. The timestamp of a request is the sum of all times before it.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, parse_hexadecimal, split_blanks};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 /// Bit 0 of the flags.
 const READ: u64 = 1;

@@ -2,9 +2,9 @@
 //! say where the word is and what was expected. Words are read as bytes: a trace may have a hundred million lines, and its
 //! words need not be UTF-8.
 
-use seekwise_model::block::SECTOR;
+use seekwise_disk::block::SECTOR;
 
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 
 /// A line of a file.
 #[derive(Clone, Copy)]
@@ -128,7 +128,7 @@ pub(super) fn sector_extent(lba: u64, sectors: u64) -> Option<TraceExtent> {
 /// A word for an error message: short, and plain text.
 pub(super) fn printable_word(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(&word[..word.len().min(160)]).into_owned();
-    let plain = |c: char| if crate::diagnostic::is_text(c) { c } else { '\u{fffd}' };
+    let plain = |c: char| if seekwise_drives::diagnostic::is_text(c) { c } else { '\u{fffd}' };
     text.chars().map(plain).take(40).collect()
 }
 

@@ -7,12 +7,12 @@
 //!
 //! Each file counts as a device. `sync` and `datasync` are flushes. All units are bytes.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, parse_digits, printable_word, split_blanks, split_commas};
 use super::format::{IologPlacement, WaitMeaning};
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 /// The first lines of versions 2 and 3.
 pub(super) const HEADS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];

@@ -1,11 +1,11 @@
 //! The keys of a trace (`trace.…`): how it is read and replayed, and how its requests are mapped to a device of another size.
 
-use seekwise_model::workload::trace::{LoopMode, ReplaySpeed};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::trace;
+use seekwise_work::workload::trace::{LoopMode, ReplaySpeed};
 
 use super::fields::TIMES;
 use super::format::{FORMATS, KernelEvent, TraceReadOptions, WINDOW, WaitMeaning};
-use crate::diagnostic::Diagnostic;
-use crate::key_names::trace;
 
 /// The prefix of the keys.
 pub const ROOT: &str = "trace.";

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, Read};
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::fields::{TraceLine, find_byte};
 use super::sink::{EntrySink, LineParser, Rows};
-use crate::diagnostic::Diagnostic;
 
 /// The longest line of any format.
 const LONGEST: u64 = 1 << 16;

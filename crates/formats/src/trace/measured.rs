@@ -12,10 +12,10 @@
 //! plus response and think time; a think time is the gap between a completion and the next arrival (zero if the next
 //! arrived before the completion).
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::ReplayRow;
+use seekwise_disk::time::Span;
+use seekwise_work::workload::replay::ReplayRow;
 
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 
 mod columns;
 mod row;
@@ -156,7 +156,7 @@ fn derive_missing(file: &str, raw: Vec<RawRow>) -> Result<MeasuredTrace, Diagnos
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::block::Op;
+    use seekwise_disk::block::Op;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! MSR Cambridge (SNIA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header. The timestamp is that of
 //! arrival, in units of 100 ns since 1601 (Windows' FILETIME), the response time in the same unit; offsets and sizes are in bytes.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 pub(super) struct Msr(pub TraceUnits);
 

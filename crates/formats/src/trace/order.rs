@@ -3,8 +3,9 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::sink::RawEntry;
-use crate::diagnostic::Diagnostic;
 
 /// A window of requests.
 pub(super) struct ReorderWindow {

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, Cursor, Read};
 
-use seekwise_model::block::Op;
-use seekwise_model::time::Span;
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 use serde::Serialize;
 
 use super::format::{TraceFormat, TraceReadOptions, WaitMeaning};
@@ -13,7 +14,6 @@ use super::packed::PackedInput;
 use super::sink::{EntrySink, RawEntry, Rows};
 use super::sniff::{self, HEAD};
 use super::{alibaba, biosnoop, blkparse, blktrace, disksim, iolog, msr, recorded, spc, tencent};
-use crate::diagnostic::Diagnostic;
 
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! A recording of `seekwise serve --record`, read like any other trace: its requests without their tags. Orders to the
 //! disk (power, settings) are skipped and counted; [`crate::recording`] reads the complete recording.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::fields::TraceLine;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 use crate::recording;
 
 pub(super) struct SessionRows;

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::TraceLine;
-use crate::diagnostic::Diagnostic;
 
 /// A request before sorting: times on the clock of the trace, in nanoseconds.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,11 @@
 //! Detects the format of a file from its first lines. A single line with the shape of a format is enough, so that a mistake in
 //! the first line is reported as such, not as an unknown format.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::fields::{parse_decimal, parse_digits, parse_hexadecimal, printable_word, split_blanks, split_commas};
 use super::format::{FORMATS, TraceFormat};
 use super::{biosnoop, blktrace, iolog};
-use crate::diagnostic::Diagnostic;
 use crate::recording;
 
 /// Bytes to look at: room for a page of messages before the table.

@@ -2,12 +2,12 @@
 //! `ASU,LBA,Size,Opcode,Timestamp[,more]`. An ASU is a separate address space; the LBA counts its blocks of 512 bytes,
 //! the size is in bytes, the timestamp in seconds since the start. Commas may be surrounded by blanks.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 pub(super) struct Spc(pub TraceUnits);
 

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_model::block::{Op, SECTOR};
-use seekwise_model::time::Span;
+use seekwise_disk::block::{Op, SECTOR};
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TIMES, time_unit_name};
 use super::format::{KernelEvent, TraceFormat, TraceReadOptions, WaitMeaning};
 use super::iolog;
 use super::reader::{ReaderCounts, TraceEntry, TracePart, open};
-use crate::diagnostic::Diagnostic;
 
 /// Sectors of a region, the unit in which addresses are remapped: 1 MiB, larger than nearly every request, so that
 /// sequential requests stay sequential.

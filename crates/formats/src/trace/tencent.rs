@@ -2,12 +2,12 @@
 //! The timestamp is in whole seconds of Unix time, so that thousands of requests share one; those of one second are
 //! spread evenly over it in their order.
 
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
-use crate::diagnostic::Diagnostic;
 
 /// The most requests with one timestamp, which take 64 MB.
 const MOST: usize = 1 << 20;

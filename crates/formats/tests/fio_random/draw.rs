@@ -282,7 +282,7 @@ impl Section<'_> {
         let names: Vec<String> = (first..first + count).map(|file| format!("f{file}")).collect();
         self.say(format!("filename={}\nsize={}", names.join(":"), bytes * count));
         // With nothing behind it a file has no end but its size; a run with gaps or backwards that begins at an offset
-        // goes otherwise on purpose (see `model/workload/fio`).
+        // goes otherwise on purpose (see `work/workload/fio`).
         let real = matches!(engine, Engine::Calls | Engine::Aio);
         self.zoned = real && !gaps && self.chance.one_in(4);
         let zone = [64 << 10, 128 << 10, 96 << 10][self.chance.below(3) as usize];

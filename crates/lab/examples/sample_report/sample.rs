@@ -3,13 +3,13 @@
 //! SYNTHETIC: the figures come from a short formula that only has the right shape (a service time, shortened by a
 //! queue that reorders, and a log-normal spread). They are not results of the model and stand for no drive.
 
+use seekwise_disk::record::Part;
 use seekwise_lab::outcome::Outcome;
 use seekwise_lab::report::{
     Anatomy, Provenance, Report, ReportCell, ReportClaim, ReportFactor, ReportInterval, ReportLayer, ReportMovements,
     ReportPlatter, ReportRequests, ReportSetting, ReportStretch, ReportVerdict, VerdictMeaning,
 };
 use seekwise_lab::stats::response::Response;
-use seekwise_model::record::Part;
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
 

@@ -7,7 +7,7 @@
 use std::f64::consts::TAU;
 use std::fmt;
 
-use seekwise_model::time::Instant;
+use seekwise_disk::time::Instant;
 use serde::Serialize;
 
 /// Speeds of spindles on the market, in revolutions a minute.

@@ -4,7 +4,7 @@
 
 use std::f64::consts::TAU;
 
-use seekwise_model::time::Instant;
+use seekwise_disk::time::Instant;
 use seekwise_run::audit::{AuditTimings, TwoOverwrites};
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Tests of the judge on synthetic timings: disks that rotate with noise, and devices that do not rotate but look like
 //! it.
 
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::audit::{AuditInterval, AuditTimings, FlushUnderReads, Overwrite, Round, TwoOverwrites};
 
 use super::{AuditJudgement, AuditVerdict, Certainty, evidence_curve, judge_timings};

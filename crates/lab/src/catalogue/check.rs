@@ -1,10 +1,10 @@
 //! The modelled drive against its datasheet or measurements. A figure that the model does not meet is marked in the
 //! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
-use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::{DriveFile, doubts};
-use seekwise_model::drive::profile::Profile;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_drives::figure::FigureOrigin;
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::{DriveFile, doubts};
 use serde::Serialize;
 
 use super::curves::{lost_revolution_share, sustained_mb_s};
@@ -45,7 +45,7 @@ pub const WRITES: &str = "sequential write over read";
 pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let seek = mechanics.seek();
-    let ms = |span: seekwise_model::time::Span| span.nanos() as f64 / 1e6;
+    let ms = |span: seekwise_disk::time::Span| span.nanos() as f64 / 1e6;
     let settle = ms(mechanics.switch_and_settle().1);
     let full = seek.seek_time(geometry.cylinders().saturating_sub(1));
     let inner = geometry.zone_spans().filter(|span| span.0 < span.1);

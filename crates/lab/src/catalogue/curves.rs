@@ -1,9 +1,9 @@
 //! A drive's curves as points: seek time over distance, sustained rate over position. Both are arithmetic on its geometry and mechanics; no
 //! request is simulated.
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::mechanics::Arm;
-use seekwise_model::drive::profile::Profile;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::mechanics::Arm;
+use seekwise_disk::drive::profile::Profile;
 use serde::Serialize;
 
 /// The points of both curves.

@@ -1,11 +1,11 @@
 //! The list of drives and one drive in full, as values: figures with their sources, checks, curves. Nothing is drawn
 //! here.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::{FigureOrigin, FigureValue, ZoneRow};
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
-use seekwise_model::block::SECTOR;
+use seekwise_disk::block::SECTOR;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::figure::{FigureOrigin, FigureValue, ZoneRow};
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::DriveFile;
 use serde::Serialize;
 
 use super::check::{DatasheetCheck, check_drive};
@@ -102,7 +102,7 @@ fn mean_track_sectors(row: &ZoneRow) -> u32 {
     all.iter().sum::<u32>() / all.len().max(1) as u32
 }
 
-fn sheet_figure(figure: &seekwise_formats::figure::Figure) -> SheetFigure {
+fn sheet_figure(figure: &seekwise_drives::figure::Figure) -> SheetFigure {
     let value = match &figure.value {
         FigureValue::Zones(rows) => {
             let (outer, inner) =
@@ -148,7 +148,7 @@ mod tests {
         let (head, rest) = text.split_once("value = [\n    { first = 0,").unwrap();
         let rest = rest.split_once("\n]").unwrap().1;
         let zones = "value = [ { first = 0, cylinders = 1000, spt = 1000000 } ]";
-        let mut drive = seekwise_formats::profile::parse("tiny.toml", &format!("{head}{zones}{rest}")).unwrap();
+        let mut drive = seekwise_drives::profile::parse("tiny.toml", &format!("{head}{zones}{rest}")).unwrap();
         for (key, value) in [("geometry.sectors", "1"), ("mechanics.rpm", "100000"), ("geometry.run_tracks", "1")] {
             drive.set(key, value).unwrap();
         }

@@ -6,11 +6,11 @@
 
 mod layout;
 
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::{self, DriveFile};
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::time::Span;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::time::Span;
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::{self, DriveFile};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use self::layout::{SketchLayout, SustainedRates};
@@ -163,7 +163,7 @@ fn parse_profile(name: &str, text: &str) -> Result<(DriveFile, Profile), String>
     built.map_err(|errors| join_faults(&errors))
 }
 
-fn join_faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
+fn join_faults(errors: &[seekwise_drives::diagnostic::Diagnostic]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -484,7 +484,7 @@ mod tests {
             // What was given is the datasheet's; all else is inferred.
             let stated: Vec<&str> = drive
                 .figures()
-                .filter(|figure| figure.kind == seekwise_formats::figure::FigureOrigin::Datasheet)
+                .filter(|figure| figure.kind == seekwise_drives::figure::FigureOrigin::Datasheet)
                 .map(|figure| figure.key)
                 .collect();
             assert_eq!(

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_formats::dotted::flatten;
+use seekwise_drives::dotted::flatten;
 use seekwise_formats::study::{Factor, Study};
 
 use crate::provenance::StudyProvenance;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::{LandingKind, Op, Status};
-use seekwise_model::history::{History, HistoryEvent, HistoryMark};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::{LandingKind, Op, Status};
+use seekwise_disk::history::{History, HistoryEvent, HistoryMark};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::{Instant, Span};
 use serde::Serialize;
 
 /// The reason for an instant.

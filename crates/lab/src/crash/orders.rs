@@ -5,11 +5,11 @@
 //! the profile's rule for the sector under the head). If two writes to the same sectors both arrive, the later one
 //! stays.
 
-use seekwise_model::rng::Rng;
-use seekwise_model::time::Instant;
+use seekwise_disk::rng::Rng;
+use seekwise_disk::time::Instant;
 
-use seekwise_model::durability::image::LostWrite;
-use seekwise_model::durability::writes::{SessionWrite, SessionWrites};
+use seekwise_disk::durability::image::LostWrite;
+use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 
 /// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
 /// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is
@@ -62,9 +62,9 @@ fn lose_part(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::block::{Flags, Op, Request};
-    use seekwise_model::history::History;
-    use seekwise_model::rng::Seed;
+    use seekwise_disk::block::{Flags, Op, Request};
+    use seekwise_disk::history::History;
+    use seekwise_disk::rng::Seed;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! The purpose of lost writes in words of the file system above. Whether they were promised is not known here.
 
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::history::History;
 use seekwise_formats::ext4::{Ext4BlockMap, MediumReader};
-use seekwise_model::block::SECTOR;
-use seekwise_model::history::History;
 
-use seekwise_model::durability::image::LostWrite;
+use seekwise_disk::durability::image::LostWrite;
 
 /// The unit in bytes: a block of a file system.
 const BLOCK: u64 = 4096;

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
 
-use seekwise_model::durability::image::MediumImage;
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::{History, HistoryMark};
-use seekwise_model::time::Instant;
+use seekwise_disk::durability::image::MediumImage;
+use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::history::{History, HistoryMark};
+use seekwise_disk::time::Instant;
 
 use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seekwise_model::block::{Op, Status};
-use seekwise_model::durability::image::{LostWrite, MediumImage, replay_cuts};
-use seekwise_model::durability::loss::{CutLoss, WriteClass};
-use seekwise_model::durability::terms::DriveTerms;
-use seekwise_model::durability::view::CutArray;
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::{History, HistoryEvent, HistoryMark};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::{Op, Status};
+use seekwise_disk::durability::image::{LostWrite, MediumImage, replay_cuts};
+use seekwise_disk::durability::loss::{CutLoss, WriteClass};
+use seekwise_disk::durability::terms::DriveTerms;
+use seekwise_disk::durability::view::CutArray;
+use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::history::{History, HistoryEvent, HistoryMark};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
 
 use super::instants::{InstantReason, InstantWeights, choose_instants};
 use super::orders;
@@ -250,7 +250,7 @@ struct CaseMaker {
     writes: Arc<SessionWrites>,
     orders: u32,
     unit: u64,
-    chance: seekwise_model::rng::Rng,
+    chance: seekwise_disk::rng::Rng,
     /// When each promise was made.
     said: Vec<Instant>,
     may_lose: Span,

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_model::block::assurance::Assurance;
-use seekwise_model::durability::loss::{CutLoss, WriteClass};
-use seekwise_model::stack::Stack;
-use seekwise_model::stack::breakers::PromiseBreaker;
+use seekwise_disk::block::assurance::Assurance;
+use seekwise_disk::durability::loss::{CutLoss, WriteClass};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::stack::breakers::PromiseBreaker;
 use serde::Serialize;
 
 /// A level that broke a promise, and the setting.

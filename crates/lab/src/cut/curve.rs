@@ -1,8 +1,8 @@
 //! Data at risk over time: an exact function, kept as a few hundred points with the mean and the maximum of each
 //! stretch of time. When a run outgrows the points, neighbouring points merge.
 
-use seekwise_model::durability::risk::RiskLevel;
-use seekwise_model::time::Instant;
+use seekwise_disk::durability::risk::RiskLevel;
+use seekwise_disk::time::Instant;
 use serde::Serialize;
 
 /// The most points kept; at least half as many once a run is longer than this many times `FIRST`.

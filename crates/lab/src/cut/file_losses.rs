@@ -1,6 +1,6 @@
 //! Losses of files and operations by cuts, as they are reported: with means, in seconds.
 
-use seekwise_model::durability::files::losses::{FileLossCounts, FileLossKind};
+use seekwise_work::durability::losses::{FileLossCounts, FileLossKind};
 use serde::{Deserialize, Serialize};
 
 /// The first one found, and when.

@@ -1,9 +1,9 @@
 //! Sums what a judge of cuts reports as it goes: the ages of lost writes, and data at risk over time.
 
-use seekwise_model::durability::Tally;
-use seekwise_model::durability::loss::WriteClass;
-use seekwise_model::durability::risk::RiskLevel;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::durability::Tally;
+use seekwise_disk::durability::loss::WriteClass;
+use seekwise_disk::durability::risk::RiskLevel;
+use seekwise_disk::time::{Instant, Span};
 
 use super::curve::RiskCurve;
 use crate::stats::histogram::Histogram;

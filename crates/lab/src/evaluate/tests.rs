@@ -219,8 +219,8 @@ fn what_is_asked_twice_is_one_test() {
 #[test]
 fn parts_too_long_to_be_measured_have_no_cause() {
     use crate::finding::{Cause, HiddenWork};
-    use seekwise_formats::metric::MetricScope;
-    use seekwise_model::parts::Part;
+    use seekwise_disk::parts::Part;
+    use seekwise_drives::metric::MetricScope;
 
     let (sound, mut damaged) = (record(0, 0), record(0, 1));
     assert!(Cause::between_runs(&MetricScope::All, &[&sound], &[&sound], HiddenWork::default()).is_some());

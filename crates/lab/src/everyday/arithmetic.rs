@@ -3,11 +3,11 @@
 //!
 //! Times are in seconds, rates in requests a second, angles in shares of a revolution.
 
-use seekwise_model::block::{Queuing, SECTOR};
-use seekwise_model::drive::mechanics::Arm;
-use seekwise_model::drive::profile::{OverheadAfter, Profile};
-use seekwise_model::queue::Policy;
-use seekwise_model::time::Span;
+use seekwise_disk::block::{Queuing, SECTOR};
+use seekwise_disk::drive::mechanics::Arm;
+use seekwise_disk::drive::profile::{OverheadAfter, Profile};
+use seekwise_disk::queue::Policy;
+use seekwise_disk::time::Span;
 use serde::Serialize;
 
 use super::matrix::{CaseOp, CasePattern, EverydayCase};
@@ -561,7 +561,7 @@ fn exact_rate(rate: f64, law: RateLaw) -> ExpectedRate {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::profile::ReadingCache;
+    use seekwise_drives::profile::ReadingCache;
 
     use super::super::matrix::applicable_cases;
     use super::*;

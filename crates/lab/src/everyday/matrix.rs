@@ -1,11 +1,11 @@
 //! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; [`super::arithmetic`] has
 //! the expected results.
 
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::everyday::CASES;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::profile::Profile;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::everyday::CASES;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 
 /// The access pattern of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

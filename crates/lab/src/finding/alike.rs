@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_formats::metric::Metric;
+use seekwise_drives::metric::Metric;
 
 use super::Evidence;
 use crate::run::RunRecord;

@@ -1,7 +1,7 @@
 //! Figures that went the other way than the judged one, which the headline does not show. More requests a second with a longer p99 is no
 //! plain "faster".
 
-use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_drives::metric::{Metric, MetricScope, Statistic};
 
 use crate::stats::{Interval, Verdict};
 

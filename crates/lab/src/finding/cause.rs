@@ -8,8 +8,8 @@
 //! the cause and comes first, if the parts show all of it. Otherwise parts come by their size: with a write cache or an array, if flushes
 //! wait for others, if the jobs' shares of the requests changed, and in an open loop, where a request may find others before it.
 
-use seekwise_formats::metric::MetricScope;
-use seekwise_model::record::Part;
+use seekwise_disk::record::Part;
+use seekwise_drives::metric::MetricScope;
 use serde::{Serialize, Serializer};
 
 use self::mix::ShareChange;

@@ -1,6 +1,6 @@
 //! The value of a metric in one run; `finding` decides what a difference means.
 
-use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_drives::metric::{Metric, MetricScope, Statistic};
 
 use crate::run::{KindRecord, Response, RunRecord};
 use crate::stats::{BetterDirection, Percentile, quality};

@@ -468,7 +468,7 @@ fn count_by_levels(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], s
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::metric::IOPS;
+    use seekwise_drives::metric::IOPS;
 
     use super::*;
     use Outcome::{Faster, NoDifference, NotEnoughData, Slower};

@@ -124,7 +124,7 @@ pub const UNDECIDED: &str = "undecided";
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::metric::IOPS;
+    use seekwise_drives::metric::IOPS;
 
     use super::*;
     use Outcome::{Faster, Mixed, NoDifference, NotEnoughData, Slower};

@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use seekwise_formats::concern::Concern;
+use seekwise_disk::parts::Part;
+use seekwise_drives::concern::Concern;
 use seekwise_formats::study;
-use seekwise_model::parts::Part;
 
 use super::*;
 use crate::inputs::Inputs;

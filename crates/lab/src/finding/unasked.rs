@@ -1,7 +1,7 @@
 //! Why a change of settings had no effect: the feature that the job would have had to use, and did not. The records and the settings alone
 //! show this, as for all findings.
 
-use seekwise_formats::key_names::{accelerator, controller, drive, driver, is_below, work};
+use seekwise_drives::key_names::{accelerator, controller, drive, driver, is_below, work};
 
 use super::Evidence;
 use crate::provenance::differing_keys;

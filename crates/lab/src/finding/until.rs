@@ -1,7 +1,7 @@
 //! Verdicts of studies that are sampled until they are decided, and which pairs are open. All is a function of the records
 //! so far. The statistics are those of `stats/sequential`.
 
-use seekwise_formats::metric::Metric;
+use seekwise_drives::metric::Metric;
 
 use super::alike::ComparisonTest;
 use super::{Evidence, Finding, judge_families, metric};

@@ -3,18 +3,18 @@
 //!
 //! The search sees one part ([`DataSplit::Seen`]); the other is held back to test the result.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
+use seekwise_disk::block::Op;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::record::{Part as Place, Record};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_formats::trace::measured::MeasuredTrace;
-use seekwise_model::block::Op;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::record::{Part as Place, Record};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
+use seekwise_work::workload::replay::Timing;
 
 use super::loss::{BLOCKS, MeasuredRequests};
 use super::points::{MeasuredPoint, PointWeight, configured_profile, draw_weights};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rayon::prelude::*;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
 

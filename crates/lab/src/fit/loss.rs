@@ -10,9 +10,9 @@
 //!
 //! Every sum can be taken over blocks of requests that count several times or not at all: resampling.
 
-use seekwise_model::block::Op;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::ReplayRow;
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Span;
+use seekwise_work::workload::replay::ReplayRow;
 
 /// The weight of a paired error relative to a demerit. A profile is judged by its demerit. Single requests scatter
 /// several times further than their distributions do (by whole revolutions, if one just misses its sector), and would

@@ -3,10 +3,10 @@
 //!
 //! Ranges are in [`super::ranges`]. No data are looked at here: the search finds out which parameters affect the loss.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::{Figure, FigureOrigin, FigureValue};
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::figure::{Figure, FigureOrigin, FigureValue};
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::DriveFile;
 use serde::Serialize;
 
 use super::ranges::{self, ParameterRange};

@@ -8,16 +8,16 @@
 //! No file is read here: [`sources`](super::sources) makes points of texts.
 
 use rayon::prelude::*;
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
-use seekwise_model::block::Op;
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{ReplayRow, Timing};
+use seekwise_disk::block::Op;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
+use seekwise_work::workload::replay::{ReplayRow, Timing};
 
 use super::data::{DataSplit, draw_counts};
 use super::slope::{SimulatedValue, SlopeTarget};

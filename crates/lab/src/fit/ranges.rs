@@ -6,7 +6,7 @@
 //! the layout (it defines the addresses), the capacity, the state of the write cache (a condition of the data, not a
 //! property of the drive), protection, faults and checks.
 
-use seekwise_formats::key_names::figure;
+use seekwise_drives::key_names::figure;
 
 /// The values of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,7 +160,7 @@ pub fn find_rule(key: &str) -> Option<(&'static str, &'static [&'static str])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::profile::keys::KEYS;
+    use seekwise_drives::profile::keys::KEYS;
 
     #[test]
     fn every_rule_is_a_key_that_takes_its_choices() {

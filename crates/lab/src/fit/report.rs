@@ -1,10 +1,10 @@
 //! The findings of a fit: each figure before and after with its interval, what stayed and why, errors on the seen and the held-back data,
 //! and the remaining errors by distance, size and nearness.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
-use seekwise_model::block::Op;
-use seekwise_model::time::Span;
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use serde::Serialize;
 
 use super::FitResult;

@@ -10,7 +10,7 @@ use super::evaluator::PointEvaluator;
 use super::parameter::{Parameter, ParameterDomain};
 use super::points;
 use super::slope::SimulatedValue;
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
 
 /// Places in its range at which a number is tried.
 const PLACES: [f64; 3] = [0.0, 0.5, 1.0];

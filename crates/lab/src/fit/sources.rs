@@ -8,11 +8,11 @@ mod cases;
 
 use std::sync::Arc;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::key_names::{drive, strip_drive};
-use seekwise_formats::profile::{DriveFile, ReadingCache};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::{drive, strip_drive};
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_formats::trace::measured;
-use seekwise_model::workload::replay::Timing;
+use seekwise_work::workload::replay::Timing;
 
 use super::data::{FitData, FitTrace};
 use super::points::{MeasuredPoint, hold_every_other};
@@ -487,7 +487,7 @@ mod tests {
         for text in &texts {
             made("t", text).unwrap_or_else(|said| panic!("as it was written: {said}\n{text}"));
         }
-        let (mut chance, mut read) = (seekwise_model::rng::Seed(28).stream("changed"), [0; 5]);
+        let (mut chance, mut read) = (seekwise_disk::rng::Seed(28).stream("changed"), [0; 5]);
         for round in 0..400 {
             let which = round % texts.len();
             let mut bytes = texts[which].as_bytes().to_vec();

@@ -2,9 +2,9 @@
 //! else: a rule that the drive has, and the profile or the model lacks. The measurement that gains most from the figure's change hints at
 //! that rule.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::{DriveFile, ReadingCache};
-use seekwise_model::block::Op;
+use seekwise_disk::block::Op;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::profile::{DriveFile, ReadingCache};
 use serde::Serialize;
 
 use super::FitResult;

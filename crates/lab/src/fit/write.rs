@@ -1,9 +1,9 @@
 //! A fitted profile as text: the original, with its comments and order, and the moved figures in place. Each says that
 //! it was fitted, to which data, its interval, and its earlier value.
 
-use seekwise_formats::figure::FigureValue;
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
+use seekwise_drives::figure::FigureValue;
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::DriveFile;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use crate::rewriting::{drop_uncited, put_figure};

@@ -9,11 +9,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::FigureOrigin;
+use seekwise_disk::rng::Seed;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::figure::FigureOrigin;
+use seekwise_drives::stack::{Setting, strip_number};
 use seekwise_formats::keys::scale_value;
-use seekwise_formats::stack::{Setting, strip_number};
-use seekwise_model::rng::Seed;
 
 use super::{Cell, prepare_cell};
 use crate::inputs::Inputs;

@@ -1,11 +1,11 @@
 //! The keys of real files and devices, `real.…`: how a cell's job opens the file, whatever the job says itself.
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::dotted::parse_size;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::dotted::parse_size;
+use seekwise_drives::key_names::{is_real_key, real, strip_real};
+use seekwise_drives::stack::Setting;
 use seekwise_formats::fio::{AccessHint, FioOpenFlags};
-use seekwise_formats::key_names::{is_real_key, real, strip_real};
 use seekwise_formats::keys::REAL;
-use seekwise_formats::stack::Setting;
 use seekwise_run::handle::{RealEngine, RealHandle, RealOptions};
 
 use super::Cell;

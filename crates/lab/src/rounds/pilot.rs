@@ -12,13 +12,13 @@ mod sharing;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use seekwise_formats::duration::Duration;
-use seekwise_formats::key_names::job;
-use seekwise_formats::metric::Metric;
+use seekwise_disk::block::Op;
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_drives::duration::Duration;
+use seekwise_drives::key_names::job;
+use seekwise_drives::metric::Metric;
 use seekwise_formats::study::Study;
-use seekwise_model::block::Op;
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
 use seekwise_run::cutoff::{Cancelled, RunCutoff};
 use seekwise_run::outcome::RunError;
 

@@ -1,9 +1,9 @@
 //! Which cells may have runs of another length than the study says, and why others may not.
 
-use seekwise_formats::metric::{Metric, Statistic};
+use seekwise_drives::metric::{Metric, Statistic};
 use seekwise_formats::study::Study;
-use seekwise_model::workload::Worker;
 use seekwise_run::work::issue_rates;
+use seekwise_work::workload::Worker;
 
 use super::RunLength;
 use crate::plan::PreparedCell;

@@ -2,9 +2,9 @@
 //! reached, and how long due requests waited to be issued. The wait is no part of a response: no component served them
 //! yet.
 
-use seekwise_model::time::Span;
-use seekwise_model::workload::{IssueRate, Window};
+use seekwise_disk::time::Span;
 use seekwise_run::work::{Work, issue_rates};
+use seekwise_work::workload::{IssueRate, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{RequestKind, RunTally};
@@ -114,9 +114,9 @@ fn wanted_totals(work: &Work, windows: &[Option<Window>]) -> WantedTotals {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::block::{Completion, Op, Request};
-    use seekwise_model::record::Record;
-    use seekwise_model::time::Instant;
+    use seekwise_disk::block::{Completion, Op, Request};
+    use seekwise_disk::record::Record;
+    use seekwise_disk::time::Instant;
 
     use super::*;
     use crate::inputs::Inputs;

@@ -1,6 +1,6 @@
 //! The certificate of a trace's run, as a record keeps it.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 use seekwise_run::receipt::lateness::Lateness;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::files::call::Reads;
-use seekwise_model::workload::Window;
 use seekwise_run::work::{Issuer, Work};
+use seekwise_work::files::call::Reads;
+use seekwise_work::workload::Window;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::Certificate;

@@ -1,8 +1,8 @@
 //! Where the time of the mean request of a record went, part by part. Records have it for each kind and each group, and a study
 //! holds thousands of records, so it is numbers in a row and not a map of names.
 
-use seekwise_formats::spelling::nearest;
-use seekwise_model::parts::Part;
+use seekwise_disk::parts::Part;
+use seekwise_drives::spelling::nearest;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::files::scene::ProgramError;
-use seekwise_model::workload::Window;
 use seekwise_run::work::{Issuer, Work};
+use seekwise_work::files::scene::ProgramError;
+use seekwise_work::workload::Window;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::histogram::Histogram;
@@ -34,7 +34,7 @@ pub(super) fn count_operations(
         times[usize::from(operation.program)].record(operation.ended.since(operation.began));
     }
     let record = |((program, times), window): ((_, &Histogram), &Option<Window>)| {
-        let program: &seekwise_model::files::scene::ProgramPlan = program;
+        let program: &seekwise_work::files::scene::ProgramPlan = program;
         let seconds = window.map_or(0.0, |window| window.until.since(window.from).nanos() as f64 / 1e9);
         let count = times.count();
         let per_s = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };

@@ -1,9 +1,9 @@
 //! Further observations on a real file or device: how long requests took to reach the kernel and to come back, what the
 //! run used of the machine, and whether its rate was steady.
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::record::{Part, Record};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::record::{Part, Record};
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::testbed::TestBench;
 use seekwise_run::usage::Usage;
@@ -311,8 +311,8 @@ fn faster_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use seekwise_model::block::{Completion, Op, Request};
-    use seekwise_model::record::Ledger;
+    use seekwise_disk::block::{Completion, Op, Request};
+    use seekwise_disk::record::Ledger;
 
     use super::*;
 

@@ -1,15 +1,15 @@
 //! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
 
-use seekwise_model::block::Control;
-use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
-use seekwise_model::workload::Worker;
-use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
+use seekwise_disk::block::Control;
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::TraceSpec;
+use seekwise_work::workload::Worker;
+use seekwise_work::workload::recorded::{RecordedRequest, RecordedSession};
 
 /// The troubles of a run with these figures, in words, one line each.
 pub(super) fn run_troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {
@@ -75,9 +75,9 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::stack::StackFile as File;
-    use seekwise_model::block::Op;
-    use seekwise_model::stack::SettingChange;
+    use seekwise_disk::block::Op;
+    use seekwise_disk::stack::SettingChange;
+    use seekwise_drives::stack::StackFile as File;
 
     fn said(text: &str, changes: &[(u64, ArraySetting)]) -> Vec<String> {
         let drives = |name: &str| Ok(crate::catalogue::find_text(name).expect("built in").to_owned());

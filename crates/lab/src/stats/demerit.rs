@@ -6,7 +6,7 @@
 //! bins. For equally many samples on both sides the demerit is the root mean square difference of the two sorted lists. Distributions are
 //! compared, not requests.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use super::histogram::Histogram;
 

@@ -7,7 +7,7 @@
 //!
 //! All values are nanoseconds. Precision over runs is in `interval`.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 /// Significant decimal digits of the buckets. Two are within 1 %; three take seven times the memory (248 KiB against 34
 /// KiB at 1000 s) and show differences far below those between runs.

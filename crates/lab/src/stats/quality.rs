@@ -138,9 +138,9 @@ mod tests {
     use super::super::summary::RunRecorder;
     use super::super::verdict::{BetterDirection, Criteria, PairedComparison, judge};
     use super::*;
-    use seekwise_model::block::{Completion, Flags, Op, Request, Status};
-    use seekwise_model::record::{Effort, Parts, Record};
-    use seekwise_model::time::{Instant, Span};
+    use seekwise_disk::block::{Completion, Flags, Op, Request, Status};
+    use seekwise_disk::record::{Effort, Parts, Record};
+    use seekwise_disk::time::{Instant, Span};
 
     /// A run of one second with `ios` reads of 1 MiB.
     fn run(ios: u64) -> RunTally {

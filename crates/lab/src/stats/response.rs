@@ -1,6 +1,6 @@
 //! The figures of a distribution of response times, as records and pages hold them.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 

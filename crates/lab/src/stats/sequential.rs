@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::stats::draws::{draws, likely};
     use crate::stats::judge;
-    use seekwise_model::rng::Seed;
+    use seekwise_disk::rng::Seed;
 
     fn test(logs: &[f64], looks: &[u32]) -> SequentialTest {
         SequentialTest { logs: logs.to_vec(), looks: looks.to_vec(), better: BetterDirection::Higher }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// A standard normal draw (Box and Muller 1958).
-    fn normal(rng: &mut seekwise_model::rng::Rng) -> f64 {
+    fn normal(rng: &mut seekwise_disk::rng::Rng) -> f64 {
         let mut uniform = || (rng.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64;
         (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
     }

@@ -5,10 +5,10 @@
 //! failed request has no meaningful response time; it counts as failed and in nothing else.
 
 use super::histogram::Histogram;
-use seekwise_model::block::{Op, SECTOR, Status};
-use seekwise_model::record::{Part, Record};
-use seekwise_model::time::Span;
-use seekwise_model::workload::Window;
+use seekwise_disk::block::{Op, SECTOR, Status};
+use seekwise_disk::record::{Part, Record};
+use seekwise_disk::time::Span;
+use seekwise_work::workload::Window;
 
 /// Kinds of request that are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -362,10 +362,10 @@ impl RunTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::{Completion, Flags, Request};
-    use seekwise_model::record::{Effort, Ledger};
-    use seekwise_model::rng::Seed;
-    use seekwise_model::time::Instant;
+    use seekwise_disk::block::{Completion, Flags, Request};
+    use seekwise_disk::record::{Effort, Ledger};
+    use seekwise_disk::rng::Seed;
+    use seekwise_disk::time::Instant;
 
     #[test]
     fn centuries_of_waiting_are_added_up() {

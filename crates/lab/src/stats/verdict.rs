@@ -213,7 +213,7 @@ fn runs_needed(deviation: f64, distance: f64, level: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::stats::draws::{draws, likely};
-    use seekwise_model::rng::{Rng, Seed};
+    use seekwise_disk::rng::{Rng, Seed};
 
     fn cell(paired: PairedRatios) -> PairedComparison {
         PairedComparison { paired, better: BetterDirection::Higher }

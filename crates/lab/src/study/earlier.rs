@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use seekwise_disk::block::asked::SettingUse;
+use seekwise_disk::stack::{Stack, UnusedSettings, UsedSettings};
 use seekwise_formats::study::Study;
-use seekwise_model::block::asked::SettingUse;
-use seekwise_model::stack::{Stack, UnusedSettings, UsedSettings};
 
 use super::warning_texts;
 use crate::plan::PreparedCell;

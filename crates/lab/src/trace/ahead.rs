@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::trace::{TraceEntry, TraceReader};
 
 /// Requests handed over at once: enough that the hand-over costs little.

@@ -83,7 +83,7 @@ impl TracePlaces {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::diagnostic::Diagnostic;
+    use seekwise_drives::diagnostic::Diagnostic;
     use seekwise_formats::trace::survey::survey;
     use seekwise_formats::trace::{TracePart, TraceReadOptions};
 

@@ -7,10 +7,10 @@
 //! A parameter that an import lists as not modelled is named where it concerns a circumstance that is off. Whether it
 //! is the cause, is not shown.
 
-use seekwise_formats::profile::not_modelled::ForeignParameter;
-use seekwise_model::block::Op;
-use seekwise_model::time::Span;
-use seekwise_model::workload::replay::ReplayRow;
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Span;
+use seekwise_drives::profile::not_modelled::ForeignParameter;
+use seekwise_work::workload::replay::ReplayRow;
 
 use super::ResponseSamples;
 use crate::stats::demerit::demerit;

@@ -4,7 +4,7 @@
 //! Much work does not wait for the platter at all (streams, cached writes). So a median counts only if the modelled drive
 //! does the same work above half a revolution.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 /// Says that half of the requests came back sooner than the platter brings their sectors, if they did: `requests` in words,
 /// medians in ms. Medians without a sample are 0, and say nothing.

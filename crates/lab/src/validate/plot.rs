@@ -4,7 +4,7 @@
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use super::{ResponseErrors, ResponseSamples, quantile};
 

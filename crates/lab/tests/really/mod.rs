@@ -4,26 +4,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::block::{Completion, Control, Device, Landing, LandingKind, MemberRole, Request, Status};
+use seekwise_disk::durability::terms::DriveTerms;
+use seekwise_disk::durability::view::CutArray;
+use seekwise_disk::engine::Engine;
+use seekwise_disk::host::accelerator::AcceleratorSpec;
+use seekwise_disk::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
+use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::driver::DriverSpec;
+use seekwise_disk::queue::{Discipline, Policy};
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::stack::{SettingChange, Stack};
+use seekwise_disk::testing;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_disk::witness::{WatchedDevice, Witness};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-use seekwise_model::block::{Completion, Control, Device, Landing, LandingKind, MemberRole, Request, Status};
-use seekwise_model::durability::terms::DriveTerms;
-use seekwise_model::durability::view::CutArray;
-use seekwise_model::engine::Engine;
-use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
-use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
-use seekwise_model::host::driver::DriverSpec;
-use seekwise_model::queue::{Discipline, Policy};
-use seekwise_model::record::Record;
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{SettingChange, Stack};
-use seekwise_model::testing;
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::{WatchedDevice, Witness};
-use seekwise_model::workload::{Job, Workload};
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Job, Workload};
 
 /// A write or flush as its client saw it. Numbers count the client's actions.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! The export of a network block device, or a served modelled disk, under audit.
 
-use seekwise_model::block::Device;
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::Device;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::audit::subject::{RequestWaiter, audited_blocks, flush_with_reads, perform_one};
 use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 

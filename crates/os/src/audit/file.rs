@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fdatasync, fstatvfs};
-use seekwise_model::block::SECTOR;
-use seekwise_model::time::Span;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::time::Span;
 
 use crate::clock::{Clock, give_up_precedence, take_precedence};
 use crate::outputs::create_private;

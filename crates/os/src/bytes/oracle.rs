@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 
-use seekwise_model::block::{Flags, Landing, LandingKind, MemberRole, Op, Request, SECTOR};
-use seekwise_model::history::{CutRemains, History, WriteData};
-use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::time::Instant;
+use seekwise_disk::block::{Flags, Landing, LandingKind, MemberRole, Op, Request, SECTOR};
+use seekwise_disk::history::{CutRemains, History, WriteData};
+use seekwise_disk::rng::{Rng, Seed};
+use seekwise_disk::time::Instant;
 
 use super::{Bytes, PlatterMedium};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
-use seekwise_model::block::SECTOR;
+use seekwise_disk::block::SECTOR;
 
 use super::runs::{RUN_COST, RunMap};
 

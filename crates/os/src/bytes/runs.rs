@@ -108,7 +108,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::rng::Seed;
+    use seekwise_disk::rng::Seed;
 
     #[test]
     fn they_hold_what_a_table_of_sectors_holds() {

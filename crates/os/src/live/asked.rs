@@ -2,7 +2,7 @@
 
 use std::io;
 
-use seekwise_model::block::SECTOR;
+use seekwise_disk::block::SECTOR;
 
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::nbd::wire::{NbdCommand, RequestHead, error};

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::time::{Instant, Span};
 
 use super::DiskMessage;
 use super::attendance::AttendanceCounters;

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Status};
-use seekwise_model::durability::served;
-use seekwise_model::history::WriteData;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::block::{Completion, Landing, LandingKind, Op, Request, Status};
+use seekwise_disk::durability::served;
+use seekwise_disk::history::WriteData;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 
 use super::remains::ArrayHistory;
 use crate::bytes::Bytes;

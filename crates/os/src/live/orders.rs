@@ -1,13 +1,13 @@
 //! Orders to a disk: its power, its settings, its status.
 
-use seekwise_formats::change::{parse_setting, refusal_words};
-use seekwise_model::block::Control;
-use seekwise_model::block::setting::LayerSetting;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::Control;
+use seekwise_disk::block::setting::LayerSetting;
+use seekwise_disk::time::Instant;
+use seekwise_drives::change::{parse_setting, refusal_words};
 
 use super::stalls::StallWatch;
 use super::{LiveDisk, RecorderEvent};
-use seekwise_model::history::{HistoryEvent, HistoryMark};
+use seekwise_disk::history::{HistoryEvent, HistoryMark};
 use seekwise_run::receipt::Receipt;
 
 /// An order to a disk.

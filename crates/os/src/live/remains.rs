@@ -12,12 +12,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_model::block::setting::{ArraySetting, LayerSetting};
-use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
-use seekwise_model::durability::served;
-use seekwise_model::history::{CutRemains, History, HistoryEvent, WriteData};
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
+use seekwise_disk::durability::served;
+use seekwise_disk::history::{CutRemains, History, HistoryEvent, WriteData};
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 
 /// Most bytes of written data and events that are kept: twice that is needed, for former content is kept too. Drives of the
 /// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
@@ -253,13 +253,13 @@ fn touched_stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::Flags;
-    use seekwise_model::block::setting::{DriverSetting, FlushPolicy};
-    use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
-    use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
-    use seekwise_model::queue::{Discipline, Policy};
-    use seekwise_model::record::{Effort, Parts};
-    use seekwise_model::testing::{Layer, SmallDrive};
+    use seekwise_disk::block::Flags;
+    use seekwise_disk::block::setting::{DriverSetting, FlushPolicy};
+    use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
+    use seekwise_disk::host::array::{ArraySpec, ParityWrite, ReadBalance};
+    use seekwise_disk::queue::{Discipline, Policy};
+    use seekwise_disk::record::{Effort, Parts};
+    use seekwise_disk::testing::{Layer, SmallDrive};
 
     /// A mirror of two drives that cache writes, and may complete flushes too early.
     fn mirror(early_flush: bool) -> Stack {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use crate::clock::{Clock, take_precedence};
 use seekwise_run::receipt::{STALL, Stalls};

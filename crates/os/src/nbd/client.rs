@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use seekwise_model::block::{
+use seekwise_disk::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use seekwise_model::engine::EngineError;
-use seekwise_model::record::{DriveLog, Effort, Part, Parts};
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::engine::EngineError;
+use seekwise_disk::record::{DriveLog, Effort, Part, Parts};
+use seekwise_disk::time::{Instant, Span};
 
 use super::NbdWire;
 use super::wire::{self, WireReader, answer, can, error, info, option};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use seekwise_model::block::{Limits, SECTOR};
+use seekwise_disk::block::{Limits, SECTOR};
 
 use super::wire::{self, WireReader, answer, can, info, option};
 
@@ -321,7 +321,7 @@ fn context_reply(option: u32, queries: &[&str], negotiated: &mut TransmissionTer
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::Queuing;
+    use seekwise_disk::block::Queuing;
 
     /// What a client sends, and what it is sent.
     struct Both<'a> {

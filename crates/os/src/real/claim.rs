@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
-use seekwise_model::block::SECTOR;
+use seekwise_disk::block::SECTOR;
 
 use super::path::{PathKind, PathMode, ResolvedPath};
 use super::{own, probe};

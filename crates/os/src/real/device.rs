@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{ReadWriteFlags, pwritev2};
-use seekwise_model::block::{
+use seekwise_disk::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
 };
-use seekwise_model::engine::EngineError;
-use seekwise_model::record::{DriveLog, Effort, Part, Parts};
-use seekwise_model::rng::Seed;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::engine::EngineError;
+use seekwise_disk::record::{DriveLog, Effort, Part, Parts};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
 use seekwise_run::handle::RealHandle;
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
@@ -553,7 +553,7 @@ impl Device for CallDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::block::Queuing;
+    use seekwise_disk::block::Queuing;
 
     /// A file of 64 sectors, in slots of a page; its workers are numbered from 3.
     fn shape(handles: Vec<RealHandle>) -> FileShape {

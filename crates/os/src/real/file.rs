@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Advice, fadvise};
-use seekwise_model::block::{Limits, Queuing, SECTOR};
-use seekwise_model::rng::Seed;
-use seekwise_model::workload::{Direction, Pattern, Worker};
+use seekwise_disk::block::{Limits, Queuing, SECTOR};
+use seekwise_disk::rng::Seed;
 use seekwise_run::handle::{AccessHint, RealEngine, RealHandle, RealOptions};
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 use seekwise_run::testbed::TestBench;
 use seekwise_run::work::Work;
+use seekwise_work::workload::{Direction, Pattern, Worker};
 
 use super::bench;
 use super::claim::{self, WriteClaim};
@@ -333,9 +333,9 @@ impl RealTime for RealPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_disk::time::Span;
     use seekwise_formats::fio::{self, FioContext};
-    use seekwise_model::time::Span;
-    use seekwise_model::workload::{AccessLine, AccessSpec, BlockSizes, FioPattern, IometerPattern, Region};
+    use seekwise_work::workload::{AccessLine, AccessSpec, BlockSizes, FioPattern, IometerPattern, Region};
 
     /// Two workers with 3 and 5 requests in flight, and the pattern of both: blocks of 4 KiB, written 8, trimmed 16.
     fn fio_workers() -> ([Worker; 2], FioPattern) {

@@ -86,7 +86,7 @@ fn next_data_range(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::rng::Seed;
+    use seekwise_disk::rng::Seed;
 
     const MIB: u64 = 1 << 20;
 

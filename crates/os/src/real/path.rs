@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, ioctl_blksszget, statvfs, statx};
-use seekwise_model::block::SECTOR;
-use seekwise_model::rng::Seed;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::rng::Seed;
 
 use super::pattern;
 use crate::outputs::{OutputFile, mark_input};

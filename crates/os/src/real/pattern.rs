@@ -1,8 +1,8 @@
 //! The data of writes: bytes that no layer below can compress, drawn from a seed, in sectors with our mark. By the mark a file
 //! that Seekwise wrote is told from others.
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::rng::Seed;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::rng::Seed;
 
 /// Beginning of each sector.
 pub const MARK: &[u8; 8] = b"SEEKWISE";

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::time::{Instant, Span};
 
 use super::{ANSWERS, ServerListener, parse_order};
 use crate::clock::{Clock, to_timespec};

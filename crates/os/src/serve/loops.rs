@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use crate::live::ways::DoorRecorder;
 use seekwise_run::receipt::ways::{RequestTotals, TransportEnds, TransportKind};

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Layer, Stack};
-use seekwise_model::testing::SmallDrive;
-use seekwise_model::time::Span;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::{Layer, Stack};
+use seekwise_disk::testing::SmallDrive;
+use seekwise_disk::time::Span;
 use seekwise_os::bytes::Bytes;
 use seekwise_os::live::{CutPlan, DiskMessage, Inbox, LiveDisk};
 use seekwise_os::nbd::Export;

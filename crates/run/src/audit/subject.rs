@@ -1,9 +1,9 @@
 //! Devices that an audit asks: how a device is asked and waited for, and a modelled stack in virtual time.
 
-use seekwise_model::block::{Completion, Device, Flags, Op, Request, SECTOR, Status};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::{Completion, Device, Flags, Op, Request, SECTOR, Status};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
 
 use super::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 

@@ -1,6 +1,6 @@
 //! How late things were, by size.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 /// Parts of each power of two that lateness is told apart by: a thirty-second is 3 %.
 const PARTS: u32 = 32;

@@ -5,7 +5,7 @@
 //! ([`TAIL`]); responses that take so long in the model itself do not count. A session is a sample, so each limit is judged with 95 %
 //! confidence: surely kept, surely exceeded, or neither. All figures come from the session's own requests and round trips.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use super::ways::{TransportKind, TransportLatency};
 use super::{LatencyWitness, Receipt, TransportCost};
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_session_without_requests_has_too_few_however_busy_it_was() {
         let mut receipt = Receipt { seconds: 0.01, worked: Span::from_millis(10), ..Receipt::default() };
-        receipt.stalls.add(seekwise_model::time::Instant::ZERO, seekwise_model::time::Instant::from_nanos(9_000_000));
+        receipt.stalls.add(seekwise_disk::time::Instant::ZERO, seekwise_disk::time::Instant::from_nanos(9_000_000));
         assert_eq!(receipt.pace_verdict(), PaceVerdict::TooFew("no request was answered".to_owned()));
     }
 

@@ -1,6 +1,6 @@
 //! The transports to a disk, as figures: the cost of each besides the model's time.
 
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
 
 use super::lateness::Lateness;
 

@@ -1,12 +1,12 @@
 //! The first requests of a run that count, and what the arms did meanwhile: the same run as any other with that seed,
 //! ended when enough is known.
 
-use seekwise_model::block::{Limits, Source};
-use seekwise_model::drive::movement::{Movement, MovementLog};
-use seekwise_model::record::Record;
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::{Instant, Span};
+use seekwise_disk::block::{Limits, Source};
+use seekwise_disk::drive::movement::{Movement, MovementLog};
+use seekwise_disk::record::Record;
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::{Instant, Span};
 
 use super::apply_change;
 use crate::cutoff::RunCutoff;
@@ -81,8 +81,8 @@ pub fn follow_run<S: Source>(
 
 #[cfg(test)]
 mod tests {
+    use seekwise_disk::testing::SmallDrive;
     use seekwise_formats::fio::{self, FioContext};
-    use seekwise_model::testing::SmallDrive;
 
     use super::*;
     use crate::sim::run_source;

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use seekwise_model::block::{Accounting, Completion, Limits, Source, SourcePoll};
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{LoopMode, ReplayCounts, ReplayMode, TraceRow, TraceSource};
+use seekwise_disk::block::{Accounting, Completion, Limits, Source, SourcePoll};
+use seekwise_disk::time::{Instant, Span};
+use seekwise_work::workload::trace::{LoopMode, ReplayCounts, ReplayMode, TraceRow, TraceSource};
 
 use crate::outcome::RunError;
 use crate::receipt::lateness::Lateness;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::metric::{Metric, Statistic};
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::metric::{Metric, Statistic};
 use seekwise_formats::study::Study;
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::outcome::DifferenceWords;

@@ -5,6 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::durability::image::{LostWrite, MediumImage};
+use seekwise_disk::durability::terms::DriveTerms;
+use seekwise_disk::durability::writes::SessionWrites;
+use seekwise_disk::history::{DataPart, History, HistoryMark};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::stack::Stack;
+use seekwise_disk::time::Instant;
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::places::purpose_words;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
@@ -12,14 +20,6 @@ use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
 };
 use seekwise_lab::crash::verdict::CheckOutput;
-use seekwise_model::block::SECTOR;
-use seekwise_model::durability::image::{LostWrite, MediumImage};
-use seekwise_model::durability::terms::DriveTerms;
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::{DataPart, History, HistoryMark};
-use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
 use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
 use seekwise_os::kernel::pages::{UnflushedName, UnflushedPages, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use seekwise_model::rng::{Rng, Seed};
+use seekwise_disk::rng::{Rng, Seed};
 
 use super::*;
 use crate::study::{StudyOptions, study};

@@ -3,11 +3,54 @@
 //! The drive: 2 surfaces, 5 slots a track, 3 cylinders. A drawing has a line a track, in the order of cylinders and heads:
 //! the number of the block in each slot, or a dot.
 
+use seekwise_disk::drive::geometry::Geometry;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::profile;
+
 use super::super::syntax::{self, ParameterBlock};
 use super::*;
-use crate::diagnostic::Diagnostic;
-use crate::profile::{self, tests::SMALL};
-use seekwise_model::drive::geometry::Geometry;
+
+/// The sections behind the geometry of a small drive.
+const MECHANICS: &str = r#"[mechanics]
+rpm = { value = 7200, inferred = "a" }
+head_switch_ms = { value = 1, inferred = "a" }
+write_settle_ms = { value = 0.25, inferred = "a" }
+[mechanics.seek]
+form = { value = "lee", inferred = "a" }
+single_ms = { value = 1.0, inferred = "a" }
+average_ms = { value = 4.0, inferred = "a" }
+full_ms = { value = 8.0, inferred = "a" }
+[cache]
+size_kib = { value = 7077, inferred = "a" }
+segments = { value = 32, inferred = "a" }
+max_segments = { value = 64, inferred = "a" }
+write_back = { value = true, inferred = "a" }
+dirty_percent = { value = 75, inferred = "a" }
+destage_idle_ms = { value = 10, inferred = "a" }
+read_ahead.max_sectors = { value = 100, inferred = "a" }
+read_ahead.min_sectors = { value = 0, inferred = "a" }
+[firmware]
+depth = { value = 32, inferred = "a" }
+dispatch_ms = { value = 0, inferred = "a" }
+zero_latency = { value = true, inferred = "a" }
+queue.policy = { value = "sptf", inferred = "a" }
+destage.policy = { value = "sstf", inferred = "a" }
+[overhead]
+read_hit_ms = { value = 0.1, inferred = "a" }
+read_miss_ms = { value = 0.1, inferred = "a" }
+write_hit_ms = { value = 0.1, inferred = "a" }
+write_miss_ms = { value = 0.1, inferred = "a" }
+flush_ms = { value = 0.1, inferred = "a" }
+completion_ms = { value = 0, inferred = "a" }
+[link]
+rate_mb_s = { value = 86.4, inferred = "a" }
+command_ms = { value = 0.01, inferred = "a" }
+max_transfer_sectors = { value = 256, inferred = "a" }
+fua = { value = false, inferred = "a" }
+queuing = { value = "ncq", inferred = "a" }
+[power]
+cut_sector = { value = "finished", inferred = "a" }
+"#;
 
 const ZONE_TEXT: &str = "First cylinder number = 0, Last cylinder number = 2, Blocks per track = 5,
     Offset of first block = 0, Empty space at zone front = 0, Skew for track switch = 1, Skew for cylinder switch = 2,
@@ -35,8 +78,7 @@ fn geometry(text: &str) -> Result<Geometry, Errors> {
     let model = ParameterFields::new(&blocks[0], super::super::MODEL);
     let mut out = ProfileWriter::new("d", "D", "d.model");
     write_geometry(&model, &mut out)?;
-    let mechanics = &SMALL[SMALL.find("[mechanics]").expect("a section")..];
-    let toml = format!("{}\n{mechanics}", out.finish().0);
+    let toml = format!("{}\n{MECHANICS}", out.finish().0);
     let drive = profile::parse("d", &toml).unwrap_or_else(|errors| panic!("{errors:?}\n{toml}"));
     Ok(drive.profile()?.geometry)
 }

@@ -4,8 +4,9 @@
 //! `Response (us)`). Columns with other names than the standard ones give a warning that says how they are read. A time without
 //! a unit in its name is refused, since the unit cannot be guessed.
 
+use seekwise_drives::diagnostic::Diagnostic;
+
 use super::row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow, UNITS};
-use crate::diagnostic::Diagnostic;
 
 /// A column for information only: how the drive served the request.
 const NOTED: &str = "cache_tag";

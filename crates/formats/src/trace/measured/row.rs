@@ -1,9 +1,9 @@
 //! A row of a measured trace, and the parsing of its words.
 
-use seekwise_model::block::Op;
-use seekwise_model::time::Span;
+use seekwise_disk::block::Op;
+use seekwise_disk::time::Span;
 
-use crate::diagnostic::Diagnostic;
+use seekwise_drives::diagnostic::Diagnostic;
 
 /// Units of time in milliseconds.
 pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];

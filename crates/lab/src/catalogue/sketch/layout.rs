@@ -2,11 +2,11 @@
 //! capacity. The number of tracks on a surface follows from the bits of a track, because makers kept the shape of a bit much the same as it
 //! shrank: twice the sectors a track, twice the tracks. The profile is written elsewhere.
 
-use seekwise_formats::figure::{FigureValue as Figure, ZoneRow};
-use seekwise_formats::key_names::figure;
-use seekwise_formats::profile::DriveFile;
-use seekwise_model::block::SECTOR;
-use seekwise_model::drive::profile::Profile;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::drive::profile::Profile;
+use seekwise_drives::figure::{FigureValue as Figure, ZoneRow};
+use seekwise_drives::key_names::figure;
+use seekwise_drives::profile::DriveFile;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::Datasheet;

@@ -366,7 +366,7 @@ fn short_ratio(ratio: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_formats::metric::{IOPS, Metric};
+    use seekwise_drives::metric::{IOPS, Metric};
 
     use super::*;
     use crate::report::Report;

@@ -1,7 +1,7 @@
 //! Instants of a session that is written by hand: one flush, one promise, one landing.
 
-use seekwise_model::block::{Completion, Flags, Landing, MemberRole, Request, TrackRun};
-use seekwise_model::record::{Effort, Parts};
+use seekwise_disk::block::{Completion, Flags, Landing, MemberRole, Request, TrackRun};
+use seekwise_disk::record::{Effort, Parts};
 
 use super::*;
 

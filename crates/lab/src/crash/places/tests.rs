@@ -1,9 +1,9 @@
 //! The words for lost writes, against a small ext4 whose every block is known because it is written here by hand.
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::durability::writes::SessionWrite;
-use seekwise_model::history::WriteData;
-use seekwise_model::time::Instant;
+use seekwise_disk::block::SECTOR;
+use seekwise_disk::durability::writes::SessionWrite;
+use seekwise_disk::history::WriteData;
+use seekwise_disk::time::Instant;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Jobs and kinds of requests whose shares of all requests changed, which moves the mean of all without any request changing.
 
-use seekwise_formats::metric::MetricScope;
+use seekwise_drives::metric::MetricScope;
 
 use super::{CHANGED, WAITING, are_equal};
 use crate::run::{KindRecord, RunRecord};

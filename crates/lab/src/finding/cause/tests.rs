@@ -163,7 +163,7 @@ fn between(
     both: impl Fn(&mut RunRecord),
     other: impl Fn(&mut RunRecord),
 ) -> Option<Cause> {
-    let scope = format!("{whose}mean").parse::<seekwise_formats::metric::Metric>().unwrap().whose;
+    let scope = format!("{whose}mean").parse::<seekwise_drives::metric::Metric>().unwrap().whose;
     let mut sides = [run(), run()];
     sides.iter_mut().for_each(&both);
     other(&mut sides[1]);

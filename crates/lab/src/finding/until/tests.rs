@@ -1,7 +1,7 @@
 //! Pairs that are open, and the verdicts of their looks, over results made by hand.
 
-use seekwise_formats::concern::Concern;
-use seekwise_formats::metric::Statistic;
+use seekwise_drives::concern::Concern;
+use seekwise_drives::metric::Statistic;
 use seekwise_formats::study::Study;
 
 use super::super::judgement_outcome;

@@ -1,7 +1,7 @@
 //! Toy fits for tests: the loss of each point is a formula, so that what is searched, kept and put back is known by hand. An
 //! evaluator knows the answers for every point of the ranges beforehand, and simulates nothing.
 
-use seekwise_formats::key_names::figure;
+use seekwise_drives::key_names::figure;
 
 use super::*;
 use crate::catalogue;

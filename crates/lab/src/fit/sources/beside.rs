@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_model::time::Span;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
 
 use super::FileArgument;
 use crate::fit::data::{FitData, ReferenceTimes};

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_disk::time::Span;
+use seekwise_drives::diagnostic::Diagnostic;
+use seekwise_drives::key_names::{figure, job, strip_drive};
+use seekwise_drives::profile::DriveFile;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
-use seekwise_formats::key_names::{figure, job, strip_drive};
-use seekwise_formats::profile::DriveFile;
-use seekwise_model::time::Span;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use serde::Deserialize;
@@ -109,7 +109,7 @@ const LARGEST: f64 = 1e9;
 fn set_series_place(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[(String, String)]) {
     let number = |key: &str| {
         let text = options.get(key).map_or("1", String::as_str);
-        seekwise_formats::dotted::parse_size(text).map_or(1.0, |size| size as f64)
+        seekwise_drives::dotted::parse_size(text).map_or(1.0, |size| size as f64)
     };
     let told = |key: &&String| !NOT_OF_A_SERIES.contains(&key.as_str());
     let of: Vec<String> = options.keys().filter(told).map(|key| format!("{key}={}", options[key])).collect();
@@ -540,7 +540,7 @@ fn row_point(
         let blocks = bed.drive.number(figure::GEOMETRY_SECTORS).unwrap_or(0.0) as u64;
         let distance = options["distance"].parse::<u64>().ok().filter(|distance| *distance < blocks);
         let distance = distance.ok_or_else(|| wrong("distance", "a number of blocks, fewer than the drive has"))?;
-        let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_formats::dotted::parse_size(text));
+        let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_drives::dotted::parse_size(text));
         let sectors = bytes.map(|bytes| bytes / 512).filter(|sectors| (1..=65_536).contains(sectors));
         let sectors = sectors.ok_or_else(|| wrong("bs", "a size such as 4k"))? as u32;
         if figures.iter().any(|figure| figure.name != "mean") {

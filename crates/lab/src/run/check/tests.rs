@@ -3,7 +3,7 @@
 use super::super::blank::record_with;
 use super::super::{GroupRecord, Response};
 use super::*;
-use seekwise_model::parts::Part;
+use seekwise_disk::parts::Part;
 
 /// Three reads of 4, 6 and 8 ms and one write of 2 ms in two seconds, 4096 bytes each; three flushes of 1 ms.
 fn sound() -> RunRecord {

@@ -1,0 +1,66 @@
+//! A figure as `--set` gives it: a key and a text.
+
+use super::key::ProfileKey;
+use super::reader::{from_text, join_path};
+use super::value::{Figure, FigureOrigin};
+use super::vocabulary::Vocabulary;
+use crate::diagnostic::Diagnostic;
+use crate::limits;
+
+/// The user's setting of a key: a figure, or `none` to use the default of an optional key.
+pub enum FigureInput {
+    Figure(Figure),
+    /// The path of the key.
+    None(&'static str),
+}
+
+/// The word that omits a key.
+const NONE: &str = "none";
+
+/// Parses what the user sets for one of `keys`; `layer` names the layer in errors.
+pub fn parse_setting(
+    keys: &'static [ProfileKey],
+    layer: &str,
+    key: &str,
+    text: &str,
+    vocabulary: &Vocabulary,
+) -> Result<FigureInput, Vec<Diagnostic>> {
+    let full = join_path(layer, key);
+    let wrong = |message: String| Diagnostic::at("--set", 0, message).with_key(&full);
+    let Some(known) = keys.iter().find(|known| known.path == key) else {
+        let paths: Vec<String> = keys.iter().map(|k| join_path(layer, k.path)).collect();
+        let in_layer = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
+        // A key of this layer is suggested, unless key or value name a limit of the model: other layers and limits explain better then.
+        let is_limit = limits::explain_limit(key).is_some() || limits::explain_limit(text).is_some();
+        return Err(vec![if in_layer.nearest.is_some() && !is_limit {
+            in_layer
+        } else {
+            Diagnostic { key: in_layer.key, ..vocabulary.unknown_key("--set", 0, key) }.explain_limited_value(text)
+        }]);
+    };
+    let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
+    if may_be_none && text.trim_matches('"') == NONE {
+        return Ok(FigureInput::None(known.path));
+    }
+    let refused = |found| {
+        let refusal = vocabulary.explain_refusal(known, text, wrong(found));
+        // `none` follows the accepted values, before a caution about a suggested word.
+        let takes = known.accepts.to_string();
+        let or_none = |expected: String| match may_be_none {
+            true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),
+            false => expected,
+        };
+        vec![Diagnostic { expected: refusal.expected.clone().map(or_none), ..refusal }]
+    };
+    let value = from_text(&known.accepts, text).map_err(refused)?;
+    Ok(FigureInput::Figure(Figure {
+        key: known.path,
+        value,
+        unit: known.unit,
+        kind: FigureOrigin::Set,
+        source: format!("--set {full}={text}"),
+        misses: None,
+        interval: None,
+        line: 0,
+    }))
+}

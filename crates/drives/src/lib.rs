@@ -1,0 +1,39 @@
+//! Drives and stacks of a modelled disk: texts in, profiles and stacks or located errors out; never a panic. The built-in drives
+//! lie inside, each figure with its source.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`spelling`] | the known word that a misspelled one means |
+//! | [`key_names`] | constants for keys, and functions that take keys apart |
+//! | [`recent_cache`] | a cache of the most recently used values |
+//! | [`concern`] | what a difference can be credited to: a fixed list |
+//! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
+//! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`figure`] | figures: values with unit, kind and source, by key |
+//! | [`profile`] | drive profiles (`profiles/*.toml`) |
+//! | [`dotted`] | tables of TOML as dotted keys |
+//! | [`drives`] | the built-in drives by name |
+//! | [`duration`] | durations |
+//! | [`metric`] | what a comparison judges |
+//! | [`change`] | changes of a running stack, in words |
+//! | [`stack`] | stacks: a drive and what stands above it |
+//!
+//! With the feature `serde`, settings, durations and metrics are read and written by it.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
+#![forbid(unsafe_code)]
+
+pub mod change;
+pub mod concern;
+pub mod diagnostic;
+pub mod dotted;
+pub mod drives;
+pub mod duration;
+pub mod figure;
+pub mod key_names;
+pub mod limits;
+pub mod metric;
+pub mod profile;
+pub mod recent_cache;
+pub mod spelling;
+pub mod stack;

@@ -1,0 +1,188 @@
+//! Drive profiles (`drives/*.toml`): figures with unit, kind and source, and the model's drive that is built from them.
+//!
+//! A profile has a head (`name`, `title`, `year`, `studies`, `interface`), `[sources]` (short names for citations) and
+//! figures. Each figure is `{ value = …, measured | datasheet | inferred | fitted = "source" }`, a fitted number with its
+//! `interval = [least, most]`; its unit goes by its key. A
+//! figure without a source is an error. All errors of a file are reported at once.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`keys`] | which keys there are |
+//! | [`everyday`] | exceptions of a drive from the arithmetic |
+//! | [`not_modelled`] | parameters of a foreign description beyond the model |
+//! | [`doubts`] | implausible combinations of figures |
+//! | `build` | figures to the model's profile |
+//! | `mechanism` | platters and arms, shared by drives with the same figures |
+//! | `reading_cache` | a cache of profiles and mechanisms, owned by the caller |
+//! | `seek` | the shape of measured curves, scaled |
+
+mod build;
+pub(crate) use build::queue_discipline;
+pub mod doubts;
+mod drive_file;
+pub mod everyday;
+pub mod keys;
+mod mechanism;
+pub mod not_modelled;
+mod reading_cache;
+mod seek;
+
+use std::collections::BTreeMap;
+
+use seekwise_disk::drive::profile::Profile;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::diagnostic::{Diagnostic, sorted_by_line};
+use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, parse_setting};
+pub use drive_file::DriveFile;
+use keys::{KEYS, VOCABULARY};
+pub use reading_cache::ReadingCache;
+
+const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
+
+/// Reads a drive profile. `file` is its name for messages.
+pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
+    let mut reader = FigureReader::new(file, text, &VOCABULARY);
+    let mut table = reader.parse_table();
+    let mut drive = DriveFile {
+        file: file.to_owned(),
+        name: String::new(),
+        title: String::new(),
+        year: None,
+        studies: Vec::new(),
+        interface: String::new(),
+        sources: BTreeMap::new(),
+        otherwise: Vec::new(),
+        not_modelled: Vec::new(),
+        figures: Vec::new(),
+    };
+    if let Some(sources) = table.remove("sources") {
+        reader.read_sources(&sources);
+    }
+    if let Some(everyday) = table.remove("everyday") {
+        drive.otherwise = reader.read_everyday(&everyday);
+    }
+    if let Some(left) = table.remove("not_modelled") {
+        drive.not_modelled = reader.read_not_modelled(&left);
+    }
+    for key in HEAD {
+        if let Some(value) = table.remove(key) {
+            read_head(&mut reader, &mut drive, key, &value);
+        }
+    }
+    let mut figures = Vec::new();
+    reader.read_figures(&table, "", KEYS, false, &mut figures);
+    if reader.errors.is_empty() {
+        report_missing(&mut reader, &drive, &figures);
+        reader.check_cited();
+    }
+    figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
+    drive.figures = figures;
+    drive.sources = std::mem::take(&mut reader.sources);
+    match reader.errors.is_empty() {
+        true => Ok(drive),
+        false => Err(sorted_by_line(reader.errors)),
+    }
+}
+
+fn read_head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
+    let line = reader.line_at(value.span().start);
+    let text = value.get_ref().as_str().map(str::to_owned);
+    let year = || value.get_ref().as_integer()?.as_str().parse().ok();
+    let list = || {
+        let words = value.get_ref().as_array()?.iter();
+        words.map(|word| word.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+    };
+    let fits = match key {
+        "year" => year().map(|year| drive.year = Some(year)),
+        "studies" => list().map(|studies| drive.studies = studies),
+        "name" => text.map(|text| drive.name = text),
+        "title" => text.map(|text| drive.title = text),
+        _ => text.map(|text| drive.interface = text),
+    };
+    if fits.is_none() {
+        let expected = match key {
+            "year" => "a year",
+            "studies" => "a list of strings",
+            _ => "a string",
+        };
+        let found = format!("has type {}", value.get_ref().type_str());
+        let wrong = reader.diagnostic(line, found).with_key(key).with_expected(expected);
+        reader.errors.push(wrong);
+    }
+}
+
+fn report_missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
+    let head = [("name", &drive.name), ("title", &drive.title)];
+    let absent_head = head.iter().filter(|(_, text)| text.is_empty()).map(|h| h.0);
+    let required = KEYS.iter().filter(|key| key.required);
+    let absent = required.filter(|key| !figures.iter().any(|figure| figure.key == key.path));
+    for path in absent_head.chain(absent.map(|key| key.path)) {
+        let wrong = reader.diagnostic(0, "missing key").with_key(path);
+        reader.errors.push(wrong);
+    }
+}
+
+impl DriveFile {
+    /// Sets `key` (below `drive.`) to `text`, as `--set` does.
+    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
+        match parse_setting(KEYS, "drive", key, text, &VOCABULARY)? {
+            FigureInput::Figure(figure) => self.replace_figure(figure),
+            FigureInput::None(key) => self.remove_figure(key),
+        }
+        Ok(())
+    }
+
+    /// Warnings about settings that the drive replaces by its own limits, about implausible figures, and about
+    /// faults.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings = self.segment_warnings();
+        warnings.extend(doubts::find_doubts(self));
+        let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == FigureValue::Flag(true));
+        warnings.extend(lies.map(|fault| {
+            let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
+            let message = format!("a faulty drive: it {meaning}");
+            Diagnostic::at(&self.file, fault.line, message).with_key(fault.key)
+        }));
+        warnings
+    }
+
+    fn segment_warnings(&self) -> Vec<Diagnostic> {
+        let line = self.figure("cache.segments").map_or(0, |f| f.line);
+        let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).with_key("cache.segments")];
+        let segments = self.number("cache.segments");
+        let cached = self.figure("cache.write_back").map(|figure| &figure.value);
+        match (segments, self.number("cache.max_segments")) {
+            _ if self.is_adaptive()
+                && self.figure("cache.segments").is_some_and(|figure| figure.kind == FigureOrigin::Set) =>
+            {
+                warning(
+                    "an adaptive buffer starts with three segments and divides itself; this value is ignored"
+                        .to_owned(),
+                )
+            }
+            (Some(asked), Some(limit)) if asked > limit && !self.is_adaptive() => {
+                warning(format!("the drive has at most {limit} segments; using {limit}"))
+            }
+            (Some(0.0), _) if cached == Some(&FigureValue::Flag(true)) => {
+                warning("without segments, no writes are cached".to_owned())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The model's drive.
+    pub fn profile(&self) -> Result<Profile, Vec<Diagnostic>> {
+        self.build_profile(&ReadingCache::default())
+    }
+
+    /// The model's drive; shares platters and arm with other drives that `cache` has seen.
+    pub fn build_profile(&self, cache: &ReadingCache) -> Result<Profile, Vec<Diagnostic>> {
+        build::build_profile(self, cache).map_err(sorted_by_line)
+    }
+}
+
+#[cfg(test)]
+#[path = "profile/tests.rs"]
+mod tests;

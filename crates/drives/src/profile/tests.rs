@@ -1,0 +1,428 @@
+//! What a profile's errors say, word for word, and what a built drive holds.
+
+use super::*;
+
+/// A small whole profile: 2 heads, 2 zones, 8,000 slots.
+const SMALL: &str = r#"
+name = "small"
+title = "A small drive"
+[geometry]
+sectors = { value = 7_900, inferred = "a" }
+physical_sector = { value = 512, inferred = "a" }
+heads = { value = 2, inferred = "a" }
+order = { value = "serpentine", inferred = "a" }
+run_tracks = { value = 5, inferred = "a" }
+track_skew = { value = 0.25, inferred = "a" }
+head_skew = { value = 0.25, inferred = "a" }
+[geometry.zones]
+inferred = "a"
+value = [
+    { first = 0, cylinders = 20, spt = 120 },
+    { first = 20, cylinders = 20, spt = [90, 70] },
+]
+[mechanics]
+rpm = { value = 7200, inferred = "a" }
+head_switch_ms = { value = 1, inferred = "a" }
+write_settle_ms = { value = 0.25, inferred = "a" }
+[mechanics.seek]
+form = { value = "lee", inferred = "a" }
+single_ms = { value = 1.0, inferred = "a" }
+average_ms = { value = 4.0, inferred = "a" }
+full_ms = { value = 8.0, inferred = "a" }
+[cache]
+size_kib = { value = 7077, inferred = "a" }
+segments = { value = 32, inferred = "a" }
+max_segments = { value = 64, inferred = "a" }
+write_back = { value = true, inferred = "a" }
+dirty_percent = { value = 75, inferred = "a" }
+destage_idle_ms = { value = 10, inferred = "a" }
+read_ahead.max_sectors = { value = 100, inferred = "a" }
+read_ahead.min_sectors = { value = 0, inferred = "a" }
+[firmware]
+depth = { value = 32, inferred = "a" }
+dispatch_ms = { value = 0, inferred = "a" }
+zero_latency = { value = true, inferred = "a" }
+queue.policy = { value = "sptf", inferred = "a" }
+destage.policy = { value = "sstf", inferred = "a" }
+[overhead]
+read_hit_ms = { value = 0.1, inferred = "a" }
+read_miss_ms = { value = 0.1, inferred = "a" }
+write_hit_ms = { value = 0.1, inferred = "a" }
+write_miss_ms = { value = 0.1, inferred = "a" }
+flush_ms = { value = 0.1, inferred = "a" }
+completion_ms = { value = 0, inferred = "a" }
+[link]
+rate_mb_s = { value = 86.4, inferred = "a" }
+command_ms = { value = 0.01, inferred = "a" }
+max_transfer_sectors = { value = 256, inferred = "a" }
+fua = { value = false, inferred = "a" }
+queuing = { value = "ncq", inferred = "a" }
+[power]
+cut_sector = { value = "finished", inferred = "a" }
+"#;
+
+fn errors_of(text: &str) -> String {
+    let built = parse("d.toml", text).and_then(|drive| drive.profile());
+    let errors = built.err().unwrap_or_default();
+    errors.iter().map(|error| format!("{error}\n")).collect()
+}
+
+/// `old` in the small profile becomes `new`; the errors must be `expected`, in full.
+fn check(old: &str, new: &str, expected: &str) {
+    assert!(SMALL.contains(old), "{old}");
+    assert_eq!(errors_of(&SMALL.replace(old, new)).trim_end(), expected);
+}
+
+#[test]
+fn the_small_profile_builds() {
+    let drive = parse("d.toml", SMALL).unwrap();
+    let profile = drive.profile().unwrap();
+    assert_eq!(profile.geometry.sectors(), 7_900);
+    assert_eq!(profile.geometry.cylinders(), 40);
+    assert_eq!(profile.geometry.surfaces(), 2);
+    assert_eq!(profile.cache.segment_sectors, 442);
+    assert_eq!(profile.cache.dirty_segments, 24);
+    assert_eq!(profile.link.rate, 86_400_000);
+    assert_eq!(profile.geometry.extent(0, 1000).sectors, 120);
+    assert!(drive.figures().all(|figure| figure.source == "a"));
+}
+
+#[test]
+fn names_the_nearest_key() {
+    check("rpm =", "rmp =", "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?");
+}
+
+#[test]
+fn asks_for_a_source() {
+    let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
+                    expected { value = …, measured | datasheet | inferred | fitted = \"…\" }";
+    check("{ value = 7200, inferred = \"a\" }", "7200", expected);
+    check("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200, infered = \"a\" }",
+        &format!("d.toml:19: `mechanics.rpm`: unknown word `infered`; did you mean `inferred`?\n{expected}"),
+    );
+    check(
+        "{ value = 7200, inferred = \"a\" }",
+        "{ value = 7200, inferred = \"@manual p. 3\" }",
+        "d.toml:19: `mechanics.rpm`: unknown source `@manual`",
+    );
+}
+
+#[test]
+fn a_fitted_number_has_an_interval_and_nothing_else_has_one() {
+    const RPM: &str = "{ value = 7200, inferred = \"a\" }";
+    let text = SMALL.replace(RPM, "{ value = 7200, fitted = \"a\", interval = [7100, 7300.5] }");
+    let text = text.replace("\"serpentine\", inferred", "\"serpentine\", fitted");
+    let drive = parse("d.toml", &text).unwrap();
+    let of = |key: &str| drive.figure(key).map(|figure| (figure.kind, figure.interval)).unwrap();
+    assert_eq!(of("mechanics.rpm"), (FigureOrigin::Fitted, Some((7100.0, 7300.5))));
+    assert_eq!(of("geometry.order"), (FigureOrigin::Fitted, None), "a word has none");
+    assert_eq!(of("cache.segments"), (FigureOrigin::Inferred, None));
+    for (figure, said) in [
+        ("{ value = 7200, fitted = \"a\" }", "a fitted number without an interval"),
+        ("{ value = 7200, fitted = \"a\", interval = [7300, 7100] }", "invalid `interval`"),
+        ("{ value = 7200, fitted = \"a\", interval = [7200] }", "invalid `interval`"),
+        (
+            "{ value = 7200, measured = \"a\", interval = [7100, 7300] }",
+            "an interval on a figure that is not a fitted number",
+        ),
+    ] {
+        let expected = "{ value = …, fitted = \"…\", interval = [low, high] }";
+        check(RPM, figure, &format!("d.toml:19: `mechanics.rpm`: {said}; expected {expected}"));
+    }
+}
+
+#[test]
+fn tells_type_and_range() {
+    check(
+        "segments = { value = 32",
+        "segments = { value = -3",
+        "d.toml:29: `cache.segments`: -3 is out of range; expected a whole number from 0 to 4096",
+    );
+    check(
+        "write_back = { value = true",
+        "write_back = { value = \"maybe\"",
+        "d.toml:31: `cache.write_back`: has type string; expected on or off (or true, false, yes, no, 1, 0)",
+    );
+    check(
+        "\"sptf\"",
+        "\"best\"",
+        "d.toml:40: `firmware.queue.policy`: unknown word `best`; \
+         expected one of fcfs, sstf, look, clook, sptf",
+    );
+}
+
+#[test]
+fn tells_what_is_missing() {
+    check("rpm = { value = 7200, inferred = \"a\" }\n", "", "d.toml: `mechanics.rpm`: missing key");
+    check(
+        "run_tracks = { value = 5, inferred = \"a\" }\n",
+        "",
+        "d.toml: `geometry.run_tracks`: missing key: required by a serpentine order",
+    );
+    check(
+        "form = { value = \"lee\"",
+        "form = { value = \"table\"",
+        "d.toml: `mechanics.seek.points`: missing key: required by the seek curve `table`",
+    );
+}
+
+#[test]
+fn names_both_zones() {
+    check(
+        "first = 20,",
+        "first = 15,",
+        "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 15 and overlaps zone 0 (line 15), \
+         which ends before 20; expected first = 20",
+    );
+    check(
+        "first = 20,",
+        "first = 25,",
+        "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 25 and leaves a gap after zone 0 (line 15), \
+         which ends before 20; expected first = 20",
+    );
+    check(
+        "[90, 70]",
+        "[90, 70, 60]",
+        "d.toml:16: `geometry.zones`: zone 1 has sectors per track for 3 heads; expected one number, or 2",
+    );
+}
+
+#[test]
+fn compares_claim_and_room() {
+    check("7_900", "8_001", "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001");
+}
+
+#[test]
+fn tells_what_does_not_go_together() {
+    check(
+        "physical_sector = { value = 512",
+        "physical_sector = { value = 1000",
+        "d.toml:6: `geometry.physical_sector`: contradicts the other figures; expected 512 or 4096",
+    );
+    check(
+        "min_sectors = { value = 0",
+        "min_sectors = { value = 200",
+        "d.toml:35: `cache.read_ahead.min_sectors`: contradicts the other figures; \
+         expected at most cache.read_ahead.max",
+    );
+    check(
+        "title = \"A small drive\"",
+        "title = \"A small drive\"\n[sources]\nmanual = \"M\"",
+        "d.toml: `sources.manual`: no figure cites it",
+    );
+}
+
+#[test]
+fn reports_all_at_once() {
+    let text = SMALL.replace("rpm =", "rmp =").replace("value = 32, inferred", "value = 32, source");
+    assert_eq!(errors_of(&text).lines().count(), 5);
+}
+
+#[test]
+fn refuses_a_curve_that_does_not_rise() {
+    check(
+        "single_ms = { value = 1.0",
+        "single_ms = { value = 5.0",
+        "d.toml:25: `mechanics.seek.average_ms`: \
+         no rising seek curve has single_ms=5, average_ms=4 and full_ms=8; \
+         expected average_ms from 5.00 to 8.00 with the other two",
+    );
+}
+
+#[test]
+fn never_panics_on_broken_text() {
+    for end in (0..SMALL.len()).step_by(3) {
+        if SMALL.is_char_boundary(end) {
+            let _ = errors_of(&SMALL[..end]);
+        }
+    }
+    assert!(errors_of("= [").starts_with("d.toml:1: "));
+}
+
+#[test]
+fn sets_by_key() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("cache.segments", "128").unwrap();
+    drive.set("firmware.queue.policy", "fcfs").unwrap();
+    drive.set("firmware.queue.window", "2").unwrap();
+    let profile = drive.profile().unwrap();
+    assert_eq!(profile.cache.segments, 64);
+    assert_eq!(profile.firmware.queue.window, 2);
+    assert_eq!(
+        drive.warnings()[0].to_string(),
+        "d.toml: `cache.segments`: the drive has at most 64 segments; using 64"
+    );
+    drive.set("cache.adaptive", "true").unwrap();
+    assert_eq!(drive.profile().unwrap().cache.segments, 3);
+    assert!(drive.warnings()[0].to_string().contains("this value is ignored"));
+    assert_eq!(
+        drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
+        "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
+    );
+    assert_eq!(
+        drive.set("cache.segments", "-1").unwrap_err()[0].to_string(),
+        "--set: `drive.cache.segments`: -1 is out of range; expected a whole number from 0 to 4096"
+    );
+}
+
+/// Of 64 segments three quarters may be dirty: 48 runs as long as they are, and 16 segments for reading.
+#[test]
+fn adaptive_segments_of_their_own_lengths_are_runs_and_segments_for_reading() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("cache.adaptive", "true").unwrap();
+    drive.set("cache.adaptive_lengths", "own").unwrap();
+    drive.set("cache.max_segments", "64").unwrap();
+    drive.set("cache.dirty_percent", "75").unwrap();
+    let cache = drive.profile().unwrap().cache;
+    let sectors = cache.adaptive.unwrap().sectors;
+    assert_eq!((cache.segments, cache.segment_sectors, cache.dirty_runs), (16, sectors / 16, Some(48)));
+    drive.set("cache.adaptive_lengths", "equal").unwrap();
+    assert_eq!(drive.profile().unwrap().cache.dirty_runs, None);
+}
+
+/// A zone's rows, `holes` and `remaps` written out: cylinder order, so that slots can be counted by hand.
+fn laid_out(lists: &str) -> String {
+    let at = SMALL.find("[mechanics]").expect("a section");
+    let plain = format!("{}{lists}{}", &SMALL[..at], &SMALL[at..]).replace("7_900", "100");
+    plain.replace("\"serpentine\"", "\"cylinder\"").replace("run_tracks = { value = 5, inferred = \"a\" }\n", "")
+}
+
+#[test]
+fn reads_holes_and_remaps() {
+    let lists = "[geometry.holes]\ninferred = \"a\"\nvalue = [[118, 2, 120, 1], [5, 1]]\n\
+                 [geometry.remaps]\ninferred = \"a\"\nvalue = [[7, 118]]\n";
+    let geometry = parse("d.toml", &laid_out(lists)).unwrap().profile().unwrap().geometry;
+    let place = |lba: u64| (geometry.extent(lba, 200).before, geometry.extent(lba, 200).sectors);
+    // Block 5 lies behind the hole at 5; block 6 would lie in slot 7 and lives in slot 118.
+    assert_eq!([place(4), place(5), place(6), place(7)], [(4, 1), (6, 1), (118, 1), (8, 93)]);
+}
+
+#[test]
+fn tells_what_is_wrong_with_holes_and_remaps() {
+    let told =
+        |lists: &str| errors_of(&laid_out(&lists.replace('|', "\ninferred = \"a\"\nvalue = "))).trim_end().to_owned();
+    let form = "expected rows [first slot, slots] or [first slot, slots, period, times more]";
+    let row = "not [first slot, slots] or [first slot, slots, period, times more]";
+    assert_eq!(told("[geometry.holes]|[[1]]\n"), format!("d.toml:19: `geometry.holes`: {row}; {form}"));
+    assert_eq!(
+        told("[geometry.holes]|[[3, 1], [2, 2]]\n"),
+        "d.toml:19: `geometry.holes`: hole 1 is empty, overlaps the previous one, or lies beyond the last slot; \
+         expected first slots in ascending order"
+    );
+    assert_eq!(
+        told("[geometry.holes]|[[3, 1, 2, 9999999999]]\n"),
+        "d.toml:19: `geometry.holes`: row 0 leads beyond the last slot, or to more than 20000000 holes; \
+         expected [first slot, slots, period, times more]"
+    );
+    assert_eq!(
+        told("[geometry.remaps]|[[3, 9]]\n"),
+        "d.toml:19: `geometry.remaps`: remap 0 is out of order, begins in a hole, or leads to a slot in use; \
+         expected slots in ascending order, each with a slot in a hole"
+    );
+    assert_eq!(
+        told("[geometry.remaps]|[[3, -9]]\n"),
+        "d.toml:19: `geometry.remaps`: not [slot, slot in a hole]; expected pairs [slot, slot in a hole]"
+    );
+    let cut = laid_out("[geometry.holes]\ninferred = \"a\"\nvalue = [[8, 4]]\n").replace("value = 512", "value = 4096");
+    let cut = cut.replace("[90, 70]", "[96, 72]");
+    assert_eq!(
+        errors_of(&cut).trim_end(),
+        "d.toml:19: `geometry.holes`: a physical sector is split at slot 8; \
+         expected multiples of 8 slots, and remaps only with sectors of 512 bytes"
+    );
+}
+
+#[test]
+fn tells_which_zone_cannot_be_laid_out() {
+    let zone = "{ first = 20, cylinders = 20, spt = [90, 70] }";
+    let told = |new: &str| errors_of(&SMALL.replace(zone, new)).trim_end().to_owned();
+    assert_eq!(
+        told("{ first = 20, cylinders = 20, band = 3, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: cylinders; expected a whole number of bands"
+    );
+    assert_eq!(
+        told("{ first = 20, cylinders = 20, band = 2, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: runs; expected runs inside the band's cylinders"
+    );
+}
+
+/// The small profile with more lines in its last section, and a section of faults.
+fn with_power(power: &str, faults: &str) -> String {
+    format!("{SMALL}{power}\n[faults]\n{faults}\n").replace("fua = { value = false", "fua = { value = true")
+}
+
+#[test]
+fn power_flash_and_faults_are_taken_over_and_told() {
+    let text = with_power(
+        "protected = { value = true, inferred = \"a\" }",
+        "ignores_fua = { value = true, inferred = \"a\" }\nearly_flush = { value = false, inferred = \"a\" }",
+    );
+    let mut drive = parse("d.toml", &text).unwrap();
+    drive.set("cache.flash_kib", "64").unwrap();
+    drive.set("faults.caches_when_off", "true").unwrap();
+    let profile = drive.profile().unwrap();
+    assert!(profile.protected && profile.faults.ignores_fua && profile.faults.caches_when_off);
+    assert!(!profile.faults.early_flush && !profile.faults.forgets_on_power_off);
+    assert_eq!(profile.cache.flash_sectors, 128);
+    let warnings: Vec<String> = drive.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("`faults.ignores_fua`: a faulty drive: it accepts FUA writes"), "{warnings:?}");
+    assert!(warnings[1].contains("it caches writes even with its write cache off"), "{warnings:?}");
+}
+
+#[test]
+fn a_fault_that_cannot_be_is_an_error() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("faults.ignores_fua", "true").unwrap();
+    let errors: String = drive.profile().unwrap_err().iter().map(ToString::to_string).collect();
+    assert!(errors.contains("`faults.ignores_fua`: contradicts the other figures; expected false"), "{errors}");
+}
+
+#[test]
+fn a_media_cache_takes_slots_of_the_layout() {
+    // 4,800 + 3,200 slots of which 100 are spare: no room for a MiB.
+    let mut drive = parse("d.toml", &SMALL.replace("7_900", "5_900")).unwrap();
+    drive.set("cache.media_cache_mib", "1").unwrap();
+    let lacks = drive.profile().unwrap_err();
+    assert!(lacks[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: required by a media cache"));
+    drive.set("cache.media_cache_largest_kib", "64").unwrap();
+    drive.set("cache.media_cache_stretches", "2").unwrap();
+    let profile = drive.profile().unwrap();
+    let media = profile.cache.media_cache.unwrap();
+    assert_eq!((media.stretches, media.slots, media.largest), (2, 1024, 128));
+    assert!(profile.geometry.is_reserved(media.first_slot + media.stride, media.slots));
+    assert!(!profile.geometry.is_reserved(media.first_slot - 1, media.slots));
+    drive.set("geometry.sectors", "7900").unwrap();
+    assert!(!drive.profile().unwrap_err().is_empty());
+}
+
+#[test]
+fn a_profile_names_where_its_drive_does_otherwise() {
+    let says = |entries: &str| parse("small.toml", &format!("{SMALL}[everyday]\n{entries}"));
+    let drive =
+        says("\"random reads, 4 KiB, depth 2\" = { misses = \"it sleeps\", measured = \"a diary\" }\n").unwrap();
+    let known = &drive.otherwise[0];
+    assert_eq!((known.case, known.misses.as_str()), ("random reads, 4 KiB, depth 2", "it sleeps"));
+    assert_eq!((known.kind, known.source.as_str()), (FigureOrigin::Measured, "a diary"));
+    let line = SMALL.lines().count() + 2;
+    let error = |entries: &str| says(entries).unwrap_err()[0].to_string();
+    assert_eq!(
+        error("\"random read, 4 KiB, depth 2\" = { misses = \"a\", measured = \"b\" }\n"),
+        format!(
+            "small.toml:{line}: `everyday.\"random read, 4 KiB, depth 2\"`: unknown case; \
+             did you mean `random reads, 4 KiB, depth 2`?"
+        )
+    );
+    for entry in ["{ misses = \"a\" }", "{ measured = \"b\" }", "{ misses = \"a\", measured = \"\" }", "7"] {
+        let error = error(&format!("\"random reads, 4 KiB, depth 2\" = {entry}\n"));
+        assert!(error.contains("is not a case with a reason and a source"), "{error}");
+        assert!(error.contains("misses = \"why\""), "{error}");
+    }
+    assert!(
+        error("\"random reads, 4 KiB, depth 2\" = { misses = \"a\", measured = \"@b\" }\n")
+            .contains("unknown source `@b`")
+    );
+}

@@ -1,0 +1,199 @@
+//! An array of drives: its keys, and how to build it.
+
+use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_disk::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
+use seekwise_disk::stack::Layer;
+use seekwise_disk::time::Span;
+
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use crate::concern::Concern;
+use crate::figure::{Figures, KeyDomain, ProfileKey};
+use crate::profile::queue_discipline;
+
+pub(super) static ARRAY: LayerKind = LayerKind {
+    name: "array",
+    otherwise: "none: one drive",
+    what: "several drives as one, each with its own controller",
+    keys: KEYS,
+    belongs: BELONGS,
+    concern: Concern::Array,
+    build,
+};
+
+const LEVELS: &[&str] = &["linear", "raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
+
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("level", "", KeyDomain::Word(LEVELS), "RAID level of the first volume").also(&[
+        "raid",
+        "raid level",
+        "mirror",
+        "stripe",
+        "jbod",
+        "concatenation",
+    ]),
+    ProfileKey::must("drives", "", KeyDomain::Whole(2, 32), "number of drives").also(&["members", "disks"]),
+    ProfileKey::must("chunk_kib", "KiB", KeyDomain::Whole(4, 65_536), "chunk size").also(&[
+        "stripe size",
+        "stripe unit",
+        "strip",
+    ]),
+    ProfileKey::must("percent", "%", KeyDomain::Whole(1, 100), "share of each drive that the first volume takes"),
+    ProfileKey::may(
+        "second",
+        "",
+        KeyDomain::Word(LEVELS),
+        "one volume",
+        "RAID level of a second volume after the first",
+    )
+    .also(&["matrix raid"]),
+    ProfileKey::must("depth", "", KeyDomain::Whole(1, 65_536), "requests in flight at once"),
+    ProfileKey::must(
+        "queue.policy",
+        "",
+        KeyDomain::Word(&["fcfs", "sstf", "look", "clook"]),
+        "order of the requests that wait for a drive",
+    ),
+    ProfileKey::must(
+        "read",
+        "",
+        KeyDomain::Word(&["nearest", "round-robin", "first"]),
+        "which copy of a mirror is read",
+    )
+    .also(&["read balance"]),
+    ProfileKey::must(
+        "parity",
+        "",
+        KeyDomain::Word(&["fewest", "modify", "reconstruct"]),
+        "how parity is updated: with the fewest reads, always by read-modify-write, or always by reconstruction",
+    )
+    .also(&["read-modify-write", "rmw"]),
+    ProfileKey::must(
+        "rebuild_mb_s",
+        "MB/s",
+        KeyDomain::Number(0.001, 100_000.0),
+        "rate at which a new drive is rebuilt",
+    )
+    .also(&["resync"]),
+    ProfileKey::must("rebuild_run_kib", "KiB", KeyDomain::Whole(4, 65_536), "length of the runs that a rebuild copies"),
+    ProfileKey::may(
+        "lose",
+        "",
+        KeyDomain::Whole(0, 31),
+        "none",
+        "a drive that is missing from the start, counted from 0; `none`: the array is whole",
+    )
+    .also(&["degraded", "failed drive"]),
+    ProfileKey::may(
+        "bitmap",
+        "",
+        KeyDomain::Word(&["none", "internal"]),
+        "none",
+        "write-intent bitmap on the drives: a region's bit is stored there before data of it are written",
+    )
+    .also(&["write intent bitmap", "write intent", "mdadm --bitmap"]),
+    ProfileKey::may(
+        "bitmap_chunk_kib",
+        "KiB",
+        KeyDomain::Whole(4, 1 << 24),
+        "65536, or what makes the bitmap fit in 128 KiB",
+        "size of a region with a bit of its own; a power of 2",
+    )
+    .also(&["bitmap-chunk"]),
+    ProfileKey::may(
+        "bitmap_delay_ms",
+        "ms",
+        KeyDomain::Number(1.0, 1e6),
+        "5000",
+        "how often the bitmap is looked through for bits to clear",
+    )
+    .also(&["daemon_sleep"]),
+];
+
+static BELONGS: &[(&str, &[&str], &[&str])] = &[
+    ("read", &["level", "second"], &["raid-1", "raid-10"]),
+    ("parity", &["level", "second"], &["raid-5", "raid-6"]),
+    ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
+    ("bitmap_chunk_kib", &["bitmap"], &["internal"]),
+    ("bitmap_delay_ms", &["bitmap"], &["internal"]),
+];
+
+fn raid_level(word: &str) -> RaidLevel {
+    match word {
+        "linear" => RaidLevel::Linear,
+        "raid-1" => RaidLevel::Raid1,
+        "raid-10" => RaidLevel::Raid10,
+        "raid-5" => RaidLevel::Raid5,
+        "raid-6" => RaidLevel::Raid6,
+        _ => RaidLevel::Raid0,
+    }
+}
+
+/// md's defaults: `daemon_sleep` 5 s (drivers/md/md-bitmap.c); the region's size is the model's
+/// ([`BitmapSpec::chunk`]).
+const DELAY: Span = Span::from_millis(5000);
+
+fn build_bitmap(it: &Figures<'_>, two: bool, least: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
+    if it.may_word("bitmap") != Some("internal") {
+        return Ok(None);
+    }
+    if two {
+        return Err(("bitmap", "an array of one volume: md has a bitmap for each".to_owned()));
+    }
+    let chunk = it.may_whole("bitmap_chunk_kib");
+    if chunk.is_some_and(|kib| !kib.is_power_of_two()) {
+        return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
+    }
+    if chunk.is_some_and(|kib| 2 * kib < least) {
+        let least = format!("at least {} on this drive: the bitmap has room for 128 KiB of bits", least / 2);
+        return Err(("bitmap_chunk_kib", least));
+    }
+    Ok(Some(BitmapSpec { chunk: chunk.map(|kib| 2 * kib), delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
+}
+
+fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    let sectors = |key: &str| it.count(key) * 2;
+    let members = it.count("drives");
+    let (first, second) = (it.count("percent") * 10, it.may_word("second"));
+    let mut shares = vec![VolumeShare { level: raid_level(it.word("level")), permille: first }];
+    match (second, first) {
+        (None, 1000) => {}
+        (None, _) => return Err(("second", "a level for the rest of each drive".to_owned())),
+        (_, 1000) => return Err(("percent", "less than 100, since there is a second volume".to_owned())),
+        (Some(word), _) => shares.push(VolumeShare { level: raid_level(word), permille: 1000 - first }),
+    }
+    let least = BitmapSpec::least_chunk(shares[0].level, members, context.profile.geometry.sectors());
+    for share in &shares {
+        let least = share.level.least_members();
+        if members < least {
+            return Err(("drives", format!("at least {least}")));
+        }
+        if share.level == RaidLevel::Raid10 && !members.is_multiple_of(2) {
+            return Err(("drives", "an even number, to form pairs".to_owned()));
+        }
+    }
+    let lost = it.may_whole("lose");
+    if lost.is_some_and(|member| member >= u64::from(members)) {
+        return Err(("lose", format!("a number from 0 to {}", members - 1)));
+    }
+    Ok(Layer::Array(ArraySpec {
+        members,
+        shares,
+        chunk: sectors("chunk_kib"),
+        depth: it.count("depth"),
+        queue: queue_discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
+        balance: match it.word("read") {
+            "round-robin" => ReadBalance::RoundRobin,
+            "first" => ReadBalance::First,
+            _ => ReadBalance::Nearest,
+        },
+        parity: match it.word("parity") {
+            "modify" => ParityWrite::Modify,
+            "reconstruct" => ParityWrite::Reconstruct,
+            _ => ParityWrite::Fewest,
+        },
+        rebuild_rate: it.rate("rebuild_mb_s"),
+        rebuild_run: sectors("rebuild_run_kib"),
+        lost: lost.map_or(0, |member| 1 << member),
+        bitmap: build_bitmap(it, second.is_some(), least)?,
+    }))
+}

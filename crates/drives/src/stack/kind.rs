@@ -1,0 +1,62 @@
+//! A kind of layer: its name, its keys and how it is built from them. Each kind has a file of its own
+//! with one [`LayerKind`]. The reader, `--set`, `seekwise keys`, the guide, the check of credits and the errors
+//! all use the list of them (`KINDS`).
+
+use seekwise_disk::drive::profile::Profile;
+use seekwise_disk::stack::Layer;
+
+use crate::concern::Concern;
+use crate::figure::{Figure, FigureOrigin as Origin, FigureValue, Figures, ProfileKey};
+
+/// A kind of layer.
+pub(crate) struct LayerKind {
+    /// The name in a stack, which is the first part of its keys.
+    pub name: &'static str,
+    /// The default, in words.
+    pub otherwise: &'static str,
+    /// A description.
+    pub what: &'static str,
+    pub keys: &'static [ProfileKey],
+    /// Keys that only apply if another key, or one of several, is given or has a certain value: the key,
+    /// the others, the values.
+    pub belongs: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
+    /// The concern that a difference in it is credited to, except for keys with their own.
+    pub concern: Concern,
+    /// Builds the layer from its figures; all required ones are present.
+    pub build: fn(&Figures<'_>, &mut LayerContext<'_>) -> Result<Layer, LayerMisfit>,
+}
+
+/// The context of a layer while the stack is built from the drive up.
+pub(crate) struct LayerContext<'a> {
+    /// The drive.
+    pub profile: &'a mut Profile,
+    /// The cost per request of the drivers so far, in microseconds on the reference machine.
+    pub request_us: f64,
+}
+
+/// The key of a figure that contradicts the others, and what would be right.
+pub(crate) type LayerMisfit = (&'static str, String);
+
+impl LayerKind {
+    /// The first key set by the user that has no effect, and what it requires.
+    pub fn find_meaningless_key(&self, figures: &[Figure]) -> Option<LayerMisfit> {
+        let given = |key: &str| figures.iter().find(|figure| figure.key == key);
+        let set = |key: &str| given(key).is_some_and(|figure| figure.kind == Origin::Set);
+        let word = |key: &str| match given(key).map(|figure| &figure.value) {
+            Some(FigureValue::Word(word)) => word.as_str(),
+            Some(FigureValue::Flag(true)) => "true",
+            Some(FigureValue::Flag(false)) => "false",
+            _ => "",
+        };
+        let fits = |needs: &[&str], values: &[&str]| match values {
+            [] => needs.iter().any(|needs| given(needs).is_some()),
+            _ => needs.iter().any(|needs| values.contains(&word(needs))),
+        };
+        let (key, needs, values) =
+            *self.belongs.iter().find(|(key, needs, values)| set(key) && !fits(needs, values))?;
+        let values: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
+        let wanted = if values.is_empty() { String::new() } else { format!(" = {}", values.join(" or ")) };
+        let needs: Vec<String> = needs.iter().map(|needs| format!("`{}.{needs}`", self.name)).collect();
+        Some((key, format!("{}{wanted} as well", needs.join(" or "))))
+    }
+}

@@ -1,0 +1,114 @@
+//! The rules of the three systems' page caches, each with its source. The cache itself is in `pages`.
+
+use seekwise_disk::time::Span;
+
+use crate::files::volume::WriteBack;
+
+/// The settings of a page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageCacheSpec {
+    /// Memory for pages, in bytes.
+    pub bytes: u64,
+    /// Two LRU lists: pages that were used twice stay longer. Otherwise one list.
+    pub two_lists: bool,
+    pub ahead: ReadAheadRule,
+    pub back: WriteBackRule,
+    /// Writers wait while more than this percentage of the cache is dirty.
+    pub limit: u32,
+    /// Processor time of a call, besides copying. Inferred, 2 µs (0.3 µs to 10 µs): entering the system, finding the
+    /// pages, mapping them; processors of 2000 to 2020 differ by that much. The stack's own figure should replace it.
+    pub call: Span,
+    /// Copying between program and cache, in bytes a second; that of the stack's processor if it has one. Inferred, 600
+    /// MB/s (100 MB/s to 10 GB/s): as of a processor of 2002 (`athlon-xp`).
+    pub copy: u64,
+}
+
+/// Read-ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAheadRule {
+    /// Windows: as many granules as a sequential read has, after the one in which it ends.
+    Granule {
+        /// Bytes in a granule.
+        bytes: u64,
+        /// Consecutive sequential reads before it begins.
+        after: u32,
+    },
+    /// Linux: a window that grows to this many bytes.
+    Window(u64),
+}
+
+/// Write-back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBackRule {
+    /// Windows: a share of all dirty pages at a time. The writes of a file go one after another; several files are
+    /// written side by side.
+    Lazy {
+        /// When, and how many.
+        clock: WriteBack,
+        /// The largest write in bytes.
+        most: u64,
+        /// Files written at a time.
+        files: u32,
+    },
+    /// Linux: old dirty files, and everything above a share.
+    Flusher {
+        /// How often it wakes up.
+        wake: Span,
+        /// How old dirty files may become.
+        expire: Span,
+        /// Writes while more than this percentage of the cache is dirty.
+        background: u32,
+        /// Bytes of a file at a time, before the next file's turn.
+        chunk: u64,
+        /// How many of these chunks are at the drive at once.
+        chunks: u32,
+    },
+}
+
+impl PageCacheSpec {
+    const COST: (Span, u64) = (Span::from_micros(2), 600_000_000);
+
+    /// Windows NT, 2000, XP.
+    ///
+    /// Read-ahead is 64 KB (fastfat, `READ_AHEAD_GRANULARITY`), or as much as a longer read had (ReactOS,
+    /// `CcScheduleReadAhead`), from the third read of a sequence on (Windows Internals, "Intelligent Read-Ahead": three
+    /// reads are needed, two are kept). The lazy writer writes an eighth once a second, first after 3 s
+    /// ([`WriteBack::NT`]), 64 KB at a time, one write of a file after another (`MmFlushSection` waits for each;
+    /// inferred for XP: 64 KB to 1 MB), 4 files side by side (5 critical worker threads less one, as in ReactOS, which
+    /// copies the constants). Writers wait while more than a quarter of memory is dirty (ReactOS, for a medium system;
+    /// a small one an eighth, a large one three eighths). There is one list: pages that leave the system's working set
+    /// are evicted in the order in which they left it (Windows Internals, "standby list").
+    pub const fn windows_nt(bytes: u64) -> PageCacheSpec {
+        let back = WriteBackRule::Lazy { clock: WriteBack::NT, most: 64 << 10, files: 4 };
+        let ahead = ReadAheadRule::Granule { bytes: 64 << 10, after: 2 };
+        let (call, copy) = PageCacheSpec::COST;
+        PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 25, call, copy }
+    }
+
+    /// Windows 95 and 98 (VCACHE).
+    ///
+    /// Read-ahead is 64 KB (the default of System Properties, File System, Hard Disk) from the second read on
+    /// (inferred: first to third); its amount and start are as in Windows NT (inferred: nothing is published).
+    /// Everything is written after 2 s ([`WriteBack::WINDOWS_98`]), one file at a time, 64 KB a write (both inferred: 4
+    /// KB to 64 KB). Writers wait at half of the cache (inferred: a quarter to all of it).
+    pub const fn windows_98(bytes: u64) -> PageCacheSpec {
+        let back = WriteBackRule::Lazy { clock: WriteBack::WINDOWS_98, most: 64 << 10, files: 1 };
+        let ahead = ReadAheadRule::Granule { bytes: 64 << 10, after: 1 };
+        let (call, copy) = PageCacheSpec::COST;
+        PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 50, call, copy }
+    }
+
+    /// Linux.
+    ///
+    /// Read-ahead grows to 128 KB (`VM_READAHEAD_PAGES`). The flusher wakes up every 5 s (`dirty_writeback_centisecs`)
+    /// and writes files dirty for 30 s (`dirty_expire_centisecs`) and everything above 10 % (`dirty_background_ratio`),
+    /// 4 MiB of a file at a time (`MIN_WRITEBACK_PAGES`), as many of these as fill a queue of 128 requests of 128 KB
+    /// (`nr_requests`; inferred: 1 to 16). Writers wait above 20 % (`dirty_ratio`); since 3.2 the kernel slows them
+    /// from halfway on, with the same mean (inferred).
+    pub const fn linux(bytes: u64) -> PageCacheSpec {
+        let (wake, expire) = (Span::from_secs(5), Span::from_secs(30));
+        let back = WriteBackRule::Flusher { wake, expire, background: 10, chunk: 4 << 20, chunks: 4 };
+        let (call, copy) = PageCacheSpec::COST;
+        PageCacheSpec { bytes, two_lists: true, ahead: ReadAheadRule::Window(128 << 10), back, limit: 20, call, copy }
+    }
+}

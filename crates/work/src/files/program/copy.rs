@@ -1,0 +1,214 @@
+//! Copying and moving files, block by block, one file after another. A single thread alternates reads and writes; of
+//! two threads, one reads ahead into buffers and the other writes. An operation is a file.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use seekwise_disk::time::{Instant, Span};
+
+use super::act::{Program, ProgramAction, compute_call};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use super::set::FileSet;
+use crate::files::call::{Call, CallResult, File, OpenMode};
+use crate::files::system::System;
+use crate::files::volume::{FileName, SyncScope, VolumeError};
+
+/// The figures of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopySpec {
+    /// The source volume.
+    pub from: u8,
+    /// The target volume.
+    pub to: u8,
+    pub set: FileSet,
+    /// Bytes in a read and in a write.
+    pub block: u64,
+    /// Blocks that the reader may be ahead of the writer; 0 for a single thread.
+    pub buffers: u32,
+    /// How the files are opened.
+    pub handle: OpenMode,
+    /// Deletes each source when its copy is closed.
+    pub moves: bool,
+    /// Makes each copy durable before it is closed.
+    pub sync: bool,
+    /// Computing for each file.
+    pub file_time: Span,
+}
+
+/// A file to copy.
+#[derive(Clone, Copy, Debug)]
+struct FileCopy {
+    source: File,
+    bytes: u64,
+    /// The target directory.
+    to: File,
+}
+
+pub(super) fn create_program(spec: &CopySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    let sources = place.place_set(&spec.set, spec.from)?;
+    let targets = place.set_targets(&spec.set, spec.to)?;
+    let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| FileCopy { source, bytes, to };
+    let files = sources.into_iter().zip(targets).map(one).collect();
+    Ok(match spec.buffers {
+        0 => lines::from_script(SerialCopy { spec: *spec, files, at: 0, from: 0, target: None }),
+        _ => Box::new(PipelinedCopy {
+            spec: *spec,
+            files,
+            filled: 0,
+            read: CopyProgress::default(),
+            write: CopyProgress::default(),
+        }),
+    })
+}
+
+impl CopySpec {
+    /// Adds the actions that follow the last write of a copy.
+    fn add_final_actions(&self, file: &FileCopy, target: File, acts: &mut ActionQueue) {
+        acts.push_calls(self.sync.then_some(Call::Sync(target, SyncScope::All)));
+        acts.push_call(Call::Close(target));
+        acts.push_calls(self.moves.then_some(Call::Delete(file.source)));
+        acts.push_calls(compute_call(self.file_time));
+    }
+
+    /// Bytes of the block at byte `from` of a file of `bytes` bytes.
+    fn block_bytes(&self, from: u64, bytes: u64) -> u64 {
+        self.block.min(bytes - from)
+    }
+}
+
+/// A single thread.
+#[derive(Debug)]
+struct SerialCopy {
+    spec: CopySpec,
+    files: Vec<FileCopy>,
+    at: usize,
+    from: u64,
+    target: Option<File>,
+}
+
+impl Script for SerialCopy {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+        let Some(file) = self.files.get(self.at) else { return false };
+        let Some(target) = self.target else {
+            if self.from == 0 {
+                acts.push_began(self.at as u32);
+                acts.push_call(Call::Open(file.source));
+                acts.push_call(Call::Create { directory: file.to, name: FileName::SHORT });
+                // Distinguishes it from a file that was not begun.
+                self.from = u64::MAX;
+            } else {
+                self.from = 0;
+                self.target = seen.returned.and_then(|it| it.file);
+                assert!(self.target.is_some(), "what was created has a name");
+            }
+            return true;
+        };
+        if self.from < file.bytes {
+            let (from, bytes, handle) = (self.from, self.spec.block_bytes(self.from, file.bytes), self.spec.handle);
+            acts.push_call(Call::Read { file: file.source, from, bytes, handle });
+            acts.push_call(Call::Write { file: target, from, bytes, handle });
+            self.from += bytes;
+        } else {
+            self.spec.add_final_actions(file, target, acts);
+            acts.push_ended(self.at as u32);
+            (self.at, self.from, self.target) = (self.at + 1, 0, None);
+        }
+        true
+    }
+}
+
+/// A reader, thread 0, and a writer.
+#[derive(Debug)]
+struct PipelinedCopy {
+    spec: CopySpec,
+    files: Vec<FileCopy>,
+    /// Blocks that were read and not yet written.
+    filled: u32,
+    read: CopyProgress,
+    write: CopyProgress,
+}
+
+/// The progress of one of the two threads.
+#[derive(Debug, Default)]
+struct CopyProgress {
+    /// The index of its file.
+    at: usize,
+    /// The file was opened, or created.
+    begun: bool,
+    /// The next byte.
+    from: u64,
+    /// The writer's copy.
+    target: Option<File>,
+    acts: ActionQueue,
+    /// A block is being read.
+    reading: bool,
+}
+
+impl PipelinedCopy {
+    fn reader_action(&mut self) -> ProgramAction {
+        let side = &mut self.read;
+        self.filled += u32::from(core::mem::take(&mut side.reading));
+        loop {
+            if let Some(act) = side.acts.next() {
+                return act;
+            }
+            let Some(file) = self.files.get(side.at) else { return ProgramAction::Over };
+            if !side.begun {
+                side.begun = true;
+                side.acts.push_began(side.at as u32);
+                side.acts.push_call(Call::Open(file.source));
+            } else if side.from == file.bytes {
+                (side.at, side.begun, side.from) = (side.at + 1, false, 0);
+            } else if self.filled == self.spec.buffers {
+                return ProgramAction::Park;
+            } else {
+                let (from, bytes) = (side.from, self.spec.block_bytes(side.from, file.bytes));
+                side.from += bytes;
+                side.reading = true;
+                return ProgramAction::Call(Call::Read { file: file.source, from, bytes, handle: self.spec.handle });
+            }
+        }
+    }
+
+    fn writer_action(&mut self, returned: Option<&CallResult>) -> ProgramAction {
+        let side = &mut self.write;
+        loop {
+            if let Some(act) = side.acts.next() {
+                return act;
+            }
+            let Some(file) = self.files.get(side.at) else { return ProgramAction::Over };
+            let opened = self.read.at > side.at || self.read.at == side.at && self.read.begun;
+            match (side.begun, side.target) {
+                (false, _) if !opened => return ProgramAction::Park,
+                (false, _) => {
+                    side.begun = true;
+                    return ProgramAction::Call(Call::Create { directory: file.to, name: FileName::SHORT });
+                }
+                (true, None) => side.target = Some(returned.and_then(|it| it.file).expect("it was created")),
+                (true, Some(target)) if side.from == file.bytes => {
+                    self.spec.add_final_actions(file, target, &mut side.acts);
+                    side.acts.push_ended(side.at as u32);
+                    (side.at, side.begun, side.from, side.target) = (side.at + 1, false, 0, None);
+                }
+                (true, Some(_)) if self.filled == 0 => return ProgramAction::Park,
+                (true, Some(target)) => {
+                    self.filled -= 1;
+                    let (from, bytes) = (side.from, self.spec.block_bytes(side.from, file.bytes));
+                    side.from += bytes;
+                    return ProgramAction::Call(Call::Write { file: target, from, bytes, handle: self.spec.handle });
+                }
+            }
+        }
+    }
+}
+
+impl Program for PipelinedCopy {
+    fn threads(&self) -> u16 {
+        2
+    }
+
+    fn next(&mut self, thread: u16, _: Instant, returned: Option<&CallResult>, _: &System) -> ProgramAction {
+        if thread == 0 { self.reader_action() } else { self.writer_action(returned) }
+    }
+}

@@ -1,0 +1,79 @@
+//! Word processing: from time to time the program saves a document. A save writes the document under another name,
+//! deletes the old file, and renames the new one. An operation is a save.
+
+use alloc::boxed::Box;
+
+use seekwise_disk::time::Span;
+
+use super::act::{Program, compute_call};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{FileName, SyncScope, VolumeError};
+
+/// The figures of a word processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentSpec {
+    pub volume: u8,
+    /// The size of the document.
+    pub bytes: u64,
+    /// Bytes in a write.
+    pub block: u64,
+    pub saves: u32,
+    /// How the files are opened.
+    pub handle: OpenMode,
+    /// Makes the new file durable before it takes the old one's name.
+    pub sync: bool,
+    /// Computing for each save: encoding the document.
+    pub time: Span,
+    /// From one save to the next.
+    pub pause: Span,
+}
+
+#[derive(Debug)]
+struct Document {
+    spec: DocumentSpec,
+    directory: File,
+    document: File,
+    at: u32,
+    creating: bool,
+}
+
+pub(super) fn create_program(
+    spec: &DocumentSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let document = place.place_file(directory, spec.bytes)?;
+    place.place_trial_file(directory, spec.bytes)?;
+    Ok(lines::from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
+}
+
+impl Script for Document {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+        let DocumentSpec { bytes, block, handle, .. } = self.spec;
+        if self.creating {
+            let file = seen.returned.and_then(|it| it.file).expect("it was created");
+            let blocks = (0..bytes).step_by(block as usize);
+            acts.push_calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
+            acts.push_calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
+            acts.push_call(Call::Close(file));
+            acts.push_call(Call::Delete(self.document));
+            acts.push_call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
+            acts.push_ended(self.at);
+            (self.document, self.at, self.creating) = (file, self.at + 1, false);
+            return true;
+        }
+        if self.at == self.spec.saves {
+            return false;
+        }
+        if self.at > 0 && self.spec.pause > Span::ZERO {
+            acts.push_call(Call::Wait(seen.now + self.spec.pause));
+        }
+        acts.push_began(self.at);
+        acts.push_calls(compute_call(self.spec.time));
+        acts.push_call(Call::Create { directory: self.directory, name: FileName::SHORT });
+        self.creating = true;
+        true
+    }
+}

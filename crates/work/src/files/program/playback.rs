@@ -1,0 +1,101 @@
+//! Requests made up from published counts: reads and writes, sequential and random, with the bytes of each. The order
+//! was never published: requests are drawn, in runs, until each count is used up. An operation is a run.
+
+use alloc::boxed::Box;
+
+use seekwise_disk::rng::Rng;
+use seekwise_disk::time::Span;
+
+use super::act::{Program, compute_call};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::VolumeError;
+
+/// The figures of a playback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaybackSpec {
+    pub volume: u8,
+    /// The size of its file in bytes.
+    pub span: u64,
+    /// Sequential reads, random reads, sequential writes, random writes.
+    pub counts: [u32; 4],
+    /// Bytes read and written in all.
+    pub bytes: [u64; 2],
+    /// The mean number of requests in a run, which is drawn evenly up to twice this, less one.
+    pub run: u32,
+    /// How the file is opened.
+    pub handle: OpenMode,
+    /// Computing before each run.
+    pub time: Span,
+}
+
+/// Requests are aligned to this many bytes: the clusters of volumes of their time.
+const ALIGN: u64 = 4096;
+
+#[derive(Debug)]
+struct Playback {
+    spec: PlaybackSpec,
+    file: File,
+    left: [u32; 4],
+    at: u32,
+    rng: Rng,
+}
+
+pub(super) fn create_program(
+    spec: &PlaybackSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let file = place.place_file(directory, spec.span)?;
+    Ok(lines::from_script(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.named_rng("playback") }))
+}
+
+impl Playback {
+    /// Bytes in a request of this kind: the mean of all reads or all writes, as a multiple of 512.
+    fn request_bytes(&self, kind: usize) -> u64 {
+        let (counts, side) = (self.spec.counts, kind / 2);
+        let requests = u64::from(counts[2 * side]) + u64::from(counts[2 * side + 1]);
+        (self.spec.bytes[side] / requests.max(1)).next_multiple_of(512).clamp(512, self.spec.span)
+    }
+
+    /// Draws the next kind by what is left of each.
+    fn draw_kind(&mut self) -> Option<usize> {
+        let all = self.left.iter().map(|&left| u64::from(left)).sum();
+        if all == 0 {
+            return None;
+        }
+        let mut place = self.rng.below(all);
+        self.left.iter().position(|&left| {
+            let here = place < u64::from(left);
+            place = place.wrapping_sub(if here { 0 } else { u64::from(left) });
+            here
+        })
+    }
+}
+
+impl Script for Playback {
+    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+        let Some(kind) = self.draw_kind() else { return false };
+        let size = self.request_bytes(kind);
+        let run = (1 + self.rng.below(2 * u64::from(self.spec.run.max(1)) - 1) as u32).min(self.left[kind]);
+        self.left[kind] -= run;
+        let room = |bytes: u64| self.spec.span.saturating_sub(bytes) / ALIGN + 1;
+        let in_sequence = kind % 2 == 0;
+        let mut from = self.rng.below(room(if in_sequence { size * u64::from(run) } else { size })) * ALIGN;
+        acts.push_calls(compute_call(self.spec.time));
+        acts.push_began(self.at);
+        for _ in 0..run {
+            let (file, bytes, handle) = (self.file, size.min(self.spec.span - from), self.spec.handle);
+            acts.push_call(match kind / 2 {
+                0 => Call::Read { file, from, bytes, handle },
+                _ => Call::Write { file, from, bytes, handle },
+            });
+            let next = from + size;
+            from = if in_sequence && next < self.spec.span { next } else { self.rng.below(room(size)) * ALIGN };
+        }
+        acts.push_ended(self.at);
+        self.at += 1;
+        true
+    }
+}

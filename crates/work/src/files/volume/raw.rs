@@ -1,0 +1,77 @@
+//! No file system: one file over a whole partition, as a block device is to a page cache. There are no directories, no
+//! metadata and no allocation: the first file placed is the only one, and it keeps its length.
+
+use alloc::boxed::Box;
+
+use seekwise_disk::time::Instant;
+
+use super::contents::VolumeContents;
+use super::plan::IoPlan;
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::spec::{SyncScope, VolumeSpec};
+use super::system::FileSystem;
+use super::tree::{FileId, FileName};
+
+#[derive(Debug)]
+struct RawDevice;
+
+/// A cluster is a sector.
+pub(super) fn format_volume(spec: &VolumeSpec) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
+    let partition = spec.partition;
+    Ok((VolumeContents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(RawDevice)))
+}
+
+impl FileSystem for RawDevice {
+    fn max_file_bytes(&self) -> u64 {
+        u64::MAX
+    }
+    fn has_log(&self) -> bool {
+        false
+    }
+    fn mount(&mut self, _: &mut VolumeContents, _: &mut IoPlan) {}
+    fn open(&mut self, _: &mut VolumeContents, _: FileId, _: &mut IoPlan) {}
+    fn create(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) -> Result<(), VolumeError> {
+        Ok(())
+    }
+    fn allocates_early(&self) -> bool {
+        false
+    }
+    fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
+        false
+    }
+    fn allocate_clusters(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
+        0
+    }
+    fn note_placement(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
+    fn record_length(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+
+    /// Flushes the device's cache after the data (`blkdev_fsync`).
+    fn fsync(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: SyncScope, plan: &mut IoPlan) {
+        plan.add_flush();
+    }
+
+    fn rename(
+        &mut self,
+        _: &mut VolumeContents,
+        _: Instant,
+        _: FileId,
+        _: (FileId, FileName),
+        _: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
+        Ok(())
+    }
+    fn delete(&mut self, contents: &mut VolumeContents, _: Instant, file: FileId, _: &mut IoPlan) {
+        contents.free_clusters(file);
+    }
+    fn move_clusters(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut IoPlan) {}
+    fn next_due(&self) -> Instant {
+        Instant::FAR
+    }
+    fn handle_due(&mut self, _: &mut VolumeContents, _: Instant, _: &mut IoPlan) {}
+    fn sync(&mut self, _: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
+        plan.add_flush();
+    }
+    fn begin_run(&mut self, _: &mut VolumeContents) {}
+}

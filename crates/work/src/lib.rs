@@ -1,0 +1,20 @@
+//! Work for a modelled disk: sources of requests. As pure as the disk: no clock, no thread, no file, and no dependency but
+//! `seekwise-disk`. Equal inputs give equal requests.
+//!
+//! | room | what it is | may see |
+//! |---|---|---|
+//! | [`workload`] | jobs by fio's and Iometer's generators, replays, recorded sessions, traces | nothing |
+//! | [`files`] | what programs do with files, as block requests: volumes | nothing |
+//! | [`durability`] | what a power cut leaves of files and of programs' operations | files |
+//!
+//! A source says what comes next and hears how it went ([`seekwise_disk::block::Source`]); an engine joins it to a device
+//! ([`seekwise_disk::engine`]).
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+
+pub mod durability;
+pub mod files;
+pub mod workload;

@@ -1,0 +1,40 @@
+//! Workloads: jobs, their workers, and the generators that turn them into requests.
+//!
+//! A [`Job`] is a list of [`Worker`]s. Each worker is a closed loop (or paced stream) of requests over its own files,
+//! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the [`seekwise_disk::block::Source`] that an
+//! engine joins to a device. All byte positions are absolute on the device: the reader of a job file lays the files out
+//! first. Other sources are a measured trace ([`replay`]), a recorded session ([`recorded`]), and a trace that is read
+//! while it is played ([`trace`]).
+//!
+//! Shares are whole per cent, exponents millionths: no floating point reaches the model.
+
+mod address;
+mod arrival;
+mod check;
+mod fio;
+mod fixed;
+mod flow;
+mod iometer;
+mod job;
+mod map;
+mod reaping;
+pub mod recorded;
+pub mod replay;
+mod size;
+mod source;
+mod tausworthe;
+mod telling;
+pub mod trace;
+mod worker;
+mod written;
+mod zoned;
+
+pub use self::check::{WorkloadError, WorkloadFault};
+pub use self::job::{
+    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService,
+    FioPattern, Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region,
+    RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Window, Worker, Zoned,
+};
+pub use self::source::Workload;
+pub use self::tausworthe::DEFAULT_SEED;
+pub use self::telling::Tell;

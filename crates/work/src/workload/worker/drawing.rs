@@ -1,0 +1,170 @@
+//! The next action of a worker of fio: a read-back, a request, a sync, or one of these that its engine has put off.
+//!
+//! An engine may refuse a request or a sync for now (`reaping`). fio then waits for completions and offers the same again,
+//! whatever they change. Not here: whether the worker may issue at all (`worker`), which requests and syncs there are
+//! (`fio`). Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
+
+use seekwise_disk::block::{Flags, Op, SECTOR};
+use seekwise_disk::time::Instant;
+
+use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
+use crate::workload::arrival::admit_by_rate;
+use crate::workload::fio::{FioRequest, FioStep, FioSync, READ, ZoneContext};
+use crate::workload::reaping::ReapedEvent;
+use crate::workload::written::VerifyQueue;
+use crate::workload::zoned::JobZones;
+
+/// A sync or a request that the engine refused for now.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PutOff {
+    Sync(FioSync),
+    Request(WorkerRequest),
+}
+
+impl WorkerState {
+    #[inline]
+    pub(super) fn draw_fio(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
+        if let Some(put_off) = self.put_off.take()
+            && let Some(polled) = self.offer_again(put_off, now, spaces)
+        {
+            return polled;
+        }
+        let held = self.requests_held();
+        let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
+        let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
+        if let Some((lba, sectors)) = backlog.and_then(VerifyQueue::take_due) {
+            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+            fio.count_read_back(draw.bytes, held);
+            let issue = self.build_request(draw, now);
+            if let Some(thinking) = &mut self.thinking {
+                thinking.discount_read_back();
+            }
+            return self.issue_or_put_off(issue, now, spaces);
+        }
+        let mut intended = now;
+        if let Some(arrival) = &self.arrival
+            && let Some(direction) = fio.peek_direction()
+        {
+            match admit_by_rate(arrival, fio, direction, now) {
+                Ok(due) => intended = due.unwrap_or(now),
+                Err(due) => {
+                    self.see_before_sleep(true, spaces);
+                    return self.wait_until(due);
+                }
+            }
+        }
+        loop {
+            let in_flight = self.requests_held();
+            let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
+            let mut around = ZoneContext { spaces, in_flight, quiesces: false };
+            let drawn = fio.next(&mut around);
+            if around.quiesces && in_flight == 0 {
+                self.see_before_sleep(true, spaces);
+            }
+            return match drawn {
+                FioStep::Request(draw) => {
+                    if let Some(arrival) = &mut self.arrival {
+                        arrival.record_issue(draw.direction, draw.bytes);
+                    }
+                    let mut issue = self.build_request(draw, intended);
+                    issue.flags = issue.flags.with(self.draw_priority(draw.direction));
+                    self.issue_or_put_off(issue, now, spaces)
+                }
+                FioStep::Sync(sync) if self.check_refusal(true) => self.put_off(PutOff::Sync(sync), now, spaces),
+                FioStep::Sync(sync) => match self.issue_sync(sync, now, spaces) {
+                    Some(polled) => polled,
+                    None => self.draw_fio(now, spaces),
+                },
+                FioStep::Pass => self.poll_settling(now, true, true, spaces),
+                FioStep::End => self.poll_settling(now, false, true, spaces),
+                FioStep::Drain | FioStep::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
+                    self.see_before_sleep(true, spaces);
+                    continue;
+                }
+                FioStep::Drain | FioStep::Wait => {
+                    // Until the worker's own requests are done.
+                    (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
+                    WorkerPoll::Wait
+                }
+            };
+        }
+    }
+
+    /// Checks whether the engine refuses a request, or a sync, for now.
+    fn check_refusal(&mut self, sync: bool) -> bool {
+        let in_flight = self.in_flight;
+        self.reaping.as_mut().is_some_and(|reaping| reaping.check_refusal(sync, in_flight))
+    }
+
+    /// Issues a request, now or once the engine takes it.
+    fn issue_or_put_off(&mut self, issue: WorkerRequest, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
+        if self.check_refusal(false) {
+            self.put_off(PutOff::Request(issue), now, spaces)
+        } else {
+            self.issue_request(issue)
+        }
+    }
+
+    fn put_off(&mut self, what: PutOff, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
+        self.put_off = Some(what);
+        if let PutOff::Request(issue) = what {
+            if let Some(thinking) = &mut self.thinking {
+                thinking.record_offer();
+            }
+            if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
+                written.put_off(issue.lba, issue.sectors);
+            }
+        }
+        if self.reap_completions(spaces) { self.poll_running(now, spaces) } else { WorkerPoll::Wait }
+    }
+
+    /// Issues what was put off; `None` if that is done and issued no request.
+    fn offer_again(&mut self, what: PutOff, now: Instant, spaces: &mut JobZones) -> Option<WorkerPoll> {
+        if let Some(written) = &mut self.written {
+            written.count_offer_again();
+        }
+        match what {
+            PutOff::Sync(sync) => self.issue_sync(sync, now, spaces),
+            PutOff::Request(issue) => {
+                // fio's time counts from here, unless the request is due at an instant.
+                let intended = if self.arrival.is_some() { issue.intended } else { now };
+                Some(self.issue_request(WorkerRequest { intended, ..issue }))
+            }
+        }
+    }
+
+    /// Issues a sync; `None` if it is done and does not concern the drive.
+    fn issue_sync(&mut self, sync: FioSync, now: Instant, spaces: &mut JobZones) -> Option<WorkerPoll> {
+        match sync {
+            FioSync::Flush => Some(WorkerPoll::Issue(self.issue_flush(now, self.calls))),
+            FioSync::FileRange => (!self.sync_file_range(spaces)).then_some(WorkerPoll::Wait),
+        }
+    }
+
+    /// Syncs a range of the page cache, which is done at once. False: fio waits for more completions.
+    fn sync_file_range(&mut self, spaces: &mut JobZones) -> bool {
+        match &mut self.reaping {
+            Some(reaping) if !self.calls => {
+                reaping.record_issue(false);
+                reaping.record_completion(ReapedEvent::Sync);
+                self.reap_completions(spaces)
+            }
+            _ => {
+                self.see_completion(ReapedEvent::Sync, spaces);
+                true
+            }
+        }
+    }
+
+    /// Draws the priority of a request: as in fio, only in a direction with a share of priority requests.
+    fn draw_priority(&mut self, direction: usize) -> Flags {
+        let Some((percent, random)) = &mut self.priority else {
+            return Flags::NONE;
+        };
+        match percent[direction] {
+            0 => Flags::NONE,
+            share if random.next_percent() <= share => Flags::PRIORITY,
+            _ => Flags::NONE,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A device that serves one request at a time, in order, each in the same span; and what a workload did on it.
+
+use std::collections::VecDeque;
+
+use seekwise_disk::block::{Accounting, Completion, Flags, Limits, Op, Queuing, Request, Source, SourcePoll, Status};
+use seekwise_disk::record::{Effort, Parts};
+use seekwise_disk::rng::Seed;
+use seekwise_disk::time::{Instant, Span};
+use seekwise_work::workload::{
+    BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job,
+    Pace, Pattern, RandomRepeat, Region, Syncs, Window, Worker, Workload,
+};
+
+/// A request as it was issued.
+pub(crate) struct Issued {
+    pub(crate) at: Instant,
+    pub(crate) origin: u16,
+    pub(crate) op: Op,
+    pub(crate) flags: Flags,
+    pub(crate) lba: u64,
+    pub(crate) sectors: u32,
+}
+
+/// A completion.
+pub(crate) struct Completed {
+    pub(crate) at: Instant,
+    pub(crate) op: Op,
+    /// When it was due, if it counts.
+    pub(crate) counted: Option<Instant>,
+    /// The operation and size that it counts as.
+    pub(crate) served: (Op, u32),
+}
+
+/// Everything that happened.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) issued: Vec<Issued>,
+    pub(crate) completed: Vec<Completed>,
+    pub(crate) most_in_flight: Vec<usize>,
+    /// By worker: the time for which it counts.
+    pub(crate) windows: Vec<Option<Window>>,
+}
+
+impl Run {
+    /// When each counted request completed and when it was due.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (Instant, Instant)> {
+        self.completed.iter().filter_map(|done| Some((done.at, done.counted?)))
+    }
+}
+
+pub(crate) fn limits(fua: bool) -> Limits {
+    Limits {
+        sectors: 1 << 31,
+        logical: 512,
+        physical: 512,
+        max_transfer: 65_536,
+        depth: 32,
+        fua,
+        volatile_cache: true,
+        queuing: Queuing::Ncq,
+        computes: false,
+    }
+}
+
+pub(crate) fn worker(pattern: Pattern) -> Worker {
+    Worker {
+        name: "worker".into(),
+        stage: 0,
+        group: 0,
+        start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
+        ramp: Span::ZERO,
+        runtime: None,
+        time_based: false,
+        depth: 1,
+        pace: Pace::default(),
+        survives: [true; 2],
+        pattern,
+    }
+}
+
+pub(crate) fn one(pattern: FioPattern) -> Job {
+    Job { name: "job".into(), workers: vec![worker(Pattern::Fio(pattern))] }
+}
+
+/// 4 KiB requests over the first `bytes` of the device.
+pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
+    FioPattern {
+        direction,
+        random: [random; 3],
+        mix_read: 50,
+        modifier: None,
+        blocks: [(); 3].map(|()| BlockSizes::Fixed(4096)),
+        align: [0; 3],
+        sizes_by_randomness: false,
+        files: vec![Region { start: 0, bytes }],
+        file_service: FileService::RoundRobin,
+        bytes,
+        requests: None,
+        loops: 1,
+        distribution: Distribution::Uniform,
+        random_map: random > 0,
+        generator: Generator::Tausworthe,
+        seed: DEFAULT_SEED,
+        repeat: RandomRepeat::Passes,
+        syncs: Syncs::default(),
+        flush_at_end: false,
+        write_through: false,
+        strided: None,
+        zoned: None,
+        done_for_good: false,
+        sizes_alike: false,
+        verify: false,
+        backlog: None,
+        engine: IoEngine::default(),
+        priority: [0; 3],
+    }
+}
+
+pub(crate) fn run(job: &Job, service: Span) -> Run {
+    run_on(job, service, limits(false))
+}
+
+pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
+    let mut workload = Workload::new(job, &limits, Seed(0)).expect("a sound job");
+    let mut run = Run { most_in_flight: vec![0; job.workers.len()], ..Run::default() };
+    let mut queue: VecDeque<(Request, Instant)> = VecDeque::new();
+    let (mut now, mut free_at) = (Instant::ZERO, Instant::ZERO);
+    loop {
+        let next = workload.next(now);
+        if let SourcePoll::Request(request) = next {
+            assert!(queue.iter().all(|(other, _)| other.tag != request.tag), "a tag in flight twice");
+            free_at = free_at.max(now) + service;
+            queue.push_back((request, free_at));
+            let of = usize::from(request.origin);
+            let in_flight = queue.iter().filter(|(other, _)| usize::from(other.origin) == of).count();
+            run.most_in_flight[of] = run.most_in_flight[of].max(in_flight);
+            let Request { origin, op, flags, lba, sectors, .. } = request;
+            run.issued.push(Issued { at: now, origin, op, flags, lba, sectors });
+            continue;
+        }
+        let due = queue.front().map(|&(_, due)| due);
+        match (next, due) {
+            (SourcePoll::At(instant), due) if due.is_none_or(|due| instant < due) => {
+                assert!(instant > now, "an instant that has passed");
+                now = instant;
+            }
+            (SourcePoll::Done, None) => {
+                run.windows = workload.counting_windows(now);
+                return run;
+            }
+            (_, Some(due)) => {
+                now = now.max(due);
+                let (request, _) = queue.pop_front().expect("it is due");
+                run.completed.push(complete(&mut workload, now, &request));
+            }
+            (next, None) => panic!("nothing in flight and {next:?}"),
+        }
+    }
+}
+
+fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
+    let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
+    let completion = Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
+    let (counted, served) = match workload.complete(now, &completion) {
+        Accounting::In { intended, worker, served } => {
+            assert_eq!(worker, request.origin);
+            (Some(intended), served.map_or((request.op, request.sectors), |write| (write.op, write.sectors)))
+        }
+        Accounting::Out => (None, (request.op, request.sectors)),
+    };
+    Completed { at: now, op: request.op, counted, served }
+}
