@@ -40,7 +40,7 @@ pub(crate) const ALL: [(&str, Entry); 16] = [
 ];
 
 /// A drive for stacks to stand on.
-const DRIVE: &str = include_str!("../drives/barracuda-7200.7.toml");
+const DRIVE: &str = include_str!("../crates/drives/profiles/barracuda-7200.7.toml");
 
 /// The drive as it was read for earlier stacks.
 static READ: LazyLock<profiles::ReadingCache> = LazyLock::new(profiles::ReadingCache::default);

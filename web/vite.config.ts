@@ -1,4 +1,4 @@
-// Builds the report's template as one file, dist/report.html, with script and style inside it.
+// Builds the report's template as one file, crates/lab/dist/report.html, with script and style inside it.
 //
 // The file is committed and compiled into the program, so the build is deterministic: fixed versions (npm ci), no
 // hashes, no dates. What others wrote goes with its licence, at the end of the file.
@@ -30,6 +30,8 @@ export default defineConfig({
   plugins: [licences(), viteSingleFile({ removeViteModuleLoader: true })],
   build: {
     target: "es2022",
+    outDir: "../crates/lab/dist",
+    emptyOutDir: false,
     modulePreload: false,
     rolldownOptions: { input: "report.html" },
   },

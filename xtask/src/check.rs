@@ -12,7 +12,7 @@ use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// What lies in a folder touches these packages.
-const PACKAGES: [(&str, &[&str]); 21] = [
+const PACKAGES: [(&str, &[&str]); 17] = [
     ("crates/disk/", &["seekwise-disk"]),
     ("crates/work/", &["seekwise-work"]),
     ("crates/drives/", &["seekwise-drives"]),
@@ -27,12 +27,8 @@ const PACKAGES: [(&str, &[&str]); 21] = [
     ("examples/wasm/", &["seekwise-example-wasm"]),
     ("xtask/", &["xtask"]),
     ("fuzz/", &["seekwise-formats", "seekwise-os"]),
-    ("drives/", &["seekwise-formats", "seekwise-lab"]),
-    ("programs/", &["seekwise-formats"]),
-    ("recipes/", &["seekwise-formats"]),
-    ("studies/", &["seekwise-lab"]),
+    ("crates/drives/profiles/", &["seekwise-lab"]),
     ("validation/", &["seekwise-lab"]),
-    ("web/dist/", &["seekwise-lab"]),
     ("crates/lab/tests/outline.rs", &["seekwise"]),
 ];
 
@@ -59,7 +55,15 @@ const MODULE: Step = Step::new("module", "the Python module compiles, without a 
 const LEFT: [(&[&str], Step); 2] = [
     (&["crates/python/"], Step::new("python", "the Python module's tests", |_| left("`cargo xtask python`"))),
     (
-        &["README.md", "docs/", "drives/", "studies/", "validation/", "programs/", "recipes/"],
+        &[
+            "README.md",
+            "docs/",
+            "crates/drives/profiles/",
+            "crates/lab/studies/",
+            "validation/",
+            "crates/formats/programs/",
+            "crates/formats/recipes/",
+        ],
         Step::new("program", "tests of the program that read the manual, drives and studies", |_| {
             left("`cargo test --package seekwise-cli`, and of the manual `cargo xtask readme`")
         }),
@@ -70,9 +74,9 @@ fn left(command: &str) -> Ended {
     Ended::Skipped(format!("takes too long here: {command}"))
 }
 
-/// What lies in a folder is held by these steps.
-const STEPS: [(&str, &[Step]); 1] = [(
-    "web/",
+/// What lies in folders is held by these steps.
+const STEPS: [(&[&str], &[Step]); 1] = [(
+    &["web/", "crates/lab/dist/"],
     &[
         Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
         Step::new("webtest", "the report page's tests", |_| web::test()),
@@ -110,7 +114,9 @@ fn due(paths: &[String]) -> Vec<Step> {
     }
     let touched = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
     due.extend(BELOW_PYTHON.iter().any(|folder| touched(folder)).then_some(MODULE));
-    due.extend(STEPS.iter().filter(|(folder, _)| touched(folder)).flat_map(|(_, steps)| *steps));
+    due.extend(
+        STEPS.iter().filter(|(folders, _)| folders.iter().any(|folder| touched(folder))).flat_map(|(_, steps)| *steps),
+    );
     due.extend(LEFT.iter().filter(|(folders, _)| folders.iter().any(|folder| touched(folder))).map(|(_, step)| *step));
     due
 }
@@ -164,8 +170,8 @@ mod tests {
         assert_eq!(names(&["README.md", "docs/fit.md"])[3..], ["program"]);
         let rng = ["seekwise-disk", "module", "page", "webtest"];
         assert_eq!(names(&["crates/disk/src/rng.rs", "web/src/a.ts"])[3..], rng);
-        let drive = ["seekwise-lab", "seekwise-formats", "module", "program"];
-        assert_eq!(names(&["drives/x.toml", "crates/lab/src/a.rs"])[3..], drive);
+        let drive = ["seekwise-drives", "seekwise-lab", "module", "program"];
+        assert_eq!(names(&["crates/drives/profiles/x.toml", "crates/lab/src/a.rs"])[3..], drive);
         assert_eq!(names(&["crates/python/src/lib.rs"])[3..], ["module", "python"]);
         assert!(names(&["Cargo.lock"]).len() > 12, "all packages");
     }

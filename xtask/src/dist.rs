@@ -46,7 +46,7 @@ const TARGETS: [Target; 5] = [
 ];
 
 /// What of the repository goes into each archive.
-const PAPERS: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "studies"];
+const PAPERS: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "crates/lab/studies"];
 
 /// Shells, and the names under which they look for completions.
 const COMPLETIONS: [(&str, &str); 3] = [("bash", "seekwise.bash"), ("zsh", "_seekwise"), ("fish", "seekwise.fish")];

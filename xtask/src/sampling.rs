@@ -144,7 +144,7 @@ impl Counts {
 fn studies() -> Result<Vec<String>, String> {
     let fault = |why: std::io::Error| format!("studies: {why}");
     let mut names = Vec::new();
-    for entry in fs::read_dir(crate::root().join("studies")).map_err(fault)? {
+    for entry in fs::read_dir(crate::root().join("crates/lab/studies")).map_err(fault)? {
         let path = entry.map_err(fault)?.path();
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let text = if path.is_file() { fs::read_to_string(&path).map_err(fault)? } else { String::new() };

@@ -9,13 +9,16 @@ use crate::steps::{Ended, run_in};
 /// The oldest node that builds the page (`engines` in `web/package.json`).
 const NODE: (u32, u32) = (20, 19);
 
+/// The page, in the crate that holds it.
+const PAGE: &str = "crates/lab/dist/report.html";
+
 /// Rebuilds the page.
 pub fn page() -> Ended {
     if let Some(reason) = missing() {
         return Ended::Skipped(reason);
     }
     let web = crate::root().join("web");
-    let built = web.join("dist/report.html");
+    let built = crate::root().join(PAGE);
     let before = fs::read(&built).unwrap_or_default();
     for words in [["npm", "ci", "--no-progress"].as_slice(), &["npm", "run", "build"]] {
         let ended = run_in(&web, words, &[]);
@@ -25,8 +28,8 @@ pub fn page() -> Ended {
     }
     match fs::read(&built) {
         Ok(after) if after == before => Ended::Passed,
-        Ok(_) => Ended::Failed("web/dist/report.html was not what web/ builds; it is now: commit it".to_owned()),
-        Err(error) => Ended::Failed(format!("web/dist/report.html: {error}")),
+        Ok(_) => Ended::Failed(format!("{PAGE} was not what web/ builds; it is now: commit it")),
+        Err(error) => Ended::Failed(format!("{PAGE}: {error}")),
     }
 }
 

@@ -153,9 +153,7 @@ corrected together (Holm). --svg and --png draw the sides with their intervals.
 Exit code 1: a comparison is refused, because the sides differ in more than the varied key, or do different work.")]
     Compare(CompareArgs),
     /// Run a factorial study and write a report.
-    #[command(
-        after_help = "Examples:\n  seekwise study studies/ncq-alone.toml --out out\n  seekwise study out --out again"
-    )]
+    #[command(after_help = "Examples:\n  seekwise study ncq-alone --out out\n  seekwise study out --out again")]
     Study(StudyArgs),
     /// Run a study in parts, on this machine or on a cluster, with the Python module.
     #[command(after_help = "\
@@ -214,7 +212,7 @@ Examples:
 Start from a profile made by `seekwise import disksim`, or from one of `seekwise drives`.
 
 Each DATA is a measured trace (as for `validate`), fio's JSON output including its job, a list of cases in TOML (like
-validation/published.toml), or a curve in CSV (docs/fit.md). A file name may be followed by comma-separated options:
+crates/lab/published.toml), or a curve in CSV (docs/fit.md). A file name may be followed by comma-separated options:
 hold=SHARE|all|none, replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack as it was when measured. A trace
 also takes beside=TIMES, a file with another simulator's response times in ms, one per line, to show next to the result.
 

@@ -8,7 +8,7 @@ use crate::seekwise::{names, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-const PROFILE: &str = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
+const PROFILE: &str = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
 
 const JOB: &str = "[j]\nrw=randread\nsize=1g\nruntime=1\n";
 

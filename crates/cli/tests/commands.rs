@@ -320,7 +320,7 @@ fn a_program_that_spins_keeps_the_processor_as_long_as_it_says() {
 
 #[test]
 fn everyday_work_is_compared_with_arithmetic() {
-    const CAVIAR: &str = include_str!("../../../drives/caviar-wd400jb.toml");
+    const CAVIAR: &str = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     const CASE: &str = "overwrite and flush, 4 KiB";
     let folder = tempfile::tempdir().unwrap();
     let text = seekwise(folder.path(), &["drives", "caviar-wd400jb", "--check"]).done();

@@ -115,7 +115,7 @@ fn standard_input_is_read_and_kept() {
     assert_eq!((&piped["all"], &piped["job"]), (&named["all"], &"standard input".into()));
     let stack = format!("drive = '{DRIVE}'\n");
     assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], &stack).json()["all"], named["all"]);
-    let profile = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
+    let profile = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
     assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
     let both = told(at, &["run", "-", "--on", "-"], JOB);
     fails(&both, "standard input can only be used once");
@@ -206,7 +206,7 @@ fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
 fn a_file_of_another_kind_is_called_by_its_name() {
     let folder = folder();
     let at = folder.path();
-    fs::write(at.join("d.toml"), include_str!("../../../drives/exos-x18.toml")).unwrap();
+    fs::write(at.join("d.toml"), include_str!("../../drives/profiles/exos-x18.toml")).unwrap();
     fs::write(at.join("stack"), "drive = 'exos-x18'\n").unwrap();
     fs::write(at.join("t.csv"), "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.0,1\n").unwrap();
     fs::write(at.join("empty"), "\n").unwrap();
@@ -281,7 +281,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
     fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
     // A "no" stays one when its reader has gone.
-    let profile = include_str!("../../../drives/caviar-wd400jb.toml");
+    let profile = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
     fs::write(at.join("lies.toml"), lies).unwrap();
     let mut gone = command(at);

@@ -300,7 +300,7 @@ fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
 /// A drive without a command for zeroes writes them: 200 GB take what the drive takes for 200 GB, at a thousandfold speed, and nothing else.
 #[test]
 fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
-    /// The drive's rate at its outer edge, in bytes a second (`outer_mb_s` of drives/barracuda-2t-st2000dm006.toml).
+    /// The drive's rate at its outer edge, in bytes a second (`outer_mb_s` of crates/drives/profiles/barracuda-2t-st2000dm006.toml).
     const FASTEST: f64 = 210e6;
     const LENGTH: u32 = 4_000_000_000 / 4096 * 4096;
 

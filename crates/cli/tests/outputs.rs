@@ -146,7 +146,7 @@ fn fill(folder: &Path, log: &str) {
     fs::write(at("t.csv"), trace).unwrap();
     fs::write(at("j.fio"), job).unwrap();
     fs::write(at("n.fio"), format!("{job}write_iolog={log}\n")).unwrap();
-    fs::write(at("d.toml"), include_str!("../../../drives/barracuda-7200.7-ncq.toml")).unwrap();
+    fs::write(at("d.toml"), include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml")).unwrap();
     fs::write(at("x.parv"), crate::import::CONTRADICTORY).unwrap();
     fs::write(at("d.img"), "begins so").unwrap();
     fs::write(at("precious"), "mine").unwrap();

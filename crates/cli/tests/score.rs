@@ -85,12 +85,12 @@ pub fn score() -> Score {
 /// A hash of a study's text and of the drives and jobs that it names. Classes of levels, and what a factor is said to be, are
 /// words of answers: no claim can hang on them.
 pub fn made_of(study: &str) -> String {
-    let study: String = text(&format!("studies/{study}.toml"))
+    let study: String = text(&format!("crates/lab/studies/{study}.toml"))
         .split_inclusive('\n')
         .filter(|line| !line.starts_with("classes.") && !line.starts_with("says = "))
         .collect();
     let mut all = study.clone();
-    for folder in ["drives", "studies/jobs"] {
+    for folder in ["crates/drives/profiles", "crates/lab/studies/jobs"] {
         for file in crate::seekwise::names(&workspace().join(folder)) {
             if study.contains(file.trim_end_matches(".toml")) {
                 all += &text(&format!("{folder}/{file}"));

@@ -23,7 +23,7 @@ struct Lab(tempfile::TempDir);
 impl Lab {
     fn new() -> Lab {
         let lab = Lab(tempfile::tempdir().unwrap());
-        let drive = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
+        let drive = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
         fs::create_dir(lab.at("jobs")).unwrap();
         for (name, text) in [
             ("drive.toml", drive),

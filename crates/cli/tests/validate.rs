@@ -193,7 +193,7 @@ fn behind_writes(folder: &Path) -> String {
 #[test]
 fn requests_that_are_off_together_are_named_and_linked_to_what_an_import_left() {
     let folder = folder();
-    let drives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drives");
+    let drives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../drives/profiles");
     let mut profile = fs::read_to_string(drives.join("atlas-10k-v-300.toml")).unwrap();
     profile += "\n[not_modelled]\n\"Use separate write segment\" = \"1 (a:37): reads would have no segment left\"\n";
     fs::write(folder.path().join("d.toml"), profile).unwrap();

@@ -1,6 +1,6 @@
 //! The built-in drives by name: their profiles as text and as values.
 //!
-//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. No file is opened: the caller
+//! The figures themselves stand in `profiles/*.toml`, each with its source; [`profile`] reads them. No file is opened: the caller
 //! reads a user's own profile.
 //!
 //! ```
@@ -21,7 +21,7 @@ use crate::spelling::is_same;
 
 macro_rules! drives {
     ($($name:literal),+ $(,)?) => {
-        [$(($name, include_str!(concat!("../../../drives/", $name, ".toml")))),+]
+        [$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),+]
     };
 }
 

@@ -1,4 +1,4 @@
-//! Drive profiles (`drives/*.toml`): figures with unit, kind and source, and the model's drive that is built from them.
+//! Drive profiles (`profiles/*.toml`): figures with unit, kind and source, and the model's drive that is built from them.
 //!
 //! A profile has a head (`name`, `title`, `year`, `studies`, `interface`), `[sources]` (short names for citations) and
 //! figures. Each figure is `{ value = …, measured | datasheet | inferred | fitted = "source" }`, a fitted number with its

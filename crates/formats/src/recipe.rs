@@ -57,13 +57,13 @@ pub struct Recipe {
 
 /// The built-in recipe files: names and texts.
 const TEXTS: &[(&str, &str)] = &[
-    ("ext4.toml", include_str!("../../../recipes/ext4.toml")),
-    ("lmdb.toml", include_str!("../../../recipes/lmdb.toml")),
-    ("postgresql.toml", include_str!("../../../recipes/postgresql.toml")),
-    ("raw.toml", include_str!("../../../recipes/raw.toml")),
-    ("redis.toml", include_str!("../../../recipes/redis.toml")),
-    ("rename.toml", include_str!("../../../recipes/rename.toml")),
-    ("sqlite.toml", include_str!("../../../recipes/sqlite.toml")),
+    ("ext4.toml", include_str!("../recipes/ext4.toml")),
+    ("lmdb.toml", include_str!("../recipes/lmdb.toml")),
+    ("postgresql.toml", include_str!("../recipes/postgresql.toml")),
+    ("raw.toml", include_str!("../recipes/raw.toml")),
+    ("redis.toml", include_str!("../recipes/redis.toml")),
+    ("rename.toml", include_str!("../recipes/rename.toml")),
+    ("sqlite.toml", include_str!("../recipes/sqlite.toml")),
 ];
 
 /// Keys of a file.

@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_printed_study_has_every_key_of_its_file() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/studies");
         let mut count = 0;
         for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
             let Ok(text) = std::fs::read_to_string(&file) else { continue };

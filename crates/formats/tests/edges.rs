@@ -7,7 +7,7 @@ use seekwise_formats::fio::{self, FioContext};
 use seekwise_formats::fio_json::SampleSummary;
 use seekwise_formats::trace::{self, TraceReadOptions};
 
-const DRIVE: &str = include_str!("../../../drives/barracuda-7200.7.toml");
+const DRIVE: &str = include_str!("../../drives/profiles/barracuda-7200.7.toml");
 
 #[test]
 fn a_flush_has_no_time_since_it_was_due() {

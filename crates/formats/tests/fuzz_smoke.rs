@@ -64,7 +64,7 @@ bssplit=4k/60:64k/40,8k\nrandom_distribution=zipf:1.2\nnumjobs=2\nruntime=10s\nr
 rw=write:4k\nbs=4k-64k\nblockalign=4k\noffset=1g\nrate=1m,2m\nfsync=8\nverify=crc32c\nnrfiles=3\n\
 zonemode=strided\nzonesize=1m\nzoneskip=2m\nfilename=${NAME}:/dev/sdb\nthinktime=10ms\nloops=2\nsize=(2*4m)\n";
 
-const PROFILE: &[u8] = include_bytes!("../../../drives/atlas-10k-v-300.toml");
+const PROFILE: &[u8] = include_bytes!("../../drives/profiles/atlas-10k-v-300.toml");
 
 const STUDY: &[u8] =
     b"title = 't'\nquestion = 'q'\nseed = 3\nruns = 2\nruntime = '10 s'\nramp = 2\njob = 'random-read'\n\
@@ -142,13 +142,13 @@ Seek distances measured: 4\n5, 3.0, 0.1\n2, 1.0, 0.1\nx\n3\t2.0\t0.1\n3 2.0 0.1\
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
 firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
 
-const COPY: &[u8] = include_bytes!("../../../studies/jobs/copy.toml");
-const RECORDS: &[u8] = include_bytes!("../../../studies/jobs/records.toml");
+const COPY: &[u8] = include_bytes!("../../lab/studies/jobs/copy.toml");
+const RECORDS: &[u8] = include_bytes!("../../lab/studies/jobs/records.toml");
 
 const REVIEW: &[u8] = b"title = 't'\nquestion = 'q'\nintroduction = \"\"\"\none\ntwo\n\nthree\n\"\"\"\n[[part]]\n\
 study = \"d-modes\"\nwhy = 'w'\nanswers = true\nhalf = 'In an array'\n[[part]]\nstudy = \"own/queue.toml\"\n";
 
-const RECIPE: &[u8] = include_bytes!("../../../recipes/sqlite.toml");
+const RECIPE: &[u8] = include_bytes!("../recipes/sqlite.toml");
 
 /// A disk with a table, a label of LVM, a superblock of ext4 and a swap area, one over the other.
 const DISK: &[u8] = &{
@@ -232,7 +232,7 @@ fn the_seeds_are_valid() {
     assert!(profile::parse("seed", text(PROFILE)).unwrap().profile().is_ok());
     assert_eq!(seekwise_formats::expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
-    let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
+    let drive = |_: &str| Ok(include_str!("../../drives/profiles/barracuda-7200.7.toml").to_owned());
     assert!(stack::StackFile::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
     assert_eq!(trace::measured::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
     assert_eq!(trace::measured::parse("seed", text(OTHER_TRACE)).unwrap().rows.len(), 2);
@@ -266,7 +266,7 @@ pub fn sources(name: &str) -> (&'static [&'static [u8]], &'static str, &'static 
         "fio_job" => (&[FIO], "wild/fio-examples", &[".fio"]),
         "profile" => (&[PROFILE], "wild/fio-examples", NONE),
         "expression" => (&[EXPRESSION], "wild/fio-examples", NONE),
-        "study" => (&[STUDY, include_bytes!("../../../studies/ncq-alone.toml")], "wild/fio-examples", NONE),
+        "study" => (&[STUDY, include_bytes!("../../lab/studies/ncq-alone.toml")], "wild/fio-examples", NONE),
         "stack" => (&[STACK], "wild/fio-examples", NONE),
         "recording" => (&[RECORDING], "wild/fio-examples", NONE),
         "recorded_trace" => (&TRACES, "wild/traces", &[".txt", ".ascii", ".trace", ".iolog", ".csv", ".0", ".3"]),

@@ -38,8 +38,7 @@ struct ClaimList {
 
 /// All findings, in the order of the sources.
 pub fn catalogue_claims() -> Vec<CatalogueClaim> {
-    let list: ClaimList =
-        toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
+    let list: ClaimList = toml::from_str(include_str!("../studies/claims.toml")).expect("the list is well formed");
     list.claim
 }
 

@@ -59,8 +59,7 @@ struct PublishedList {
 
 /// All cases of some built-in drives.
 pub fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
-    let list: PublishedList =
-        toml::from_str(include_str!("../../../validation/published.toml")).expect("the list is well formed");
+    let list: PublishedList = toml::from_str(include_str!("../published.toml")).expect("the list is well formed");
     list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Results as one page that a stranger can read: the report's data and the page that holds it.
 //!
 //! [`Report`] is the only thing that the page knows. The types here are the source of truth; `web/src/report.ts` mirrors
-//! them field by field (a test compares the two). [`render_html`] puts a report into the built page `web/dist/report.html`.
+//! them field by field (a test compares the two). [`render_html`] puts a report into the built page `crates/lab/dist/report.html`.
 //! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
 //!
 //! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests a

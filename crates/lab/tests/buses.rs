@@ -38,7 +38,7 @@ fn platter(sectors: f64, rpm: f64, skew: f64) -> f64 {
 #[test]
 fn a_copy_crosses_a_shared_channel_twice() {
     let platter = platter(691.0, 7200.0, 0.29);
-    for (levels, run) in cells(include_str!("../../../studies/ide-channel.toml"), "20 s") {
+    for (levels, run) in cells(include_str!("../studies/ide-channel.toml"), "20 s") {
         let [channel, mode, block, cache] = [0, 1, 2, 3].map(|at| levels[at].as_str());
         let (read, write) = (run.read.bytes_per_s / 1e6, run.write.bytes_per_s / 1e6);
         // A command carries at most 128 KiB.
@@ -71,7 +71,7 @@ fn a_copy_crosses_a_shared_channel_twice() {
 #[test]
 fn a_scsi_bus_is_the_limit_where_its_phases_and_bytes_fill_it() {
     let platter = platter(885.0, 15_000.0, 0.18);
-    let runs = cells(include_str!("../../../studies/scsi-bus.toml"), "3 s");
+    let runs = cells(include_str!("../studies/scsi-bus.toml"), "3 s");
     let one = |bus: &str| {
         let alone =
             runs.iter().find(|(levels, _)| levels[0] == bus && levels[1] == "1" && levels[2].contains("random"));

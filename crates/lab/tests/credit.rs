@@ -212,7 +212,7 @@ fn file_system_system_and_program_are_told_apart() {
 /// Windows ME on FAT32 against Windows 2000 on NTFS, as it was published, and with one of the two changed at a time.
 #[test]
 fn a_system_with_its_file_system_is_no_file_system() {
-    let text = include_str!("../../../studies/d-playback.toml");
+    let text = include_str!("../studies/d-playback.toml");
     let study = study::parse("d-playback", text).expect("a study");
     let read = |_: &str| Err(std::io::ErrorKind::NotFound.into());
     let (inputs, cells) = (Inputs::from_today(&read), plan::study_cells(&study));

@@ -68,10 +68,10 @@ metric = "response_ms.p99"
 /// The built-in studies that take no time.
 const STUDIES: [(&str, &str); 5] = [
     ("tiny", TINY),
-    ("q-two-revolutions", include_str!("../../../studies/q-two-revolutions.toml")),
-    ("q-repeat", include_str!("../../../studies/q-repeat.toml")),
-    ("f-option", include_str!("../../../studies/f-option.toml")),
-    ("f-heads", include_str!("../../../studies/f-heads.toml")),
+    ("q-two-revolutions", include_str!("../studies/q-two-revolutions.toml")),
+    ("q-repeat", include_str!("../studies/q-repeat.toml")),
+    ("f-option", include_str!("../studies/f-option.toml")),
+    ("f-heads", include_str!("../studies/f-heads.toml")),
 ];
 
 type Prepared = (seekwise_formats::study::Study, Vec<PreparedCell>, StudyProvenance);

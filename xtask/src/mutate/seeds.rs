@@ -124,21 +124,25 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "drive",
         file: "d.toml",
-        from: Texts(&["@drives/barracuda-7200.7.toml", "@drives/wd140edfz.toml", "@drives/cheetah-15k.4.toml"]),
+        from: Texts(&[
+            "@crates/drives/profiles/barracuda-7200.7.toml",
+            "@crates/drives/profiles/wd140edfz.toml",
+            "@crates/drives/profiles/cheetah-15k.4.toml",
+        ]),
         arguments: &["run", "file-server", "--on", "d.toml", "--runtime", "50 ms"],
         ..PLAIN
     },
     Kind {
         name: "sheet",
         file: "d.toml",
-        from: Texts(&["@drives/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"]),
+        from: Texts(&["@crates/drives/profiles/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"]),
         arguments: &["drives", "d.toml", "--svg", "d.svg", "--force"],
         ..PLAIN
     },
     Kind {
         name: "scene",
         file: "c.toml",
-        from: Texts(&["@studies/jobs/copy.toml", "@studies/jobs/records.toml"]),
+        from: Texts(&["@crates/lab/studies/jobs/copy.toml", "@crates/lab/studies/jobs/records.toml"]),
         arguments: &["run", "c.toml", "--on", ON, "--json"],
         ..PLAIN
     },

@@ -138,7 +138,9 @@ fn names(list: &Value) -> Result<Vec<String>, String> {
 /// The built-in studies, shortened. Reviews are their parts.
 fn studies() -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
-    for path in files(&crate::root().join("studies"), &|path| path.extension().is_some_and(|end| end == "toml"))? {
+    for path in
+        files(&crate::root().join("crates/lab/studies"), &|path| path.extension().is_some_and(|end| end == "toml"))?
+    {
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let text = read(&path)?;
         if text.contains("\n[[factor]]") && path.parent().is_some_and(|folder| folder.ends_with("studies")) {
@@ -322,7 +324,7 @@ fn patterns(list: &Value) -> Result<Vec<Piece>, String> {
     Ok(names(list)?.into_iter().zip(scenes).map(piece).collect())
 }
 
-/// The jobs and files of the manual; those of studies/jobs are built in, and run by their names.
+/// The jobs and files of the manual; those of crates/lab/studies/jobs are built in, and run by their names.
 fn examples() -> Result<Vec<Piece>, String> {
     let root = crate::root();
     let is_job = |path: &Path| path.extension().is_some_and(|end| end == "fio" || end == "icf");

@@ -165,8 +165,8 @@ fn built_in(files: &[Text], faults: &mut Vec<String>) {
     let named = |text: String| source.iter().any(|file| file.path.starts_with("crates/") && file.text.contains(&text));
     for file in files {
         let name = |folder: &str| file.path.strip_prefix(folder)?.strip_suffix(".toml").map(str::to_owned);
-        let drive = name("drives/").is_none_or(|drive| named(format!("\"{drive}\",")));
-        let study = name("studies/").is_none_or(|study| named(format!("studies/{study}.toml\"")));
+        let drive = name("crates/drives/profiles/").is_none_or(|drive| named(format!("\"{drive}\",")));
+        let study = name("crates/lab/studies/").is_none_or(|study| named(format!("studies/{study}.toml\"")));
         if !drive || !study {
             faults.push(format!("{}: not built into the program", file.path));
         }

@@ -15,7 +15,7 @@ use crate::output::print_to_stderr;
 use crate::screen;
 
 /// The study that `init study` writes, under this name.
-const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
+const STUDY: &str = include_str!("init/study.toml");
 const STUDY_NAME: &str = "study.toml";
 
 /// The drive of a new stack, and the start of a new profile: the built-in drive with a queue that has most sources.

@@ -215,12 +215,12 @@ mod tests {
     }
 
     fn exos() -> String {
-        fs::read_to_string(root().join("drives/exos-x18.toml")).unwrap()
+        fs::read_to_string(root().join("crates/drives/profiles/exos-x18.toml")).unwrap()
     }
 
     #[test]
     fn no_drive_of_ours_is_doubtful() {
-        let folders = [root().join("drives"), root().join("validation")];
+        let folders = [root().join("crates/drives/profiles"), root().join("validation")];
         let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
         let mut seen = 0;
         for file in files.filter(|file| file.extension().is_some_and(|ext| ext == "toml")) {

@@ -13,7 +13,7 @@ use seekwise_disk::time::Span;
 use super::kinds::KINDS;
 use super::*;
 
-const DRIVE: &str = include_str!("../../../../drives/barracuda-7200.7.toml");
+const DRIVE: &str = include_str!("../../profiles/barracuda-7200.7.toml");
 
 fn drives(name: &str) -> Result<String, Vec<Diagnostic>> {
     if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(vec![Diagnostic::at("", 0, "no such drive")]) }
@@ -182,7 +182,7 @@ fn every_ready_made_layer_builds() {
 
 #[test]
 fn a_clamp_is_a_warning() {
-    let text = include_str!("../../../../drives/cheetah-15k.4.toml");
+    let text = include_str!("../../profiles/cheetah-15k.4.toml");
     let mut stack = StackFile::named_drive("cheetah");
     stack.set("drive.cache.segments", "128").unwrap();
     let built = stack.build(&|_| Ok(text.to_owned())).unwrap();

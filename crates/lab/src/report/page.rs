@@ -1,6 +1,6 @@
 //! The page: a report put into the built template.
 //!
-//! The template is `web/dist/report.html`, built from `web/` and committed; it has three places to fill. Names come
+//! The template is `crates/lab/dist/report.html`, built from `web/` and committed; it has three places to fill. Names come
 //! from files that strangers write, so everything is made harmless before it is put in: the data as JSON without a
 //! character that could end a script, the rest as escaped text. The page itself only ever sets text.
 
@@ -12,7 +12,7 @@ use serde_json::ser::Formatter;
 
 use super::{Report, plain};
 
-const TEMPLATE: &str = include_str!("../../../../web/dist/report.html");
+const TEMPLATE: &str = include_str!("../../dist/report.html");
 
 /// The places of the template to fill, in the order of the template. Each occurs exactly once.
 const TITLE: &str = "<title>Seekwise report</title>";
