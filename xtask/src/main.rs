@@ -19,6 +19,7 @@
 //! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `names` | how the house names and explains its parts, in numbers; any repository can stand beside |
+//! | `package` | the crates that can be published, packed, and held to read nothing outside of their packages |
 //! | `results` | hashes of what must come out the same after every change, compared with those committed |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
@@ -51,6 +52,7 @@ mod live;
 mod mutants;
 mod mutate;
 mod names;
+mod package;
 mod python;
 mod readme;
 mod results;

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use crate::excerpt::{Output, excerpt};
-use crate::{cargo, mutate, python, readme, tidy, twice, web};
+use crate::{cargo, mutate, package, python, readme, tidy, twice, web};
 
 /// How a step ended.
 pub enum Ended {
@@ -63,6 +63,7 @@ impl Step {
 pub const ALL: &[Step] = &[
     Step::new("fmt", "one format for all source", |_| cargo::fmt()),
     Step::new("tidy", "rules that no compiler checks", |_| tidy::tidy()),
+    Step::new("package", "what would be published stands alone", |_| package::package()),
     Step::new("deny", "licences and origins of dependencies", |_| cargo::deny()),
     Step::new("clippy", "no lint anywhere", |_| cargo::clippy()),
     Step::new("module", "the Python module compiles, without a lint", |_| python::check()),

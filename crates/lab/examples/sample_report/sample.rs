@@ -109,7 +109,7 @@ fn frame(cells: Vec<ReportCell>, factors: Vec<ReportFactor>) -> Report {
         says: format!("what {} says", outcome.name()),
     };
     Report {
-        version: "0.1.0".to_owned(),
+        version: "0.2.0".to_owned(),
         seed: 20_041_201,
         runs_per_cell: [RUNS.into(); 2],
         runs_planned: runs,
