@@ -432,6 +432,7 @@ mod tests {
                             *value = toml::Value::String(length.to_string());
                         }
                         "margin_percent" => *value = toml::Value::Float(plain_text(value).parse().unwrap()),
+                        "metric" => *value = plain_text(value).parse::<Metric>().unwrap().to_string().into(),
                         _ => {}
                     }
                 }

@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn the_training_runs_a_drive_that_is_there() {
         let drive = STUDY.lines().find_map(|line| line.strip_prefix("drive = ")).unwrap().trim_matches('"');
-        assert!(crate::root().join("drives").join(format!("{drive}.toml")).exists(), "{drive}");
+        assert!(crate::root().join("crates/drives/profiles").join(format!("{drive}.toml")).exists(), "{drive}");
     }
 
     #[test]

@@ -321,7 +321,7 @@ fn a_refused_comparison_says_nothing_but_why() {
 fn cut(lost: u64) -> crate::run::CutRecord {
     let loss = |writes: u64| format!(r#"{{"cuts_with_loss":1,"writes":{writes}}}"#);
     let text = format!(
-        r#"{{"cuts":10,"writes":100,"flushes":0,"torn_cuts":0,"acknowledged_lost":{},"flushed_lost":{none},"fua_lost":{none},
+        r#"{{"cuts":10,"writes":100,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{},"flushed_lost":{none},"fua_lost":{none},
         "promised_lost":{none}}}"#,
         loss(10 * lost),
         none = loss(0)
