@@ -16,9 +16,9 @@ use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::draw::{figure_identity, is_drawn};
 use seekwise_lab::plan::{Cell, prepare_cell, study_cells};
 use seekwise_lab::provenance::ProgramVersion;
+use seekwise_reproduce::draw::{figure_identity, is_drawn};
 use serde::Deserialize;
 
 /// What `seekwise claims --json` prints, as far as it is read.
