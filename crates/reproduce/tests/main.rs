@@ -7,6 +7,7 @@ mod golden;
 #[path = "../../lab/tests/outline.rs"]
 mod outline;
 mod published;
+mod robust;
 
 /// A file beside this one that is not named above would never run.
 #[test]
