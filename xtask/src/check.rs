@@ -12,7 +12,7 @@ use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// What lies in a folder touches these packages.
-const PACKAGES: [(&str, &[&str]); 17] = [
+const PACKAGES: [(&str, &[&str]); 18] = [
     ("crates/disk/", &["seekwise-disk"]),
     ("crates/work/", &["seekwise-work"]),
     ("crates/drives/", &["seekwise-drives"]),
@@ -21,24 +21,26 @@ const PACKAGES: [(&str, &[&str]); 17] = [
     ("crates/lab/", &["seekwise-lab"]),
     ("crates/os/", &["seekwise-os"]),
     ("crates/seekwise/", &["seekwise"]),
+    ("crates/reproduce/", &["seekwise-reproduce"]),
     ("crates/cli/", &["seekwise-cli"]),
     ("crates/capi/", &["seekwise-capi"]),
     ("examples/turmoil/", &["seekwise-example-turmoil"]),
     ("examples/wasm/", &["seekwise-example-wasm"]),
     ("xtask/", &["xtask"]),
     ("fuzz/", &["seekwise-formats", "seekwise-os"]),
-    ("crates/drives/profiles/", &["seekwise-lab"]),
-    ("validation/", &["seekwise-lab"]),
-    ("crates/lab/tests/outline.rs", &["seekwise"]),
+    ("crates/drives/profiles/", &["seekwise-lab", "seekwise-reproduce"]),
+    ("validation/", &["seekwise-lab", "seekwise-reproduce"]),
+    ("crates/lab/tests/outline.rs", &["seekwise", "seekwise-reproduce"]),
 ];
 
 /// What lies in these touches every package.
 const ROOT: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo/", "clippy.toml"];
 
 /// What stands below the Python module.
-const BELOW_PYTHON: [&str; 9] = [
+const BELOW_PYTHON: [&str; 10] = [
     "crates/python/",
     "crates/cli/",
+    "crates/reproduce/",
     "crates/seekwise/",
     "crates/lab/",
     "crates/run/",
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(names(&["README.md", "docs/fit.md"])[3..], ["program"]);
         let rng = ["seekwise-disk", "module", "page", "webtest"];
         assert_eq!(names(&["crates/disk/src/rng.rs", "web/src/a.ts"])[3..], rng);
-        let drive = ["seekwise-drives", "seekwise-lab", "module", "program"];
+        let drive = ["seekwise-drives", "seekwise-lab", "seekwise-reproduce", "module", "program"];
         assert_eq!(names(&["crates/drives/profiles/x.toml", "crates/lab/src/a.rs"])[3..], drive);
         assert_eq!(names(&["crates/python/src/lib.rs"])[3..], ["module", "python"]);
         assert!(names(&["Cargo.lock"]).len() > 12, "all packages");

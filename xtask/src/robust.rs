@@ -60,7 +60,7 @@ fn draw(asked: &Asked<'_>) -> Ended {
         }
     }
     let path = folder.to_string_lossy();
-    let test = ["cargo", "test", "-p", "seekwise-cli", "--locked", "--test", "program", "robust::the_page_says"];
+    let test = ["cargo", "test", "-p", "seekwise-reproduce", "--locked", "--test", "whole", "robust::the_page_says"];
     command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_ROBUST", &path)])
 }
 

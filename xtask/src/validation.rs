@@ -6,19 +6,20 @@ use std::process::ExitCode;
 use crate::steps::{Ended, command};
 
 /// One thread, so that what is read back has been written.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 16] = [
     "cargo",
     "test",
     "-p",
     "seekwise-lab",
+    "-p",
+    "seekwise-reproduce",
     "--locked",
     "--test",
-    "validation",
-    "--test",
-    "published",
-    "--test",
-    "everyday",
+    "whole",
     "--",
+    "validation::",
+    "published::",
+    "everyday::",
     "--nocapture",
     "--test-threads",
     "1",

@@ -17,11 +17,11 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use seekwise::answer::ProgramVersion;
-use seekwise::claims::ProfileDraw;
 use seekwise::places::PLACES;
 use seekwise::setup::{Setup, TRACE_FORMATS};
 use seekwise::time::{Duration, Span};
 use seekwise::{Files, bench, values};
+use seekwise_reproduce::draw::ProfileDraw;
 
 pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
@@ -212,7 +212,7 @@ Examples:
 Start from a profile made by `seekwise import disksim`, or from one of `seekwise drives`.
 
 Each DATA is a measured trace (as for `validate`), fio's JSON output including its job, a list of cases in TOML (like
-crates/lab/published.toml), or a curve in CSV (docs/fit.md). A file name may be followed by comma-separated options:
+crates/reproduce/published.toml), or a curve in CSV (docs/fit.md). A file name may be followed by comma-separated options:
 hold=SHARE|all|none, replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack as it was when measured. A trace
 also takes beside=TIMES, a file with another simulator's response times in ms, one per line, to show next to the result.
 

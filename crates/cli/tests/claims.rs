@@ -1,4 +1,4 @@
-//! `seekwise claims`: verdicts, mechanisms switched off, planted differences, results that are gone on with.
+//! `seekwise claims`: verdicts, mechanisms switched off, planted differences, results that are gone on with, draws.
 
 use std::fs;
 use std::path::Path;
@@ -79,6 +79,23 @@ fn a_test_that_spreads_more_than_it_shows_is_flagged() {
     let page = fs::read_to_string(folder.path().join("out/q-repeat/report.html")).unwrap();
     let flags = page.matches("more than the sides differ").count();
     assert_eq!(flags, 1, "the short test alone");
+}
+
+#[test]
+fn a_draw_changes_figures_and_is_not_resumed_as_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let claims = |more: &[&str]| {
+        let words = ["claims", "Q1", "--json", "--runs", "1", "--out", "c"];
+        seekwise(folder.path(), &[&words[..], more].concat())
+    };
+    assert_eq!(claims(&["--draw", "2/15"]).json()["draw"], "2/15");
+    let kept = fs::read_to_string(folder.path().join("c/q-two-revolutions/made-from.json")).unwrap();
+    assert!(kept.contains("\"set\""), "the drawn figures are what was asked for");
+    let again = claims(&["--draw", "2/15", "--resume"]);
+    assert_eq!((again.code, again.err.contains("cannot continue")), (0, false), "{}", again.err);
+    let other = claims(&["--draw", "3/15", "--resume"]);
+    assert!(other.code == 2 && other.err.contains("cannot continue: it holds results of another study"));
+    assert!(claims(&["--draw", "16/15", "--force"]).err.contains("expected NUMBER/DRAWS such as 3/15"));
 }
 
 #[test]

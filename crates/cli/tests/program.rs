@@ -33,7 +33,6 @@ mod power_cut;
 mod readme;
 mod real;
 mod reviews;
-mod robust;
 mod sampling;
 mod scenes;
 mod schema;

@@ -7,10 +7,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use seekwise_lab::claims::catalogue_claims;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::{BoundDistance, ClaimAnswer};
 use seekwise_lab::provenance::ProgramVersion;
+use seekwise_reproduce::findings::catalogue_claims;
 use serde::{Deserialize, Serialize};
 
 use crate::readme::{text, workspace};

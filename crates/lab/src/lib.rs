@@ -27,8 +27,6 @@
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
-//! | [`published`] | published figures of drives as cases |
-//! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`compose`] | from answers to the page's data, and what the parts of a review say of each other |
@@ -36,7 +34,6 @@
 //! | [`demand`] | what a run will ask of the machine, before it runs |
 //! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
 //! | [`fit`] | a profile fitted to measurements of its drive |
-//! | [`lever`] | the inferred settings of a claim's cells, and their ranges |
 //! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
 
 pub mod audit;
@@ -44,7 +41,6 @@ pub mod bench;
 pub mod built_in;
 pub mod catalogue;
 pub mod certificate;
-pub mod claims;
 pub mod compose;
 pub mod confound;
 pub mod crash;
@@ -59,12 +55,10 @@ pub mod forest;
 pub mod inputs;
 pub mod job_settings;
 pub mod jobs;
-pub mod lever;
 pub mod outcome;
 pub mod plan;
 pub mod plot;
 pub mod provenance;
-pub mod published;
 pub mod report;
 mod rewriting;
 pub mod rounds;

@@ -4,7 +4,6 @@
 //! runs, and all others change the modelled stack. Runs with the same index use the same seed in every cell, so that
 //! sides are compared on the same random numbers. Nothing is run here.
 
-pub mod draw;
 mod real;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};

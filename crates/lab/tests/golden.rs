@@ -19,7 +19,7 @@ use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order, set_default_metrics};
-use seekwise_lab::{cut, lever, plot, validate};
+use seekwise_lab::{cut, plot, validate};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::Timing;
 
@@ -121,8 +121,7 @@ fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     vec![("fixed", fixed), ("decided", sampled)]
 }
 
-/// Each drive of the catalogue: its sheet, its pictures, the ranges of a fit, two drives sketched after it, its checks; and the levers of an
-/// explanation.
+/// Each drive of the catalogue: its sheet, its pictures, the ranges of a fit, two drives sketched after it, its checks.
 fn drives() -> Vec<(String, String)> {
     let mut all = String::new();
     for name in catalogue::names() {
@@ -149,11 +148,6 @@ fn drives() -> Vec<(String, String)> {
         }
         let checks = format!("{:?}", check::check_drive(&drive, &drive.profile().unwrap()));
         add("checks", &checks);
-    }
-    let levers = lever::find_levers(&prepared(STUDIES[0].1, None).1);
-    for lever in levers {
-        let tries = lever.values_to_try();
-        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.present_place(), lever.range_words()));
     }
     vec![("drives".to_owned(), all)]
 }

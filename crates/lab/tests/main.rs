@@ -18,7 +18,6 @@ mod ladder;
 mod little;
 #[allow(dead_code, reason = "the program's tests use the rest")]
 mod outline;
-mod published;
 mod report;
 mod served;
 mod validation;

@@ -40,13 +40,11 @@
 //! | [`study`] | runs a study, and makes its page |
 //! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
 //! | [`against`] | a prediction against a measurement |
-//! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`fio_output`] | a run as fio's JSON |
 //! | [`journal`] | what a fit or an explanation has tried |
-//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
 //! | [`fit`](mod@fit) | a profile from what was measured |
 //! | `iolog` | the logs that fio jobs ask for, in fio's own form |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
@@ -66,14 +64,12 @@ pub mod against;
 pub mod answer;
 pub mod bench;
 pub mod bounds;
-pub mod claims;
 pub mod compare;
 pub mod crash;
 pub mod drives;
 pub mod dry_run;
 pub mod error;
 pub mod execute;
-pub mod explain;
 pub mod fio_output;
 pub mod fit;
 pub mod flush_audit;

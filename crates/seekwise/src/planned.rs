@@ -23,9 +23,8 @@ use crate::reading::Files;
 use crate::results::{self, ResultFolder, StudyManifest};
 use crate::shell::quoted;
 
-/// Cells of a study, draws of their inferred figures, and the drives and scenes that were read for them.
+/// Cells of a study, and the drives and scenes that were read for them.
 pub use seekwise_lab::inputs::InputCache;
-pub use seekwise_lab::plan::draw::ProfileDraw;
 pub use seekwise_lab::plan::{prepare_cell, study_cells};
 
 /// A study with its plan.
@@ -356,15 +355,6 @@ fn plan_kept(files: &Files, folder: &Path, kept: StudyManifest) -> Result<Planne
 pub fn plan_file(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Error> {
     let placed = |fault| locate_fault(name, text, fault);
     plan(files, name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
-}
-
-/// Reads and prepares a study with every inferred figure as `draw` has it.
-pub fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
-    let study = parse(name, text)?;
-    let inputs = files.inputs();
-    let cells = study_cells(&study);
-    let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(prepare(name, (text.to_owned(), study), &cells, &inputs)?)
 }
 
 /// Reads and prepares a study as it is now.

@@ -228,7 +228,7 @@ fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
 }
 
 /// Logs warnings, each once.
-pub(crate) fn warn_once<W: ToString>(warnings: impl IntoIterator<Item = W>) {
+pub fn warn_once<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();
@@ -371,4 +371,26 @@ pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serd
         summary["groups"] = groups.into();
     }
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each comparison of each built-in study may not be credited with.
+    #[test]
+    fn no_headline_of_a_built_in_study_is_refused() {
+        for &(name, text) in BUILT_IN {
+            let PlannedStudy { study, made, .. } = planned::plan_file(&Files::default(), name, text).unwrap();
+            for finding in Evidence::new(&study, &made, &[]).findings().0 {
+                let compare = &study.compare[finding.compare];
+                assert!(
+                    finding.refused.is_none() || !compare.headline,
+                    "{name}: {}: {:?}",
+                    compare.name,
+                    finding.refused
+                );
+            }
+        }
+    }
 }

@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::Path;
 
-use seekwise::claims::{Claims, claims};
 use seekwise::compare::Comparison;
 use seekwise::fit::{Fit, fit};
 use seekwise::power_cut::{CutTime, power_cut};
@@ -59,8 +58,6 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
         files: Files::default(),
     };
     let fitted = fit(&fitted, &()).unwrap();
-    let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };
-    let judged = claims(&asked, &Bounds::new(None), &()).unwrap();
     let into = folder.join("study");
     let StudyOutcome::Study(studied) = study("q-two-revolutions", &StudyOptions::into(&into), &()).unwrap() else {
         panic!("it is one study")
@@ -74,7 +71,6 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
         ("power-cut", cut.json(&writes), 3),
         ("validate", played.json(), 4),
         ("fit", to_value(&fitted).unwrap(), 4),
-        ("claims", to_value(&judged).unwrap(), 4),
         ("study", summary, 5),
     ]
 }

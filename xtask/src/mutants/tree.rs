@@ -12,7 +12,8 @@ use super::plant::{Fault, rewritten};
 use super::sites::{Site, sites};
 
 /// The crates whose faults a user would see.
-pub const CRATES: [&str; 10] = ["disk", "work", "drives", "formats", "run", "lab", "os", "seekwise", "cli", "capi"];
+pub const CRATES: [&str; 11] =
+    ["disk", "work", "drives", "formats", "run", "lab", "os", "seekwise", "reproduce", "cli", "capi"];
 
 /// The module with the switches, for each crate; `FAULTS` stands for how many there are.
 const SWITCH: &str = include_str!("switch.txt");

@@ -4,7 +4,7 @@
 //! If a table has a column `may see`, a room sees only the rooms named there. Otherwise the rows stand in order, and a room sees only
 //! those above it. A room that stands twice is a fault. Tests see all.
 //!
-//! The programs above the library, and their tests, see the library alone.
+//! The programs above the library see it, and the bench beside them (`seekwise_reproduce`), but no crate beneath.
 
 use super::Text;
 use super::source::{code, without_tests, words};
@@ -157,10 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn programs_see_the_library_alone() {
+    fn programs_see_no_crate_beneath_the_library() {
         let beneath = "use seekwise_lab::run::RunRecord;\n";
         assert_eq!(faults("crates/cli/src/cmd/run.rs", beneath).len(), 1);
         assert!(faults("crates/cli/src/cmd/run.rs", "// seekwise_lab\nuse seekwise::run::RunRecord;\n").is_empty());
+        assert!(faults("crates/cli/src/cmd/claims.rs", "use seekwise_reproduce::claims::Claims;\n").is_empty());
         assert!(faults("crates/cli/tests/golden.rs", beneath).is_empty());
         assert!(faults("crates/seekwise/src/run.rs", beneath).is_empty());
         let python = |name: &str| Text { path: format!("crates/python/src/{name}.rs"), text: beneath.to_owned() };

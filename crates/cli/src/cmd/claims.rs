@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use seekwise::answer::ProgramVersion;
-use seekwise::claims::{ClaimAnswer, ClaimVerdict, Claims};
 use seekwise::shell::quoted;
 use seekwise::{Bounds, Files};
+use seekwise_reproduce::claims::{ClaimAnswer, ClaimVerdict, Claims};
 
 use super::study::{ClaimStatus, claims_line};
 use super::{print_json, print_text};
@@ -26,7 +26,7 @@ pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json:
         .out
         .as_ref()
         .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, resume_command(args, out)));
-    let verdicts = seekwise::claims::claims(&claims, bounds, &line)?;
+    let verdicts = seekwise_reproduce::claims::claims(&claims, bounds, &line)?;
     drop(line);
     match json {
         true => {
@@ -124,7 +124,7 @@ fn verdict_word(verdict: &ClaimVerdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise::claims::RangeVote;
+    use seekwise_reproduce::claims::RangeVote;
 
     #[test]
     fn the_verdict_in_words() {

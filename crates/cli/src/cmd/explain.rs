@@ -1,7 +1,7 @@
 //! `seekwise explain`: which single inferred setting changes the answer of a claim, and what else it changes.
 
-use seekwise::explain::{Explain, Explanation, FoundLever};
 use seekwise::{Bounds, Error, Files, outputs};
+use seekwise_reproduce::explain::{Explain, Explanation, FoundLever};
 
 use super::{print_json, print_text};
 use crate::args;
@@ -19,7 +19,7 @@ pub fn run_command(args: &args::ExplainArgs, files: Files, bounds: &Bounds, json
     }
     let line = ProgressObserver::new();
     let asked = Explain { id, runs, only, alone, out, resume, force, threads, files };
-    let explained = seekwise::explain::explain(&asked, bounds, &line)?;
+    let explained = seekwise_reproduce::explain::explain(&asked, bounds, &line)?;
     drop(line);
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&explained).expect("its keys are strings") + "\n";

@@ -1,5 +1,5 @@
 //! Jobs with figures in three forms: fio's JSON with its job in it, a list of cases in TOML as
-//! `crates/lab/published.toml`, and curves in CSV.
+//! `crates/reproduce/published.toml`, and curves in CSV.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -295,7 +295,7 @@ struct CaseList {
     case: Vec<Spanned<CaseEntry>>,
 }
 
-/// A case as in `crates/lab/published.toml`; what only its test reads may be left out.
+/// A case as in `crates/reproduce/published.toml`; what only its test reads may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseEntry {

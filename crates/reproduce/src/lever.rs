@@ -1,7 +1,7 @@
 //! Levers of a claim: each inferred setting of its cells, the values within its range, and the cells with one of them
 //! changed. Runs and judges nothing.
 //!
-//! The ranges are those of a fit (`fit::ranges`), which say how wrong figures of a kind have been found, and the rules that
+//! The ranges are those of a fit ([`ranges`]), which say how wrong figures of a kind have been found, and the rules that
 //! it tries. A number that has none there goes from half to twice its value, within what its key accepts.
 
 use std::collections::BTreeSet;
@@ -10,10 +10,10 @@ use seekwise_drives::figure::FigureOrigin;
 use seekwise_drives::key_names::strip_drive;
 use seekwise_drives::stack::Setting;
 use seekwise_formats::keys::scale_value;
+use seekwise_lab::fit::ranges::{self, ParameterRange};
+use seekwise_lab::plan::{Cell, PreparedCell};
 
-use crate::fit::ranges::{self, ParameterRange};
-use crate::plan::draw::figure_identity;
-use crate::plan::{Cell, PreparedCell};
+use crate::draw::figure_identity;
 
 /// An inferred setting of some cells, and how far it may go.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,8 +147,8 @@ pub fn find_levers(prepared: &[PreparedCell]) -> Vec<Lever> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inputs::Inputs;
-    use crate::plan::prepare_cell;
+    use seekwise_lab::inputs::Inputs;
+    use seekwise_lab::plan::prepare_cell;
 
     fn setting(key: &str, value: &str, kind: FigureOrigin) -> Setting {
         let (key, value) = (key.to_owned(), value.to_owned());

@@ -14,9 +14,8 @@ use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::figure::FigureOrigin;
 use seekwise_drives::stack::{Setting, strip_number};
 use seekwise_formats::keys::scale_value;
-
-use super::{Cell, prepare_cell};
-use crate::inputs::Inputs;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::{Cell, prepare_cell};
 
 /// How far a figure is drawn from its inferred value, either way, as a share of it.
 pub const WITHIN: f64 = 0.1;

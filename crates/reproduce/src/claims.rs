@@ -10,33 +10,28 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use seekwise::execute::{Execution, Progress};
+use seekwise::outputs::scratch;
+use seekwise::planned::{self, PlannedStudy, StudyOptions, StudySession};
+use seekwise::results::{self, ResultFolder};
+use seekwise::study::{self, warn_once};
+use seekwise::{Bounds, Error, Files, Observer};
 use seekwise_drives::spelling::nearest;
 use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, locate_fault, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{
-    CatalogueClaim, catalogue_claims, changed_cells, checked_cells, repeated_levels, settings_below,
-};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
-use crate::bounds::Bounds;
-use crate::error::Error;
-use crate::execute::{Execution, Progress};
-use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, StudyOptions, StudySession};
-use crate::reading::Files;
-use crate::results::{self, ResultFolder};
-use crate::study::{self, warn_once};
-use seekwise_os::outputs::scratch;
+use crate::draw::ProfileDraw;
+use crate::findings::{
+    CatalogueClaim, catalogue_claims, changed_cells, checked_cells, repeated_levels, settings_below,
+};
 
 /// The answer to a finding, and how near it is to another.
 pub use seekwise_lab::finding::{BoundDistance, ClaimAnswer, RangeVote};
-
-/// A draw of the inferred figures.
-pub use seekwise_lab::plan::draw::ProfileDraw;
 
 /// The verdict on a finding.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -313,7 +308,7 @@ impl ClaimsExecution<'_> {
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = results::below(self.folder, name)?;
         let plan = || match self.args.draw {
-            Some(draw) => planned::plan_drawn(&self.args.files, name, &text, draw),
+            Some(draw) => plan_drawn(&self.args.files, name, &text, draw),
             None => planned::plan_file(&self.args.files, name, &text),
         };
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
@@ -421,6 +416,15 @@ impl ClaimsExecution<'_> {
     }
 }
 
+/// Reads and prepares a study with every inferred figure as `draw` has it.
+fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
+    let study = parse(name, text)?;
+    let inputs = files.inputs();
+    let cells = plan::study_cells(&study);
+    let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+    Ok(planned::prepare(name, (text.to_owned(), study), &cells, &inputs)?)
+}
+
 /// The study's text with another number of runs.
 fn text_with_runs(text: &str, runs: u32) -> String {
     let (head, tables) = text.split_at(text.find("\n[").map_or(text.len(), |end| end + 1));
@@ -513,23 +517,6 @@ mod tests {
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
                 }
-            }
-        }
-    }
-
-    /// What each comparison of each built-in study may not be credited with.
-    #[test]
-    fn no_headline_of_a_built_in_study_is_refused() {
-        for &(name, text) in BUILT_IN {
-            let PlannedStudy { study, made, .. } = planned::plan_file(&Files::default(), name, text).unwrap();
-            for finding in Evidence::new(&study, &made, &[]).findings().0 {
-                let compare = &study.compare[finding.compare];
-                assert!(
-                    finding.refused.is_none() || !compare.headline,
-                    "{name}: {}: {:?}",
-                    compare.name,
-                    finding.refused
-                );
             }
         }
     }

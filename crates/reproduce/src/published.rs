@@ -4,12 +4,11 @@
 use std::io;
 use std::sync::Arc;
 
+use seekwise_lab::inputs::{InputCache, Inputs};
+use seekwise_lab::plan::{self, Cell};
+use seekwise_lab::run::measure_run;
+use seekwise_lab::stats::RequestKind;
 use serde::Deserialize;
-
-use crate::inputs::{InputCache, Inputs};
-use crate::plan::{self, Cell};
-use crate::run::measure_run;
-use crate::stats::RequestKind;
 
 /// A published figure, and the job that it is of.
 #[derive(Clone, Debug, Deserialize)]

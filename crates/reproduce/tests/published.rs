@@ -1,4 +1,4 @@
-//! Published behaviour of drives against their profiles: `crates/lab/published.toml`, case by case.
+//! Published behaviour of drives against their profiles: `crates/reproduce/published.toml`, case by case.
 //!
 //! A case marked as holding must hold, and one marked as not holding must not; `docs/published.md` must have the run's
 //! figures to the last digit. So neither becomes outdated. `SEEKWISE_UPDATE=1` writes the page's figures instead of
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use seekwise_lab::inputs::InputCache;
-use seekwise_lab::published::{MissingFromCase, PublishedCase};
+use seekwise_reproduce::published::{MissingFromCase, PublishedCase};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -127,7 +127,7 @@ fn told(published: &Published, case: &PublishedCase) -> Result<(), &'static str>
 
 #[test]
 fn published_behaviour_is_what_the_table_and_the_page_say() {
-    let text = fs::read_to_string(workspace().join("crates/lab/published.toml")).expect("the cases");
+    let text = fs::read_to_string(workspace().join("crates/reproduce/published.toml")).expect("the cases");
     let published: Published = toml::from_str(&text).expect("cases");
     let name = |case: &PublishedCase| format!("{}, {}", case.drive, case.what);
     for case in &published.case {
@@ -146,7 +146,7 @@ fn published_behaviour_is_what_the_table_and_the_page_say() {
         .map(|(case, found)| {
             let off = case.deviation_percent(*found);
             format!(
-                "otherwise than crates/lab/published.toml says: {}: {found:.3} against {} ({off:+.1} %)",
+                "otherwise than crates/reproduce/published.toml says: {}: {found:.3} against {} ({off:+.1} %)",
                 name(case),
                 case.measured
             )

@@ -16,9 +16,9 @@ use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::draw::{figure_identity, is_drawn};
 use seekwise_lab::plan::{Cell, prepare_cell, study_cells};
 use seekwise_lab::provenance::ProgramVersion;
+use seekwise_reproduce::draw::{figure_identity, is_drawn};
 use serde::Deserialize;
 
 /// What `seekwise claims --json` prints, as far as it is read.
@@ -218,7 +218,7 @@ fn the_page_says_what_is_drawn_and_what_nothing_is_said_of() {
         fs::write(page(), now).expect("the page is written");
         return;
     }
-    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program robust::");
+    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise-reproduce --test whole robust::");
 }
 
 #[test]
@@ -238,21 +238,4 @@ fn flips_are_counted_by_draw() {
     assert!(text.contains("2 have the same result in every draw, 1 do not"), "{text}");
     assert!(text.contains("| Q2: f | M | reproduced | 2 of 3 | 2, 3 |"), "{text}");
     assert!(text.contains("Reproduced in every draw: Q1.\n\nNot reproduced in any draw: Q3.\n"), "{text}");
-}
-
-#[test]
-fn a_draw_changes_figures_and_is_not_resumed_as_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let claims = |more: &[&str]| {
-        let words = ["claims", "Q1", "--json", "--runs", "1", "--out", "c"];
-        crate::seekwise::seekwise(folder.path(), &[&words[..], more].concat())
-    };
-    assert_eq!(claims(&["--draw", "2/15"]).json()["draw"], "2/15");
-    let kept = fs::read_to_string(folder.path().join("c/q-two-revolutions/made-from.json")).unwrap();
-    assert!(kept.contains("\"set\""), "the drawn figures are what was asked for");
-    let again = claims(&["--draw", "2/15", "--resume"]);
-    assert_eq!((again.code, again.err.contains("cannot continue")), (0, false), "{}", again.err);
-    let other = claims(&["--draw", "3/15", "--resume"]);
-    assert!(other.code == 2 && other.err.contains("cannot continue: it holds results of another study"));
-    assert!(claims(&["--draw", "16/15", "--force"]).err.contains("expected NUMBER/DRAWS such as 3/15"));
 }

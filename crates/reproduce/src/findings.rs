@@ -2,19 +2,18 @@
 //! unchanged, without the claim's mechanism, or with a planted difference. Also what such a run adds: whether it
 //! repeats what the study runs anyway, and whether two claims rest on one rule.
 //!
-//! The command line decides which studies have which claims, and `evaluate` computes the figures.
+//! The laboratory computes the figures ([`seekwise_lab::evaluate`]); nothing is run here.
 
 use std::collections::BTreeSet;
 
 use seekwise_drives::dotted::{flatten, plain_text};
 use seekwise_formats::study::{CellChange, Claim, Study};
+use seekwise_lab::evaluate::needed_cells;
+use seekwise_lab::finding::Evidence;
+use seekwise_lab::plan::{Cell, PreparedCell, study_cells};
+use seekwise_lab::provenance::CellProvenance;
+use seekwise_lab::run::RunRecord;
 use serde::Deserialize;
-
-use crate::evaluate::needed_cells;
-use crate::finding::Evidence;
-use crate::plan::{Cell, PreparedCell, study_cells};
-use crate::provenance::CellProvenance;
-use crate::run::RunRecord;
 
 /// A finding of a source study. The finding and its condition together are judged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -38,7 +37,7 @@ struct ClaimList {
 
 /// All findings, in the order of the sources.
 pub fn catalogue_claims() -> Vec<CatalogueClaim> {
-    let list: ClaimList = toml::from_str(include_str!("../studies/claims.toml")).expect("the list is well formed");
+    let list: ClaimList = toml::from_str(include_str!("../claims.toml")).expect("the list is well formed");
     list.claim
 }
 

@@ -1,7 +1,7 @@
 //! Explains the answer of a claim: which single inferred setting, within its range, changes it, how far it must move, and what
 //! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
 //!
-//! Each number is tried at the ends of its range and each rule at its other values ([`lever`](seekwise_lab::lever)). If an
+//! Each number is tried at the ends of its range and each rule at its other values ([`lever`](crate::lever)). If an
 //! end changes the answer, the nearest value that does is found by bisection; a range that changes it only between its ends
 //! is missed. Values are screened by one run of each cell, of a tenth of the time if the study sets it, provided that this
 //! run gives the claim's answer with unchanged settings; values that change the answer are confirmed by all the runs of the
@@ -13,31 +13,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use seekwise::execute::{Execution, Progress};
+use seekwise::journal::{JournalOptions, SearchJournal};
+use seekwise::planned::{self, PlannedStudy};
+use seekwise::store::InMemory;
+use seekwise::{Bounds, Error, Files, Observer};
 use seekwise_drives::duration::Duration;
 use seekwise_drives::key_names::strip_drive;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{catalogue_claims, checked_cells};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::inputs::{InputCache, Inputs};
-use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_lab::published::{self, PublishedCase};
 use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
-use crate::bounds::Bounds;
 use crate::claims::find_carrier;
-use crate::error::Error;
-use crate::execute::{Execution, Progress};
-use crate::journal::{JournalOptions, SearchJournal};
-use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy};
-use crate::reading::Files;
-use crate::store::InMemory;
+use crate::findings::{catalogue_claims, checked_cells};
+use crate::lever::{Lever, find_levers};
+use crate::published::{self, PublishedCase};
 
 /// How far a claim is from its bounds.
 pub use seekwise_lab::finding::BoundDistance;
@@ -535,7 +532,7 @@ mod tests {
     #[test]
     fn nothing_is_held_against_a_setting_before_it_is_tried() {
         let text = "title = 't'\nquestion = 'q'\njob = 'random-read'\nruntime = '1 s'\n[stack]\ndrive = 'exos-x18'\n";
-        let planned = planned::plan(&Files::default(), "s.toml", text.to_owned()).unwrap();
+        let planned = planned::plan_file(&Files::default(), "s.toml", text).unwrap();
         let lever = find_levers(&planned.prepared).remove(0);
         let found = FoundLever::new(&lever, "8".to_owned(), None);
         assert_eq!((found.claims, found.cases, found.breaks.len() + found.cases_broken.len()), (0, 0, 0));

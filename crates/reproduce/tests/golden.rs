@@ -1,0 +1,62 @@
+//! Golden outputs of the bench: a claim judged with and without its mechanism, and the levers of an explanation. Tests elsewhere ask
+//! whether they are right.
+
+use std::path::Path;
+
+use seekwise::planned::plan_file;
+use seekwise::{Bounds, Files};
+use seekwise_reproduce::claims::{Claims, claims};
+use seekwise_reproduce::lever::find_levers;
+
+use crate::outline;
+
+/// Settings of two drives, of a controller and of two kinds of work.
+const STUDY: &str = r#"title = "Tiny"
+question = "Is it faster with a queue?"
+seed = 3
+runs = 4
+runtime = "20 s"
+ramp = "1 s"
+
+[stack]
+controller = "ahci"
+
+[[factor]]
+name = "drive"
+key = "drive"
+levels = ["barracuda-7200.7-ncq", "exos-x18"]
+
+[[factor]]
+name = "depth"
+key = "job.depth"
+levels = [1, 8]
+
+[[factor]]
+name = "pattern"
+key = "job"
+levels = ["random-read", "file-server"]
+"#;
+
+/// A verdict, as JSON down to this depth.
+fn verdicts() -> String {
+    let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };
+    let judged = claims(&asked, &Bounds::new(None), &()).unwrap();
+    outline::json(&serde_json::to_string(&judged).unwrap(), 4).expect("JSON")
+}
+
+/// Each lever with its place, its range and the values to try.
+fn levers() -> String {
+    let planned = plan_file(&Files::default(), "study.toml", STUDY).unwrap();
+    let mut all = String::new();
+    for lever in find_levers(&planned.prepared) {
+        let tries = lever.values_to_try();
+        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.present_place(), lever.range_words()));
+    }
+    all
+}
+
+#[test]
+fn verdicts_and_levers_are_those_that_were_read_last() {
+    let texts = [("claims".to_owned(), verdicts()), ("levers".to_owned(), levers())];
+    outline::compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &texts);
+}
