@@ -81,7 +81,8 @@ fn listed(name: &str) -> Result<BTreeSet<String>, String> {
 
 /// Files that a package's sources read and that are not in it.
 fn outside(package: &Package, files: &BTreeSet<String>) -> Vec<String> {
-    let mut faults = Vec::new();
+    let licences = ["LICENSE-APACHE", "LICENSE-MIT"].into_iter().filter(|name| !files.contains(*name));
+    let mut faults: Vec<String> = licences.map(|name| format!("{}: the package lacks {name}", package.name)).collect();
     for file in files.iter().filter(|file| file.ends_with(".rs")) {
         let text = fs::read_to_string(package.folder.join(file)).unwrap_or_default();
         for read in reads(file, &text).into_iter().filter(|read| !is_inside(read, files)) {
@@ -91,15 +92,17 @@ fn outside(package: &Package, files: &BTreeSet<String>) -> Vec<String> {
     faults
 }
 
-/// The files that a source reads, from the package's folder; of a name that a macro puts together, its beginning.
+/// The files that a source reads, from the package's folder; of a name that a macro puts together, its beginning; a name that
+/// cannot be told, as it stands.
 fn reads(file: &str, text: &str) -> Vec<String> {
     let rests = |begin: &'static str| text.match_indices(begin).map(move |(at, _)| &text[at + begin.len()..]);
     let name = |rest: &str| {
         let rest = rest.trim_start();
         let rest = rest.strip_prefix("concat!(").unwrap_or(rest).trim_start();
-        rest.strip_prefix('"')?.split('"').next().map(str::to_owned)
+        let text = rest.strip_prefix('"').and_then(|rest| rest.split('"').next());
+        text.map_or_else(|| rest.lines().next().unwrap_or_default().to_owned(), |text| from_folder(file, text))
     };
-    READS.into_iter().flat_map(rests).filter_map(name).map(|name| from_folder(file, &name)).collect()
+    READS.into_iter().flat_map(rests).map(name).collect()
 }
 
 /// A name in a file, from the folder that the file's own name begins at.
@@ -136,6 +139,8 @@ mod tests {
         let files = BTreeSet::from(["src/a.toml", "src/a/tests.rs", "data/x.toml"].map(str::to_owned));
         let told: Vec<&String> = read.iter().filter(|read| !is_inside(read, &files)).collect();
         assert_eq!(told, ["../other/b"]);
+        let unknown = reads("src/a.rs", "include_str!(concat!(env!(\"HOME\"), \"/x\"))");
+        assert!(unknown.iter().all(|read| !is_inside(read, &files)), "{unknown:?}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use seekwise_disk::block::{Control, ControlError};
 use seekwise_disk::stack::SettingChange;
 use seekwise_disk::time::Instant;
 
+use crate::key_names::{array, drive};
+
 /// The key of a change of the supply, with the value `cut`, `off`, `on` or, for the link, `reset`. Recorded sessions have
 /// it; stack files do not.
 pub const POWER: &str = "power";
@@ -67,8 +69,8 @@ fn describe_refusal(key: &str, value: &str, error: ControlError) -> String {
 pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
     match (error, key) {
         (ControlError::UnknownKey, _) => UNCHANGEABLE,
-        (ControlError::BadValue, "array.lose") => "the value does not fit; expected the number of a drive of the array",
-        (ControlError::BadValue, "array.replace") => {
+        (ControlError::BadValue, array::LOSE) => "the value does not fit; expected the number of a drive of the array",
+        (ControlError::BadValue, array::REPLACE) => {
             "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
         }
         (ControlError::BadValue, _) => UNFIT,
@@ -79,15 +81,18 @@ pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
 /// Parses a dotted key of a running stack and its value. `has_level` knows the levels of the stack, which are `drive` and the
 /// names of its layers: in a value that does not fit, a missing level is the first fault.
 pub fn parse_setting(key: &str, value: &str, has_level: &dyn Fn(&str) -> bool) -> Result<LayerSetting, ControlError> {
-    let (level, setting) = match key.strip_prefix("drive.").unwrap_or(key) {
+    let (level, setting) = match key {
+        // Of all layers; a stack file, whose keys have a level, cannot name it.
         "landings" => ("drive", parse_switch(value).map(LayerSetting::Landings)),
-        "cache.write_back" => ("drive", parse_switch(value).map(LayerSetting::WriteBack)),
+        "cache.write_back" | drive::CACHE_WRITE_BACK => ("drive", parse_switch(value).map(LayerSetting::WriteBack)),
         _ => {
             let (level, own) = key.split_once('.').ok_or(ControlError::UnknownKey)?;
             (level, parse_own_setting(level, own, value).ok_or(ControlError::UnknownKey)?)
         }
     };
-    setting.ok_or(if has_level(level) { ControlError::BadValue } else { ControlError::UnknownKey })
+    // An array's `unit.N` is no level of a stack.
+    let is_level = level == "unit" || has_level(level);
+    setting.ok_or(if is_level { ControlError::BadValue } else { ControlError::UnknownKey })
 }
 
 /// Parses a key of the layer called `level`. `None` if it has no such key, `Some(None)` if the value does not fit.
@@ -111,8 +116,8 @@ fn parse_own_setting(level: &str, own: &str, value: &str) -> Option<Option<Layer
             "drop" => Some(LayerSetting::Accelerator { number, drops_flushes: true }),
             _ => None,
         },
-        ("array", "lose", 1) => value.parse().ok().map(|member| LayerSetting::Array(ArraySetting::Lose(member))),
-        ("array", "replace", 1) => value.parse().ok().map(|member| LayerSetting::Array(ArraySetting::Replace(member))),
+        ("array", "lose", 1) => parse_member(value).map(|member| LayerSetting::Array(ArraySetting::Lose(member))),
+        ("array", "replace", 1) => parse_member(value).map(|member| LayerSetting::Array(ArraySetting::Replace(member))),
         ("unit", unit, 1) => {
             let unit = unit.parse().ok()?;
             parse_switch(value).map(|on| LayerSetting::Unit { unit, on })
@@ -127,6 +132,11 @@ fn split_number(level: &str) -> Option<(&str, u32)> {
     let Some((kind, digits)) = level.split_once('-') else { return Some((level, 1)) };
     let number = digits.parse().ok().filter(|number: &u32| *number > 1 && number.to_string() == digits)?;
     Some((kind, number))
+}
+
+/// The number of a drive of an array; sets of them are bits.
+fn parse_member(value: &str) -> Option<u32> {
+    value.parse().ok().filter(|member| *member < u64::BITS)
 }
 
 fn parse_switch(value: &str) -> Option<bool> {
@@ -199,6 +209,8 @@ mod tests {
             ("driver-2.flush", "sometimes"),
             ("driver.power_off", "pause"),
             ("array.lose", "none"),
+            ("array.lose", "64"),
+            ("unit.0", "perhaps"),
         ] {
             assert_eq!(parsed(key, value), Err(ControlError::BadValue), "{key} = {value}");
         }
@@ -207,6 +219,7 @@ mod tests {
             ("power", "cut"),
             ("cache.colour", "on"),
             ("drive.mechanics.rpm", "9"),
+            ("drive.landings", "on"),
             ("drive.driver.flush", "drop"),
             ("driver.colour", "drop"),
             ("driver-1.flush", "drop"),

@@ -189,10 +189,11 @@ impl Study {
         format!("seed = {}\n{}", self.seed, keys.expect("a study has no keys but strings"))
     }
 
-    /// Faults of a study that was built, which has no lines; `name` stands for its file.
+    /// Faults of a study that was built, which has no lines, and of one whose text would not be read; `name` stands for its file.
     pub fn check(&self, name: &str) -> Result<(), Vec<Diagnostic>> {
-        let faults = check_study(name, "", self);
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        let placeless = |fault: Diagnostic| Diagnostic { line: 0, ..fault };
+        let read = parse(name, &self.to_text()).map(drop);
+        read.map_err(|faults| faults.into_iter().map(placeless).collect())
     }
 
     /// Sets the metric of comparisons that have none.
@@ -459,6 +460,21 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count} studies");
+        let unread = ComparisonSpec {
+            name: "c".to_owned(),
+            factor: "job.depth".to_owned(),
+            from: "1".to_owned(),
+            to: "8".to_owned(),
+            credit: Some(Vec::new()),
+            headline: false,
+            metric: None,
+        };
+        let factor = vec![Factor::for_key("job.depth", &["1".to_owned(), "8".to_owned()])];
+        let built = Study { factor, compare: vec![unread.clone()], ..Study::new("t", "q") };
+        let fault = &built.check("built").unwrap_err()[0];
+        assert!(fault.line == 0 && fault.message.contains("`credit` is empty"), "{fault}");
+        let sound = Study { compare: vec![ComparisonSpec { credit: None, ..unread }], ..built };
+        assert_eq!(sound.check("built"), Ok(()));
         let largest = Study { seed: u64::MAX, ..Study::new("t", "q") };
         assert_eq!(parse("s.toml", &largest.to_text()).unwrap().seed, u64::MAX);
     }
