@@ -26,17 +26,17 @@
 //!
 //! `testing::conformance` checks these rules on any device.
 
-pub mod asked;
 pub mod assurance;
-pub mod busy;
+pub mod busy_curve;
 pub mod cut;
 pub mod setting;
+pub mod setting_use;
 
 use core::fmt;
 
-use self::asked::SettingUse;
-use self::busy::BusyCurve;
+use self::busy_curve::BusyCurve;
 use self::setting::LayerSetting;
+use self::setting_use::SettingUse;
 use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 

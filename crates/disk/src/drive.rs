@@ -5,7 +5,7 @@
 //! | `electronics` | commands in flight: decoding, order constraints, completion times |
 //! | `queuing` | commands that wait for the medium |
 //! | `link` | when data and commands cross the interface |
-//! | `cache`, with `dirty` and `store` | cached blocks, dirty blocks, memory of each segment |
+//! | `cache`, with `dirty_segments` and `segment_store` | cached blocks, dirty blocks, memory of each segment |
 //! | `segmentation` | the division of an adaptive buffer |
 //! | `promises` | which writes are acknowledged from the buffer, and what a cut costs |
 //! | `write_back` | the order of destages, and the commands that wait for them |
@@ -14,9 +14,9 @@
 //! | `landings` | reports on written blocks |
 //!
 //! A part knows no other part's state; the drive joins them here. `drive` itself keeps the contract: what is due, when,
-//! and in which order. `firmware` handles each instant. `reads`, `read_ahead`, `along` and `writes` serve commands.
-//! `turn`, `tentative`, `plan` and `staging` choose the next access. `lone` is a fast path for single reads; `power`
-//! handles power, reset and abort.
+//! and in which order. `firmware` handles each instant. `reads`, `read_ahead`, `read_ahead_hits` and `writes` serve
+//! commands. `access_choice`, `tentative_access`, `plan` and `staging` choose the next access. `fast_path` serves
+//! single reads; `power` handles power, reset and abort.
 //!
 //! ```text
 //!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
@@ -26,16 +26,17 @@
 //! ```
 
 pub mod access;
-mod along;
+mod access_choice;
 pub mod cache;
 mod command;
-mod dirty;
+mod dirty_blocks;
+mod dirty_segments;
 mod electronics;
+mod fast_path;
 mod firmware;
 pub mod geometry;
 mod landings;
 mod link;
-mod lone;
 pub mod mechanics;
 mod media_cache;
 mod medium;
@@ -47,18 +48,17 @@ pub mod profile;
 mod promises;
 mod queuing;
 mod read_ahead;
+mod read_ahead_hits;
 mod reads;
 pub mod recovery;
+mod segment_store;
 pub mod segmentation;
 mod staging;
-mod store;
 pub mod stream;
 mod target;
-mod tentative;
-mod turn;
+mod tentative_access;
 mod write_back;
 mod writes;
-mod written;
 
 use self::cache::Buffer;
 use self::electronics::Electronics;
@@ -73,9 +73,9 @@ use self::profile::Profile;
 use self::promises::Promises;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
-use self::tentative::TentativeAccess;
+use self::tentative_access::TentativeAccess;
 use self::write_back::WriteBack;
-use crate::block::asked::SettingUse;
+use crate::block::setting_use::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
 use crate::record::DriveLog;
 use crate::time::Instant;

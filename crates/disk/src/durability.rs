@@ -28,7 +28,7 @@
 //! | [`overlay`] | effects of a cut on sectors, besides the landings |
 //! | [`image`] | the content of a medium after a cut |
 //! | [`writes`] | the guarantees of the standards for each write |
-//! | [`served`] | state after a cut of a served array that lacks a drive |
+//! | [`served_array`] | state after a cut of a served array that lacks a drive |
 //! | [`runs`] | runs of sectors with their content |
 
 mod heads;
@@ -39,7 +39,7 @@ pub mod overlay;
 mod rebuilds;
 pub mod risk;
 pub mod runs;
-pub mod served;
+pub mod served_array;
 pub mod stripes;
 pub mod terms;
 pub mod view;

@@ -5,12 +5,12 @@
 //! [`Engine::poll_timeout`], wait, and call [`Engine::step`]. To bring in events from outside, use
 //! [`Engine::source_mut`] or [`Engine::device_mut`] before the step.
 //!
-//! Adapters between a source and the engine: several sources as one ([`joined`]), computing without a processor
+//! Adapters between a source and the engine: several sources as one ([`joined_sources`]), computing without a processor
 //! ([`computing`]), a hash of the issued requests ([`fingerprint`]).
 
 pub mod computing;
 pub mod fingerprint;
-pub mod joined;
+pub mod joined_sources;
 
 use alloc::vec::Vec;
 use core::fmt;

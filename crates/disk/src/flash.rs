@@ -8,8 +8,8 @@
 
 use alloc::collections::VecDeque;
 
-use crate::block::asked::SettingUse;
 use crate::block::setting::LayerSetting;
+use crate::block::setting_use::SettingUse;
 use crate::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };

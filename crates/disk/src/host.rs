@@ -2,13 +2,13 @@
 
 pub mod accelerator;
 pub mod array;
-pub mod beside;
-pub mod carried;
+pub mod carried_writes;
 pub mod channel;
 pub mod controller;
 pub mod driver;
 pub mod identity;
 pub mod layer;
+pub mod mixed_devices;
 pub mod ports;
 pub mod processor;
 pub mod scsi;

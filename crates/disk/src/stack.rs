@@ -17,8 +17,8 @@
 //!
 //! Facts (sectors, volumes, number of drives) are derived from the description, without building a device.
 
-mod alike;
 pub mod breakers;
+mod used_settings;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -34,18 +34,18 @@ use crate::flash::{Flash, FlashSpec};
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
 use crate::host::array::layout::ArrayVolume;
 use crate::host::array::{Array, ArraySpec};
-use crate::host::beside::MixedDevices;
 use crate::host::channel::Channel;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
 use crate::host::identity::IdentityLayer;
+use crate::host::mixed_devices::MixedDevices;
 use crate::host::ports::Ports;
 use crate::host::processor::{Processor, ProcessorSpec};
 use crate::host::scsi::{MOST_DRIVES, ScsiBus, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
-pub use self::alike::{UnusedSettings, UsedSettings};
+pub use self::used_settings::{UnusedSettings, UsedSettings};
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Drives only turn slower than
@@ -61,7 +61,7 @@ pub struct Stack {
     pub layers: Vec<Layer>,
     /// In order of time.
     pub changes: Vec<SettingChange>,
-    /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). The
+    /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`mixed_devices`](crate::host::mixed_devices)). The
     /// processor is the only layer that also serves them.
     pub beside: Vec<FlashSpec>,
 }

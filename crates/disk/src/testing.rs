@@ -18,10 +18,10 @@ mod conformance;
 mod cuts;
 mod durability;
 mod image;
+mod mirror_copies;
 mod parity;
 mod run;
 mod script;
-mod sight;
 mod stacks;
 mod violation;
 
@@ -30,8 +30,8 @@ pub use self::conformance::{conformance, conformance_through, conformance_to};
 pub use self::cuts::{CutTally, DriveFault, MemberImages, cuts, stack_to_cut};
 pub use self::durability::{Breach, DurabilityChecker, DurabilityLaw, LossCounts, PowerFailure, Promise};
 pub use self::image::{ImageSector, SectorImage};
+pub use self::mirror_copies::VolumeSight;
 pub use self::parity::{UnrecoverableBlock, VolumeMembers};
-pub use self::sight::VolumeSight;
 pub use self::stacks::{
     SmallDrive, SmallStack, random_array, random_discipline, random_profile, random_stack, random_tower,
 };

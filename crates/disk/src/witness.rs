@@ -4,9 +4,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::block::asked::SettingUse;
-use crate::block::busy::BusyCurve;
+use crate::block::busy_curve::BusyCurve;
 use crate::block::setting::LayerSetting;
+use crate::block::setting_use::SettingUse;
 use crate::block::{
     Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
 };

@@ -16,10 +16,10 @@ use seekwise_disk::block::{
 use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::flash::{Flash, FlashSpec};
 use seekwise_disk::host::accelerator::AcceleratorSpec;
-use seekwise_disk::host::beside::MixedDevices;
 use seekwise_disk::host::controller::ControllerSpec;
 use seekwise_disk::host::driver::DriverSpec;
 use seekwise_disk::host::identity::IdentityLayer;
+use seekwise_disk::host::mixed_devices::MixedDevices;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::{DriveLog, Effort, Part, Parts};
 use seekwise_disk::rng::Seed;

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use seekwise_disk::block::asked::SettingUse;
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
+use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::block::{
     Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll, Status,
 };

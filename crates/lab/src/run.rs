@@ -14,8 +14,8 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
-use seekwise_disk::block::asked::SettingUse;
-use seekwise_disk::block::busy::BusyCurve;
+use seekwise_disk::block::busy_curve::BusyCurve;
+use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::engine::fingerprint::StreamHash;
 use seekwise_disk::record::{DriveLog, Record};
 use seekwise_disk::rng::Seed;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use seekwise_disk::block::asked::SettingUse;
-use seekwise_disk::block::busy::BusyCurve;
+use seekwise_disk::block::busy_curve::BusyCurve;
+use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::block::{ControlError, Device, Limits, Source};
 use seekwise_disk::engine::computing::ComputeSource;
 use seekwise_disk::engine::fingerprint::{Fingerprint, StreamHash};

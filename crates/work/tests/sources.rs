@@ -6,7 +6,7 @@ use seekwise_disk::block::{Accounting, Completion, Device, Flags, Op, Request, S
 use seekwise_disk::engine::Engine;
 use seekwise_disk::engine::computing::ComputeSource;
 use seekwise_disk::engine::fingerprint::Fingerprint;
-use seekwise_disk::engine::joined::JoinedSources;
+use seekwise_disk::engine::joined_sources::JoinedSources;
 use seekwise_disk::host::processor::{Processor, ProcessorSpec};
 use seekwise_disk::queue::Policy;
 use seekwise_disk::record::Record;

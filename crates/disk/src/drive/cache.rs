@@ -1,18 +1,18 @@
-//! The segmented buffer: which blocks it holds, and which are evicted. `written` handles blocks that are not on the
+//! The segmented buffer: which blocks it holds, and which are evicted. `dirty_blocks` handles blocks that are not on the
 //! medium yet; the firmware decides when blocks arrive and leave.
 //!
 //! Segments are equal; each holds a run of consecutive blocks. A segment that a prefetch fills counts as holding all
 //! that the prefetch will bring; the stream knows when each block arrives. The least recently used segment is replaced
 //! first, never the one being filled or a dirty one. The buffer can be divided anew; `segmentation` decides into how
-//! many segments. If written runs take only as much memory as they are long (`store`), there are more segments than
+//! many segments. If written runs take only as much memory as they are long (`segment_store`), there are more segments than
 //! memory for them, and the least recently used lose theirs. Some segments can be reserved for writes; the profile's
 //! `written_hits` says which written blocks serve reads.
 
 use alloc::vec::Vec;
 
-use super::dirty::DirtySegments;
+use super::dirty_segments::DirtySegments;
 use super::profile::{CacheSpec, WrittenHits};
-use super::store::SegmentStore;
+use super::segment_store::SegmentStore;
 use crate::recency::LruList;
 
 /// Result of a buffer lookup.

@@ -15,7 +15,7 @@
 //! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
 //!
 //! If segments have lengths of their own there is nothing to divide: written and read blocks take memory as they come
-//! (`store`), the least recently used segment is evicted, and only the last rule of the policy applies. (A table of
+//! (`segment_store`), the least recently used segment is evicted, and only the last rule of the policy applies. (A table of
 //! tags, each of a run of blocks in as many small pieces of memory as the run is long: US 6,606,682 and 6,996,669,
 //! "Cluster-based cache memory allocation", 2000.)
 

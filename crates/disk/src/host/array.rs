@@ -10,7 +10,7 @@
 //! | [`layout`] | the mapping of blocks to members |
 //! | `parity` | what a write to a row with parity reads and writes |
 //! | `portions` | requests, portions, commands, and the row locks |
-//! | `spread` | from requests to portions to commands |
+//! | `split` | from requests to portions to commands |
 //! | `rebuild` | lost members, new ones, and the rebuild |
 //! | `bitmap` | the write-intent bitmap: which regions have writes under way |
 //! | `intent` | what waits for the bitmap, and its pages on their way to the members |
@@ -37,7 +37,7 @@ mod parity;
 mod portions;
 mod progress;
 mod rebuild;
-mod spread;
+mod split;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};

@@ -26,10 +26,10 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use super::carried::CarriedWrites;
-use crate::block::asked::SettingUse;
-use crate::block::busy::BusyCurve;
+use super::carried_writes::CarriedWrites;
+use crate::block::busy_curve::BusyCurve;
 use crate::block::setting::LayerSetting;
+use crate::block::setting_use::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;

@@ -1,5 +1,5 @@
 //! Several devices side by side, each a unit of its own: the drives of an array, each on its port or below a cable that
-//! they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`beside`](super::beside)).
+//! they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`mixed_devices`](super::mixed_devices)).
 //!
 //! A request goes to the device of its unit and comes back with its tag, which is unique over all units. Controls
 //! (power, reset, settings) go to each device in order; a setting is known if any of them knows it.
@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::asked::SettingUse;
 use crate::block::setting::LayerSetting;
+use crate::block::setting_use::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;

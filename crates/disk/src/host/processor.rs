@@ -19,7 +19,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
-use crate::block::busy::BusyCurve;
+use crate::block::busy_curve::BusyCurve;
 use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};

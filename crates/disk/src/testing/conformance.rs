@@ -16,9 +16,9 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use super::durability::Promise;
+use super::mirror_copies::VolumeSight;
 use super::run::{DeviceTrace, ScriptRun, StepMode};
 use super::script::{ScriptAuthor, TimedAction};
-use super::sight::VolumeSight;
 use super::violation::Violation;
 use crate::block::{CutSector, Device};
 use crate::rng::Seed;

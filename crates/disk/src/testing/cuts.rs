@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use super::client::{ClientHabits, TestClient};
 use super::durability::{Breach, DurabilityChecker, DurabilityLaw, LossCounts, PowerFailure, Promise};
 use super::image::SectorImage;
-use super::sight::VolumeSight;
+use super::mirror_copies::VolumeSight;
 use super::stacks::{SmallDrive, SmallStack, pick_one, random_stack, with_random_array};
 use crate::block::{Control, Landing};
 use crate::drive::profile::{Faults, MediaCacheSpec};

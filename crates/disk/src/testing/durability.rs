@@ -23,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::image::{ImageSector, SectorImage};
-use super::sight::VolumeSight;
+use super::mirror_copies::VolumeSight;
 use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
 
 /// The durability that a device promises.

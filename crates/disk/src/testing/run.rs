@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 use super::durability::{DurabilityChecker, PowerFailure, Promise};
 use super::image::SectorImage;
+use super::mirror_copies::VolumeSight;
 use super::script::{ScriptAction, TimedAction};
-use super::sight::VolumeSight;
 use super::violation::Violation;
 use crate::block::setting::LayerSetting;
 use crate::block::{

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::sight::VolumeSight;
+use super::mirror_copies::VolumeSight;
 use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Skews, TrackOrder, Zone};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use seekwise_disk::block::asked::SettingUse;
+use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, Status};
 use seekwise_disk::host::driver::{Driver, DriverSpec, Plug, PowerOffPolicy, SchedulerSpec};
 use seekwise_disk::host::layer::LayeredDevice;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use seekwise_disk::block::asked::SettingUse;
+use seekwise_disk::block::setting_use::SettingUse;
 use seekwise_disk::stack::{Stack, UnusedSettings, UsedSettings};
 use seekwise_formats::study::Study;
 

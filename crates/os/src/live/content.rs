@@ -6,7 +6,7 @@ use std::io;
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Landing, LandingKind, Op, Request, Status};
-use seekwise_disk::durability::served;
+use seekwise_disk::durability::served_array;
 use seekwise_disk::history::WriteData;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
@@ -43,7 +43,7 @@ impl DiskContent {
     /// Keeps the history of this stack's array, if it survives the loss of a drive, to work out what a cut leaves then. To be called after
     /// [`DiskContent::without_drives`].
     pub fn with_cut_history(mut self, stack: &Stack) -> DiskContent {
-        if served::can_lose_drive(stack) {
+        if served_array::can_lose_drive(stack) {
             let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
             self.remains = Some(ArrayHistory::new(stack, lost));
             self.bytes.keep_former(true);

@@ -1,7 +1,7 @@
 //! The history of an array, from which is worked out what a power cut leaves while a drive is lost.
 //!
 //! A read of a whole array finds its first copies, and [`crate::bytes`] keeps those. If a drive is lost, it finds another copy, or
-//! what parity and the other drives give. The effect of a cut on that is worked out ([`served`]) from the history since an
+//! what parity and the other drives give. The effect of a cut on that is worked out ([`served_array`]) from the history since an
 //! instant at which all finished writes lay on the media of all drives. So the history begins anew whenever that is so again: after a
 //! flush beside which nothing was under way, and after a cut. For a stack whose flushes cannot be trusted it begins anew after cuts
 //! alone: a judge that trusts the flushes would expect data that no drive has.
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
 use seekwise_disk::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
-use seekwise_disk::durability::served;
+use seekwise_disk::durability::served_array;
 use seekwise_disk::history::{CutRemains, History, HistoryEvent, WriteData};
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
@@ -69,7 +69,7 @@ impl ArrayHistory {
     pub fn new(stack: &Stack, lost: u64) -> ArrayHistory {
         let mut remains = ArrayHistory {
             stack: stack.clone(),
-            trusted: served::is_flush_trusted(stack),
+            trusted: served_array::is_flush_trusted(stack),
             history: Ok(History::default()),
             size: 0,
             most: MOST,
@@ -118,7 +118,7 @@ impl ArrayHistory {
         let changed = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
         let events = history.events.iter().filter(changed).cloned().collect();
         let settings = History { events, ..History::default() };
-        self.refused = served::remains_after_cut(&self.stack, &settings, self.at_first, Instant::ZERO).err();
+        self.refused = served_array::remains_after_cut(&self.stack, &settings, self.at_first, Instant::ZERO).err();
     }
 
     fn push_event(&mut self, event: HistoryEvent) {
@@ -231,7 +231,7 @@ impl ArrayHistory {
     /// have been told.
     pub fn cut_remains(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
         let history = self.history.as_ref().ok().filter(|_| self.lacked && self.cut_refusal().is_none())?;
-        Some(served::remains_after_cut(&self.stack, history, self.at_first, at).map(|left| (left, history)))
+        Some(served_array::remains_after_cut(&self.stack, history, self.at_first, at).map(|left| (left, history)))
     }
 
     /// Records a power cut: nothing is under way.

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use super::layout::{ArrayVolume, Chunk};
 use crate::block::{Landing, LandingKind, MemberRole, Request};
-use crate::host::carried::CarriedWrites;
+use crate::host::carried_writes::CarriedWrites;
 use crate::time::Instant;
 
 /// The fewest entries that are worth scanning for ones to forget.

@@ -3,7 +3,7 @@
 //! Reads merge with reads and writes with writes, of one unit, up to the largest transfer. Requests with forced unit
 //! access, *ordered* or for the head of the queue do not merge, and commands below no longer do. Overlapping requests
 //! are no neighbours, so they are never in one command. A command carries the largest stamp of its requests, and a
-//! driver that merges reports each landing under its own request (`host/carried.rs`).
+//! driver that merges reports each landing under its own request (`host/carried_writes.rs`).
 
 use alloc::vec::Vec;
 

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::{Layer, Stack};
-use crate::block::asked::SettingUse;
+use crate::block::setting_use::SettingUse;
 use crate::host::driver::{DriverSpec, SchedulerSpec};
 use crate::queue::Discipline;
 

@@ -1,5 +1,5 @@
 //! Memory that the buffer's segments share if they are not equally long: how much each segment owns, and which is
-//! evicted for which. `cache` knows the blocks of a segment, `written` those not on the medium yet.
+//! evicted for which. `cache` knows the blocks of a segment, `dirty_blocks` those not on the medium yet.
 //!
 //! A written run owns as much as it is long. The memory of a read depends on the buffer:
 //! - with `cache.dirty_runs` alone a whole segment, whatever is read into it;

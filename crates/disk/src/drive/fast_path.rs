@@ -2,7 +2,7 @@
 //!
 //! With no other command in flight and nothing to destage, nothing can come between the steps of a read, and all its
 //! instants are known beforehand: from the medium it is decoded, chosen, positioned, read and sent; from the buffer or
-//! a prefetch, decoded and sent. The steps of `firmware` and `turn` are done here at once, with their own functions,
+//! a prefetch, decoded and sent. The steps of `firmware` and `access_choice` are done here at once, with their own functions,
 //! and leave the same state. If something may come between, the read takes the normal path.
 //!
 //! A read that misses is planned and carried out in one place, whether it was submitted (`serve_lone_read`) or the engine holds it back
