@@ -44,7 +44,7 @@ mod replay;
 mod settings;
 mod value;
 
-use seekwise_work::files::buffered::FileOpenFlags;
+use seekwise_work::files::buffered_source::FileOpenFlags;
 use seekwise_work::workload::Job;
 
 pub use given::JobOption;

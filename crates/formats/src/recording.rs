@@ -7,7 +7,7 @@
 
 use seekwise_disk::block::Op;
 use seekwise_disk::time::Instant;
-use seekwise_work::workload::recorded::{RecordedRequest, RecordedSession};
+use seekwise_work::workload::session_replay::{RecordedRequest, RecordedSession};
 
 use seekwise_drives::change::{POWER, WrittenChange};
 use seekwise_drives::diagnostic::Diagnostic;

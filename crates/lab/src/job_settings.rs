@@ -10,7 +10,7 @@ use seekwise_disk::time::Span;
 use seekwise_drives::key_names::work;
 use seekwise_drives::stack::Setting;
 use seekwise_formats::recording;
-use seekwise_work::workload::recorded::RecordedSession;
+use seekwise_work::workload::session_replay::RecordedSession;
 use seekwise_work::workload::{
     AccessLine, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern,
     Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,

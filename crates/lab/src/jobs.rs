@@ -16,7 +16,7 @@ use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::trace::keys::TraceOptions as TraceKeys;
 use seekwise_formats::{fio, iometer};
-use seekwise_work::files::buffered::{BufferedSpec, FileOpenFlags};
+use seekwise_work::files::buffered_source::{BufferedSpec, FileOpenFlags};
 use seekwise_work::workload::{AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
 use seekwise_run::work::Work;

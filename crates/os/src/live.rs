@@ -27,7 +27,7 @@ use seekwise_disk::slab::Slab;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::{Instant, Span};
 use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
-use seekwise_work::workload::recorded::RecordedRequest;
+use seekwise_work::workload::session_replay::RecordedRequest;
 
 pub use self::asked::{Caller, DiskRequest, ReplyTo};
 use self::attendance::AttendanceCounters;

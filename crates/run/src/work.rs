@@ -8,11 +8,11 @@ use std::sync::Arc;
 use seekwise_disk::block::{Accounting, Completion, Limits, Op, Source, SourcePoll};
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::Instant;
-use seekwise_work::files::buffered::{BufferedSource, BufferedSpec};
+use seekwise_work::files::buffered_source::{BufferedSource, BufferedSpec};
 use seekwise_work::files::call::Reads;
 use seekwise_work::files::note::FileNotes;
 use seekwise_work::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
-use seekwise_work::workload::recorded::{RecordedSession, ReplayComparison, SessionReplay};
+use seekwise_work::workload::session_replay::{RecordedSession, ReplayComparison, SessionReplay};
 use seekwise_work::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
 
 use self::trace::{ReplayResult, TracePlayback, TraceSpec};

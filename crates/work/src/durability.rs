@@ -14,13 +14,13 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `told` | results that programs got |
-//! | `seen` | sectors as a mount reads them |
+//! | `acknowledgements` | results that programs got |
+//! | `cut_medium` | sectors as a mount reads them |
 //! | [`losses`] | counts over all cuts |
 
+mod acknowledgements;
+mod cut_medium;
 pub mod losses;
-mod seen;
-mod told;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -38,9 +38,9 @@ use crate::files::scene::SceneSpec;
 use crate::files::system::SystemFamily;
 use crate::files::volume::{DataSectors, FileLedger, IssueMoment, SectorRole, WrittenExtent};
 
+use self::acknowledgements::{Effect, FileKnowledge, OperationEffects, ProgramThread};
+use self::cut_medium::{CutMedium, Mounts};
 use self::losses::{FileCutCounts, FileLossCounts, FileLossKind};
-use self::seen::{CutMedium, Mounts};
-use self::told::{Effect, FileKnowledge, OperationEffects, ProgramThread};
 
 /// Limit of the writes and changes kept of a run, about 80 bytes each.
 const MOST: usize = 4_000_000;

@@ -3,7 +3,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`buffered`] | a job's requests through the page cache |
+//! | [`buffered_source`] | a job's requests through the page cache |
 //! | [`call`] | system calls and their results |
 //! | [`note`] | notes from a scene to a judge of power cuts |
 //! | [`pagecache`] | pages of files in memory, and read-ahead |
@@ -14,7 +14,7 @@
 //!
 //! As everywhere in the model, only places of data are kept, no bytes.
 
-pub mod buffered;
+pub mod buffered_source;
 pub mod call;
 pub mod note;
 pub mod pagecache;

@@ -12,7 +12,7 @@ use seekwise_disk::queue::Policy;
 use seekwise_disk::record::Record;
 use seekwise_disk::testing::SmallDrive;
 use seekwise_disk::time::{Instant, Span};
-use seekwise_work::files::buffered::{BufferedSource, BufferedSpec, FileOpenFlags};
+use seekwise_work::files::buffered_source::{BufferedSource, BufferedSpec, FileOpenFlags};
 use seekwise_work::files::pagecache::PageCacheSpec;
 use seekwise_work::files::system::{SystemFamily, SystemSpec};
 use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};

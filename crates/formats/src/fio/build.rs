@@ -5,7 +5,7 @@
 
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
-use seekwise_work::files::buffered::FileOpenFlags;
+use seekwise_work::files::buffered_source::FileOpenFlags;
 use seekwise_work::workload::{
     BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern, Flow, Generator, IoEngine,
     IssueRate, Job, Pace, Pattern, RandomRepeat, RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker,

@@ -9,7 +9,7 @@ use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::TraceSpec;
 use seekwise_work::workload::Worker;
-use seekwise_work::workload::recorded::{RecordedRequest, RecordedSession};
+use seekwise_work::workload::session_replay::{RecordedRequest, RecordedSession};
 
 /// The troubles of a run with these figures, in words, one line each.
 pub(super) fn run_troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {

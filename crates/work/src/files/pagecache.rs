@@ -5,14 +5,14 @@
 //! |---|---|
 //! | `pages` | the pages themselves |
 //! | `rules` | the three systems' rules and constants, each with its source |
-//! | `ahead` | read-ahead |
+//! | `read_ahead` | read-ahead |
 //!
 //! Pages of 4 KiB are kept in runs: a file that was read from front to end is one run, whatever its length.
 
-mod ahead;
 mod pages;
+mod read_ahead;
 mod rules;
 
-pub use self::ahead::{ReadSpan, ReadStream};
 pub use self::pages::{DirtyFile, PAGE, PageCache};
+pub use self::read_ahead::{ReadSpan, ReadStream};
 pub use self::rules::{PageCacheSpec, ReadAheadRule, WriteBackRule};

@@ -3,9 +3,9 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `act`, `place` | a program, its next action, and the context of its creation |
-//! | `set` | sets of files: how many, how large, in which directories |
-//! | `lines` | programs of one thread, written as lists of calls |
+//! | `action`, `context` | a program, its next action, and the context of its creation |
+//! | `file_set` | sets of files: how many, how large, in which directories |
+//! | `script` | programs of one thread, written as lists of calls |
 //! | `copy` | copying or moving files, block by block, by one thread or by a reader and a writer |
 //! | `scan` | reading files: a virus scan, a search |
 //! | `unpack` | writing files: an archive unpacked, a set created |
@@ -20,37 +20,37 @@
 //!
 //! Computing times and block sizes are figures in `crates/formats/programs`, with their sources.
 
-mod act;
+mod action;
 mod boot;
+mod context;
 mod copy;
 mod database;
 mod defragment;
 mod document;
-mod lines;
-mod place;
+mod file_set;
 mod playback;
 mod records;
 mod registry;
 mod scan;
 mod scratch;
-mod set;
+mod script;
 mod unpack;
 
 use alloc::boxed::Box;
 
-pub use self::act::{Program, ProgramAction};
+pub use self::action::{Program, ProgramAction};
 pub use self::boot::BootSpec;
+pub use self::context::ProgramContext;
 pub use self::copy::CopySpec;
 pub use self::database::DatabaseSpec;
 pub use self::defragment::DefragmentSpec;
 pub use self::document::DocumentSpec;
-pub use self::place::ProgramContext;
+pub use self::file_set::FileSet;
 pub use self::playback::PlaybackSpec;
 pub use self::records::RecordsSpec;
 pub use self::registry::RegistrySpec;
 pub use self::scan::ScanSpec;
 pub use self::scratch::ScratchSpec;
-pub use self::set::FileSet;
 pub use self::unpack::UnpackSpec;
 
 use super::volume::VolumeError;

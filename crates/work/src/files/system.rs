@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `issue` | plans, issued to the drive in their order |
 //! | `cache` | the page cache at work |
-//! | `cached` | reading, writing and writing back through the page cache |
+//! | `cached_calls` | reading, writing and writing back through the page cache |
 //!
 //! A thread has one call at a time. Requests that no program asked for come from [`System::system_origin`]. Without a page
 //! cache, cached handles read and write through at once.
@@ -19,7 +19,7 @@
 //! [`Op::Compute`]: seekwise_disk::block::Op::Compute
 
 mod cache;
-mod cached;
+mod cached_calls;
 mod issue;
 
 use alloc::collections::{BinaryHeap, VecDeque};

@@ -10,9 +10,9 @@
 //! | `contents` | these together, and where clusters lie: the common part of the file systems |
 //! | `spec`, `refusal`, `system` | the description of a volume, refusals, the interface of file systems |
 //! | `operations` | the volume and its operations |
-//! | `lazy` | the lazy writer of Windows, for metadata |
+//! | `lazy_writer` | the lazy writer of Windows, for metadata |
 //! | `change` | changes of pages, for a judge |
-//! | `found` | that judge: files as a mount finds them, from writes and landings alone |
+//! | `mount` | that judge: files as a mount finds them, from writes and landings alone |
 //! | `fat32`, `ntfs`, `ext4` | each file system: layout, allocation, and the sectors that each operation touches |
 //! | `raw` | no file system: one file over the whole partition |
 //!
@@ -24,8 +24,8 @@ mod change;
 mod contents;
 mod ext4;
 mod fat32;
-mod found;
-mod lazy;
+mod lazy_writer;
+mod mount;
 mod ntfs;
 mod operations;
 mod pages;
@@ -39,10 +39,10 @@ mod system;
 mod tree;
 
 pub use self::change::{PageChange, PageFact};
-pub use self::found::{
+pub use self::lazy_writer::WriteBack;
+pub use self::mount::{
     DataSectors, FileLedger, FileState, InitialFile, IssueMoment, SectorState, SectorView, VolumeState, WrittenExtent,
 };
-pub use self::lazy::WriteBack;
 pub use self::operations::{MOVE_CHUNK, Volume};
 pub use self::partition::{Alignment, Partition, lay_out_partitions};
 pub use self::plan::{IoPlan, PlanStep, PlanWait, SectorRole};

@@ -1,6 +1,6 @@
 //! The addresses of fio's random requests: block numbers by distribution, each once if a pass has a map.
 //!
-//! Zipf, pareto and normal are fio's formulas in fixed point (see `fixed`), scattered by its multiplicative hash;
+//! Zipf, pareto and normal are fio's formulas in fixed point (see `fixed_point`), scattered by its multiplicative hash;
 //! `zoned` is the one distribution that clusters on the disk. Zipf follows Gray et al. (SIGMOD 1994) as fio does, with
 //! the sum of its weights cut after ten million ranks: the first [`ZETA_EXACT`] are added one by one, the rest by the
 //! Euler-Maclaurin formula, whose first omitted term is below 10^-12 of the sum.
@@ -10,7 +10,7 @@
 
 use alloc::vec::Vec;
 
-use super::fixed::{self, FixedLog2};
+use super::fixed_point::{self, FixedLog2};
 use super::job::{Distribution, Generator};
 use super::map::{BlockMap, MAP_BLOCKS, Permutation};
 use super::tausworthe::{Lfsr, Seeds, StreamPurpose, Tausworthe, Tausworthe88, scale_short};
@@ -297,7 +297,7 @@ impl Zipf {
     fn new(blocks: u64, theta: u32, center: Option<u32>, seed: u64) -> Zipf {
         let rest = MILLION - i128::from(theta);
         let zeta = zeta(blocks.min(ZETA_RANKS), theta);
-        let two = (1 << 64) + fixed::power_of_two(-i128::from(theta) * fixed::ONE / MILLION);
+        let two = (1 << 64) + fixed_point::power_of_two(-i128::from(theta) * fixed_point::ONE / MILLION);
         // The number of draws u below weight / zeta.
         let share = |weight: u128| (weight.min(zeta) * u128::from(LAST)).div_ceil(zeta) as u64;
         let mut zipf = Zipf {
@@ -331,13 +331,16 @@ impl Zipf {
         let one = 1u128 << self.fraction;
         let step = (self.eta * u128::from(LAST - drawn)) >> 32;
         let base = if self.steep { one + step } else { one.saturating_sub(step).max(1) };
-        fixed::scale_by_power(self.scatter.blocks, self.alpha.scale_log(fixed::log2_wide(base, self.fraction)))
+        fixed_point::scale_by_power(
+            self.scatter.blocks,
+            self.alpha.scale_log(fixed_point::log2_wide(base, self.fraction)),
+        )
     }
 }
 
 /// The sum of k^-theta for k up to `ranks`, 64 fraction bits.
 fn zeta(ranks: u64, theta: u32) -> u128 {
-    let weight = |rank: u64| fixed::power_of_two(-fixed::log2(rank) * i128::from(theta) / MILLION);
+    let weight = |rank: u64| fixed_point::power_of_two(-fixed_point::log2(rank) * i128::from(theta) / MILLION);
     let exact = ranks.min(ZETA_EXACT);
     let sum: u128 = (1..=exact).map(weight).sum();
     if ranks == exact {
@@ -345,7 +348,7 @@ fn zeta(ranks: u64, theta: u32) -> u128 {
     }
     // Euler-Maclaurin from `exact` to `ranks`: the integral, half the ends, a twelfth of the slopes.
     let rest = MILLION - i128::from(theta);
-    let antiderivative = |x: u64| fixed::power_of_two(fixed::log2(x) * rest / MILLION) as i128;
+    let antiderivative = |x: u64| fixed_point::power_of_two(fixed_point::log2(x) * rest / MILLION) as i128;
     let integral = (antiderivative(ranks) - antiderivative(exact)) * MILLION / rest;
     let ends = (weight(ranks) as i128 - weight(exact) as i128) / 2;
     let slope = |x: u64| weight(x) as i128 * i128::from(theta) / MILLION / i128::from(x);
@@ -359,7 +362,7 @@ fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
         // At most two ranks: eta is never used.
         return (0, 62);
     }
-    let power = fixed::power_of_two((fixed::ONE - fixed::log2(blocks)) * rest / MILLION);
+    let power = fixed_point::power_of_two((fixed_point::ONE - fixed_point::log2(blocks)) * rest / MILLION);
     let numerator = power.abs_diff(1 << 64);
     // 1 - zeta2 / zetan, 62 fraction bits; zetan has at most 88 bits.
     let denominator = ((zeta - two) << 38) / (zeta >> 24);
@@ -386,7 +389,9 @@ fn divide_fixed(a: u128, b: u128) -> u128 {
 /// blocks^(theta - 1) passes 2^60. Beyond these limits the quotient of [`eta`] would not fit.
 pub(crate) fn zipf_fits(theta: u32, blocks: u64) -> bool {
     let rest = i128::from(theta) - MILLION;
-    (1..=5_000_000).contains(&theta) && rest != 0 && fixed::log2(blocks.max(1)) * rest / MILLION < 60 * fixed::ONE
+    (1..=5_000_000).contains(&theta)
+        && rest != 0
+        && fixed_point::log2(blocks.max(1)) * rest / MILLION < 60 * fixed_point::ONE
 }
 
 /// fio's pareto: the share `u` of the draws falls in `u^(ln h / ln (1 - h))` of the blocks.
@@ -398,9 +403,9 @@ struct Pareto {
 
 impl Pareto {
     fn new(blocks: u64, h: u32, center: Option<u32>, seed: u64) -> Pareto {
-        let million = fixed::log2(MILLION as u64);
-        let over = million - fixed::log2(u64::from(h));
-        let under = million - fixed::log2(MILLION as u64 - u64::from(h));
+        let million = fixed_point::log2(MILLION as u64);
+        let over = million - fixed_point::log2(u64::from(h));
+        let under = million - fixed_point::log2(MILLION as u64 - u64::from(h));
         Pareto { scatter: Scatter::new(blocks, center, seed), exponent: Exponent::new(over, under) }
     }
 
@@ -409,8 +414,8 @@ impl Pareto {
         if drawn == 0 {
             return self.scatter.block_of_rank(0);
         }
-        let log: FixedLog2 = fixed::log2(drawn) - fixed::log2(LAST);
-        let rank = fixed::scale_by_power(self.scatter.blocks - 1, self.exponent.scale_log(log));
+        let log: FixedLog2 = fixed_point::log2(drawn) - fixed_point::log2(LAST);
+        let rank = fixed_point::scale_by_power(self.scatter.blocks - 1, self.exponent.scale_log(log));
         self.scatter.block_of_rank(rank)
     }
 }

@@ -11,7 +11,7 @@ use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::time::{Instant, Span};
 
 use super::fio::FioStream;
-use super::fixed;
+use super::fixed_point;
 use super::job::{ArrivalProcess, IssueRate, Pace, ThinkTime};
 
 const SECOND: u128 = 1_000_000_000;
@@ -101,7 +101,7 @@ impl ArrivalClock {
                 self.elapsed = (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
             }
             Some(random) => {
-                let gap = fixed::minus_ln(random.next_u64().max(1)) >> 28;
+                let gap = fixed_point::minus_ln(random.next_u64().max(1)) >> 28;
                 self.elapsed += (gap * (u128::from(amount) * self.each)) >> 32;
             }
         }

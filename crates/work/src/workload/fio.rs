@@ -8,8 +8,8 @@
 //! (`rw=read:-8k`) behaves as fio's does in a file used from its beginning; an `io_size` equal to the files' size
 //! counts as none.
 
-mod grounded;
 mod passes;
+mod zones;
 
 use alloc::vec::Vec;
 use seekwise_disk::block::Op;
@@ -18,9 +18,9 @@ use super::address::{AddressRng, AddressSpace, AddressStream};
 use super::job::{BlockSizes, Direction, FileService, FioPattern, Generator, Region, RwModifier, Syncs};
 use super::size::Sizes;
 use super::tausworthe::{Seeds, StreamPurpose, Tausworthe, Tausworthe88};
-pub(crate) use grounded::ZoneContext;
-use grounded::{FileDrawOutcome, PendingZoneRequest, ZonePlacement};
 use passes::PassLimits;
+pub(crate) use zones::ZoneContext;
+use zones::{FileDrawOutcome, PendingZoneRequest, ZonePlacement};
 
 /// Index of reads in fio's triples.
 pub(crate) const READ: usize = 0;

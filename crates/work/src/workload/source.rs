@@ -28,7 +28,7 @@ use super::check::{self, WorkloadError};
 use super::fio::FioRequest;
 use super::flow::Flows;
 use super::job::{Job, Window};
-use super::telling::Tell;
+use super::listener::Tell;
 use super::worker::{AnsweredRequest, QuickPoll, RequestPurpose, WorkerPoll, WorkerRequest, WorkerState};
 use super::zoned::JobZones;
 

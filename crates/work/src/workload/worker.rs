@@ -12,7 +12,7 @@
 //! that is a call in fio's engine holds back later requests until it is done, but not those already in flight; fio
 //! repeats it before each request until the next write. When fio sees completions: `reaping`.
 //!
-//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`), what
+//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`verify`), what
 //! fio draws next and what its engine puts off (`drawing`).
 
 mod drawing;
@@ -30,7 +30,7 @@ use super::iometer::IometerStream;
 use super::job::{CountingRule, FioPattern, Pattern, Window, Worker};
 use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::written::VerifyQueue;
+use super::verify::VerifyQueue;
 use super::zoned::JobZones;
 
 /// The purpose of a request in flight.

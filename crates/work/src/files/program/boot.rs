@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use seekwise_disk::time::{Instant, Span};
 
-use super::act::{Program, ProgramAction};
-use super::place::ProgramContext;
-use super::set::FileSet;
+use super::action::{Program, ProgramAction};
+use super::context::ProgramContext;
+use super::file_set::FileSet;
 use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
 use crate::files::volume::VolumeError;

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use seekwise_disk::time::{Instant, Span};
 
-use super::act::{Program, ProgramAction, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
-use super::set::FileSet;
+use super::action::{Program, ProgramAction, compute_call};
+use super::context::ProgramContext;
+use super::file_set::FileSet;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
 use crate::files::volume::{FileName, SyncScope, VolumeError};
@@ -51,7 +51,7 @@ pub(super) fn create_program(spec: &CopySpec, place: &mut ProgramContext<'_>) ->
     let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| FileCopy { source, bytes, to };
     let files = sources.into_iter().zip(targets).map(one).collect();
     Ok(match spec.buffers {
-        0 => lines::from_script(SerialCopy { spec: *spec, files, at: 0, from: 0, target: None }),
+        0 => script::from_script(SerialCopy { spec: *spec, files, at: 0, from: 0, target: None }),
         _ => Box::new(PipelinedCopy {
             spec: *spec,
             files,

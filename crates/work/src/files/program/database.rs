@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::{Instant, Span};
 
-use super::act::{Program, ProgramAction, compute_call};
-use super::place::ProgramContext;
+use super::action::{Program, ProgramAction, compute_call};
+use super::context::ProgramContext;
 use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
 use crate::files::volume::{SyncScope, VolumeError};

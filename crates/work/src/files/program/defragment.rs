@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
-use super::set::FileSet;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::file_set::FileSet;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File};
 use crate::files::volume::{MOVE_CHUNK, Volume, VolumeError};
 
@@ -42,7 +42,7 @@ pub(super) fn create_program(
     if spec.set.files > 0 {
         place.place_set(&spec.set, spec.volume)?;
     }
-    Ok(lines::from_script(Defragment { spec: *spec, files: None, at: 0, moving: None }))
+    Ok(script::from_script(Defragment { spec: *spec, files: None, at: 0, moving: None }))
 }
 
 /// The fragmented files of a volume.

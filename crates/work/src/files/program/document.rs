@@ -5,9 +5,9 @@ use alloc::boxed::Box;
 
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::{FileName, SyncScope, VolumeError};
 
@@ -46,7 +46,7 @@ pub(super) fn create_program(
     let directory = place.create_directory(spec.volume)?;
     let document = place.place_file(directory, spec.bytes)?;
     place.place_trial_file(directory, spec.bytes)?;
-    Ok(lines::from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
+    Ok(script::from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
 }
 
 impl Script for Document {

@@ -6,9 +6,9 @@ use alloc::boxed::Box;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::VolumeError;
 
@@ -48,7 +48,7 @@ pub(super) fn create_program(
 ) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.create_directory(spec.volume)?;
     let file = place.place_file(directory, spec.span)?;
-    Ok(lines::from_script(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.named_rng("playback") }))
+    Ok(script::from_script(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.named_rng("playback") }))
 }
 
 impl Playback {

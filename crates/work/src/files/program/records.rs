@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::{SyncScope, VolumeError};
 
@@ -61,7 +61,7 @@ pub(super) fn create_program(
     for _ in 0..spec.tables {
         tables.push((place.place_file(directory, spec.table)?, place.place_file(directory, spec.index)?));
     }
-    Ok(lines::from_script(Records {
+    Ok(script::from_script(Records {
         spec: *spec,
         ends: alloc::vec![spec.table; tables.len()],
         tables,

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::{SyncScope, VolumeError};
 
@@ -56,7 +56,7 @@ pub(super) fn create_program(
             place.place_file(directory, HEAD + u64::from(spec.pages) * PAGE)?,
         ));
     }
-    Ok(lines::from_script(Registry { spec: *spec, hives, at: 0, rng: place.named_rng("registry") }))
+    Ok(script::from_script(Registry { spec: *spec, hives, at: 0, rng: place.named_rng("registry") }))
 }
 
 impl Script for Registry {

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call, compute_call_for};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
-use super::set::FileSet;
+use super::action::{Program, compute_call, compute_call_for};
+use super::context::ProgramContext;
+use super::file_set::FileSet;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::{Volume, VolumeError};
 
@@ -51,7 +51,7 @@ pub(super) fn create_program(spec: &ScanSpec, place: &mut ProgramContext<'_>) ->
         0 => None,
         _ => Some(place.place_set(&spec.set, spec.volume)?),
     };
-    Ok(lines::from_script(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.named_rng("scan") }))
+    Ok(script::from_script(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.named_rng("scan") }))
 }
 
 /// The files on a volume, each with its length.

@@ -6,9 +6,9 @@ use alloc::boxed::Box;
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
+use super::action::{Program, compute_call};
+use super::context::ProgramContext;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::VolumeError;
 
@@ -47,7 +47,7 @@ pub(super) fn create_program(
 ) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.create_directory(spec.volume)?;
     let file = place.place_file(directory, spec.bytes)?;
-    Ok(lines::from_script(Scratch { spec: *spec, file, at: 0, rng: place.named_rng("scratch") }))
+    Ok(script::from_script(Scratch { spec: *spec, file, at: 0, rng: place.named_rng("scratch") }))
 }
 
 impl Script for Scratch {

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use seekwise_disk::time::Span;
 
-use super::act::{Program, compute_call, compute_call_for};
-use super::lines::{self, ActionQueue, Script, ScriptContext};
-use super::place::ProgramContext;
-use super::set::FileSet;
+use super::action::{Program, compute_call, compute_call_for};
+use super::context::ProgramContext;
+use super::file_set::FileSet;
+use super::script::{self, ActionQueue, Script, ScriptContext};
 use crate::files::call::{Call, File, OpenMode};
 use crate::files::volume::{FileName, SyncScope, VolumeError};
 
@@ -60,7 +60,7 @@ pub(super) fn create_program(
     };
     let files = place.set_targets(&spec.set, spec.volume)?;
     let (at, from, begun, target, read, written) = (0, 0, false, None, 0, 0);
-    Ok(lines::from_script(Unpack { spec: *spec, archive, files, at, from, begun, target, read, written }))
+    Ok(script::from_script(Unpack { spec: *spec, archive, files, at, from, begun, target, read, written }))
 }
 
 impl Unpack {

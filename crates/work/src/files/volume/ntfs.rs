@@ -16,7 +16,7 @@ use seekwise_disk::time::{Instant, Span};
 use self::log::NtfsLog;
 use super::change::PageFact;
 use super::contents::{PAGE, VolumeContents};
-use super::lazy::{LazyWriter, WriteBack};
+use super::lazy_writer::{LazyWriter, WriteBack};
 use super::pages;
 use super::plan::{IoPlan, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};

@@ -11,7 +11,7 @@ use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
 use crate::workload::arrival::admit_by_rate;
 use crate::workload::fio::{FioRequest, FioStep, FioSync, READ, ZoneContext};
 use crate::workload::reaping::ReapedEvent;
-use crate::workload::written::VerifyQueue;
+use crate::workload::verify::VerifyQueue;
 use crate::workload::zoned::JobZones;
 
 /// A sync or a request that the engine refused for now.

@@ -1,5 +1,5 @@
 //! Acknowledgements and promises that programs got for their files, and the operations that rely on them. The content
-//! of the medium is in `seen`.
+//! of the medium is in `cut_medium`.
 
 use alloc::vec::Vec;
 

@@ -6,7 +6,7 @@ use core::fmt;
 
 use seekwise_disk::time::Instant;
 
-use super::act::{Program, ProgramAction};
+use super::action::{Program, ProgramAction};
 use crate::files::call::{Call, CallResult};
 use crate::files::system::System;
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use seekwise_disk::rng::{Rng, Seed};
 
-use super::set::FileSet;
+use super::file_set::FileSet;
 use crate::files::call::File;
 use crate::files::volume::{FileName, ROOT, Volume, VolumeError};
 
