@@ -11,7 +11,7 @@
 //! | room | what it does |
 //! |---|---|
 //! | `lines` | sections, comments, includes, variables |
-//! | `given` | an option as the file gives it |
+//! | `job_option` | an option as the file gives it |
 //! | `number` | sizes, times, percentages, triples |
 //! | `arithmetic` | `(2 * 4k)`, `8*1024*$pagesize` |
 //! | `options` | all options fio knows and what becomes of them |
@@ -22,40 +22,40 @@
 //! | `draw` | sizes and places of requests: `bssplit`, `random_distribution` |
 //! | `layout` | files on the drive |
 //! | `build` | settings and layout to the model's job |
-//! | `logged` | `write_iolog`: whose requests go into which log |
+//! | `write_iolog` | whose requests go into which log |
 //! | `replay` | `read_iolog`: a log is played instead |
-//! | `opened` | how a worker opens a real file |
+//! | `open_flags` | how a worker opens a real file |
 //! | `real` | what options mean, or are refused for, on a real file |
 
 mod arithmetic;
 mod build;
 mod draw;
 mod engines;
-mod given;
 mod job_file;
+mod job_option;
 mod layout;
 mod lines;
-mod logged;
 mod number;
-mod opened;
+mod open_flags;
 mod options;
 mod real;
 mod replay;
 mod settings;
 mod value;
+mod write_iolog;
 
 use seekwise_work::files::buffered_source::FileOpenFlags;
 use seekwise_work::workload::Job;
 
-pub use given::JobOption;
 pub use job_file::{JobFile, JobSection, WorkerOrigin};
+pub use job_option::JobOption;
 pub use lines::FioContext;
 use lines::RawSection;
-pub use logged::LogOf;
-pub use opened::{AccessHint, FioOpenFlags};
+pub use open_flags::{AccessHint, FioOpenFlags};
 pub use replay::IologReplay;
 use seekwise_drives::diagnostic::Diagnostic;
 use settings::FioSettings;
+pub use write_iolog::LogOf;
 
 /// Whether fio has an option of this name in job files.
 pub fn is_option(name: &str) -> bool {

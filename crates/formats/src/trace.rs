@@ -11,6 +11,7 @@ mod alibaba;
 mod biosnoop;
 mod blkparse;
 mod blktrace;
+mod compression;
 mod disksim;
 mod fields;
 mod format;
@@ -20,20 +21,19 @@ mod lines;
 pub mod measured;
 mod msr;
 mod order;
-mod packed;
 mod pairing;
 mod reader;
-mod recorded;
+mod recording;
 mod sink;
 mod sniff;
 mod spc;
 pub mod survey;
 mod tencent;
 
+pub use compression::{PackedInput, unpack};
 pub use fields::{TIMES, TraceUnits, time_unit_name};
 pub use format::{
     FORMATS, FormatSpec, IologPlacement, KernelEvent, TraceFormat, TraceReadOptions, WINDOW, WaitMeaning,
 };
-pub use packed::{PackedInput, unpack};
 pub use reader::{ReaderCounts, TraceEntry, TracePart, TraceReader, open};
 pub use sniff::{FormatGuess, HEAD, is_replayed, recognise};

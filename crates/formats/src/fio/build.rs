@@ -16,7 +16,7 @@ use super::engines::EngineMode;
 use super::job_file::{JobFile, JobSection, WorkerOrigin};
 use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
-use super::opened::{AccessHint, FioOpenFlags};
+use super::open_flags::{AccessHint, FioOpenFlags};
 use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
 
 /// fio's default `randseed`.

@@ -2,7 +2,7 @@
 
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::given::JobOption;
+use super::job_option::JobOption;
 use super::settings::FioSettings;
 
 /// A parsed job file.

@@ -5,7 +5,7 @@
 
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::given::ExpandedOption;
+use super::job_option::ExpandedOption;
 use super::{arithmetic, options};
 
 /// The deepest nesting of includes; fio has no limit and loops forever on a file that includes itself.

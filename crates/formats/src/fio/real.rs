@@ -6,9 +6,9 @@ use seekwise_work::workload::{Job, Pattern};
 
 use super::build;
 use super::engines::EngineMode;
-use super::given::JobOption;
 use super::job_file::{JobFile, JobSection};
-use super::opened::FioOpenFlags;
+use super::job_option::JobOption;
+use super::open_flags::FioOpenFlags;
 
 /// Options that would change the measurement on a real file but are not supported: the reason, and the values without
 /// effect.

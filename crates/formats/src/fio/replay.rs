@@ -8,9 +8,9 @@ use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
 
 use super::engines::EngineMode;
-use super::given::JobOption;
 use super::job_file::JobFile;
-use super::opened::FioOpenFlags;
+use super::job_option::JobOption;
+use super::open_flags::FioOpenFlags;
 use super::{build, settings};
 use crate::trace::keys::TraceOptions;
 use crate::trace::{IologPlacement, TraceFormat, TraceReadOptions};

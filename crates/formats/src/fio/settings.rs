@@ -10,9 +10,9 @@ use seekwise_work::workload::{ArrivalProcess, Direction, Distribution, FileServi
 
 use super::draw::{self, SizeSplit};
 use super::engines::{self, EngineMode, FioEngine};
-use super::given::ExpandedOption;
+use super::job_option::ExpandedOption;
 use super::number::{self, Amount};
-use super::opened::AccessHint;
+use super::open_flags::AccessHint;
 use super::options::{self, OptionFate};
 use super::value::{self, OptionError, OptionType, OptionValue};
 

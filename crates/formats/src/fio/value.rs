@@ -5,7 +5,7 @@
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::spelling::nearest;
 
-use super::given::ExpandedOption;
+use super::job_option::ExpandedOption;
 use super::number::{self, Amount};
 
 /// The values that an option accepts.

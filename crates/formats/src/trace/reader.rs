@@ -7,13 +7,13 @@ use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
 use serde::Serialize;
 
+use super::compression::PackedInput;
 use super::format::{TraceFormat, TraceReadOptions, WaitMeaning};
 use super::lines::Lines;
 use super::order::ReorderWindow;
-use super::packed::PackedInput;
 use super::sink::{EntrySink, RawEntry, Rows};
 use super::sniff::{self, HEAD};
-use super::{alibaba, biosnoop, blkparse, blktrace, disksim, iolog, msr, recorded, spc, tencent};
+use super::{alibaba, biosnoop, blkparse, blktrace, disksim, iolog, msr, recording, spc, tencent};
 
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn open_rows(
         TraceFormat::Alibaba => Lines::new_boxed(file, input, alibaba::Alibaba(units)),
         TraceFormat::Tencent => Lines::new_boxed(file, input, tencent::Tencent::new(units)),
         TraceFormat::Biosnoop => Lines::new_boxed(file, input, biosnoop::Biosnoop::new(units)),
-        TraceFormat::Recording => Lines::new_boxed(file, input, recorded::SessionRows),
+        TraceFormat::Recording => Lines::new_boxed(file, input, recording::SessionRows),
     }
 }
 
