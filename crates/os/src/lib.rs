@@ -10,7 +10,7 @@
 //! | [`kernel`] | the system's side of a disk in a file: loop devices, file systems, and programs on them |
 //! | [`real_time`] | the traits of a place in real time, and the loop that the clock drives |
 //! | `threads` | a job whose workers run each on a thread of its own |
-//! | [`measured`] | a place in real time as runs see it |
+//! | [`measured_place`] | a place in real time as runs see it |
 //! | [`real`] | real files and block devices: the places, their test beds, whether they may be written, their settings |
 //! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
 //! | [`chronicle`] | a history that is being recorded |
@@ -18,8 +18,8 @@
 //! | [`live`] | a modelled disk at work in real time |
 //! | [`serve`] | sockets: clients, and orders to a disk |
 //! | [`audit`] | disks for a flush audit in real time |
-//! | [`spoiling`] | changes of a medium that a check must notice |
-//! | [`checking`] | checks of what a power cut left, by a command of the user's |
+//! | [`medium_change`] | changes of a medium that a check must notice |
+//! | [`image_checker`] | checks of what a power cut left, by a command of the user's |
 //! | [`null`] | answers each request at once, in real time |
 //! | [`remote`] | places behind a connection |
 //! | [`places`] | the list of places in real time |
@@ -32,14 +32,16 @@
 pub mod accounts;
 pub mod audit;
 pub mod bytes;
-#[cfg(target_os = "linux")]
-pub mod checking;
 pub mod chronicle;
 pub mod clock;
 #[cfg(target_os = "linux")]
+pub mod image_checker;
+#[cfg(target_os = "linux")]
 pub mod kernel;
 pub mod live;
-pub mod measured;
+pub mod measured_place;
+#[cfg(target_os = "linux")]
+pub mod medium_change;
 pub mod nbd;
 pub mod null;
 pub mod outputs;
@@ -50,8 +52,6 @@ pub mod remote;
 pub mod serve;
 #[cfg(target_os = "linux")]
 pub mod session;
-#[cfg(target_os = "linux")]
-pub mod spoiling;
 #[cfg(target_os = "linux")]
 mod system;
 mod threads;

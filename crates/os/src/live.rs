@@ -6,15 +6,15 @@
 //! completion has come. So a recorded session that is played in virtual time gives the same instants: late calls change nothing
 //! (rule 2 of the contract). The delay that the clock adds is in the [`Receipt`].
 
-mod asked;
+pub mod array_history;
 pub mod attendance;
 mod clients;
 pub mod content;
+mod disk_request;
+mod memory_limits;
 mod orders;
-pub mod remains;
-mod room;
 mod stalls;
-pub mod ways;
+pub mod transports;
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,21 +29,21 @@ use seekwise_disk::time::{Instant, Span};
 use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
 use seekwise_work::workload::session_replay::RecordedRequest;
 
-pub use self::asked::{Caller, DiskRequest, ReplyTo};
 use self::attendance::AttendanceCounters;
 use self::clients::Clients;
 pub use self::clients::{Connection, Inbox, Messages, create_inbox};
 use self::content::DiskContent;
+pub use self::disk_request::{Caller, DiskRequest, ReplyTo};
+pub use self::memory_limits::MemoryRoom;
 pub use self::orders::{DiskOrder, OrderReply};
-pub use self::room::MemoryRoom;
 use self::stalls::StallWatch;
-use self::ways::DoorRecorder;
+use self::transports::DoorRecorder;
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::chronicle::Chronicle;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{EXTENTS, LARGEST};
-use seekwise_run::receipt::ways::TransportKind;
+use seekwise_run::receipt::transports::TransportKind;
 
 /// A message to a disk.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 
 use crate::clock::Clock;
-use crate::measured::Measured;
+use crate::measured_place::Measured;
 use crate::real_time::{RealTime, TimedDevice};
 
 /// Default capacity of Linux's `null_blk` (`gb=250`).
@@ -172,7 +172,7 @@ impl Device for NullDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::run_on_this_thread;
+    use crate::measured_place::run_on_this_thread;
     use seekwise_disk::record::Record;
     use seekwise_run::cutoff::RunCutoff;
     use seekwise_run::work::Work;

@@ -5,7 +5,7 @@
 //! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
 //!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
 //! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
-//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program. `known` lists inputs and outputs.
+//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program. `file_roles` lists inputs and outputs.
 //!
 //! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
@@ -14,7 +14,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "other rooms write through this one")]
 
-mod known;
+mod file_roles;
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::known::{FileStamp, is_own, record_own};
-pub use self::known::{guard_files, mark_input};
-use self::known::{is_input, mark_output};
+pub(crate) use self::file_roles::{FileStamp, is_own, record_own};
+pub use self::file_roles::{guard_files, mark_input};
+use self::file_roles::{is_input, mark_output};
 use crate::unfinished::hold;
 
 /// A file that is being written.

@@ -10,7 +10,7 @@
 //! | `claim` | checks and holds what a run writes |
 //! | `device` | requests to the kernel, and their completions |
 //! | `file` | the place: its preparation for a job, its refusals |
-//! | `own` | whether a file holds anything that Seekwise did not write |
+//! | `foreign_data` | whether a file holds anything that Seekwise did not write |
 //! | `path` | resolves paths; creates files if asked to |
 //! | `pattern` | the data of writes |
 //! | [`probe`] | whether a device may be written |
@@ -25,7 +25,7 @@ mod device;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
-mod own;
+mod foreign_data;
 #[cfg(target_os = "linux")]
 pub(crate) mod path;
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ use seekwise_run::place::Place;
 
 #[cfg(unix)]
 use crate::clock::take_precedence;
-use crate::measured::Measured;
+use crate::measured_place::Measured;
 #[cfg(unix)]
 use crate::nbd::NbdClient;
 use crate::real_time::{RealTime, TimedDevice};

@@ -1,12 +1,12 @@
 //! A disk as a network block device: clients connect to a socket, and are handed to the disk's thread when they have
-//! negotiated; a second socket takes orders (power, settings, status), a line each. The `hall` has all other connections.
+//! negotiated; a second socket takes orders (power, settings, status), a line each. `pending_clients` has all other connections.
 
 pub mod command;
 #[cfg(target_os = "linux")]
 pub mod fuse;
-mod hall;
 #[cfg(target_os = "linux")]
 mod loops;
+mod pending_clients;
 
 use std::io;
 #[cfg(unix)]
@@ -29,15 +29,15 @@ use seekwise_disk::stack::Stack;
 #[cfg(unix)]
 use seekwise_disk::time::Span;
 
-use self::hall::PendingClients;
+use self::pending_clients::PendingClients;
 #[cfg(unix)]
-use self::hall::connect_own_client;
+use self::pending_clients::connect_own_client;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::{Clock, take_precedence};
 #[cfg(unix)]
-use crate::live::ways::{DoorProbe, DoorRecorder, make_round_trip};
+use crate::live::transports::{DoorProbe, DoorRecorder, make_round_trip};
 #[cfg(unix)]
 use crate::live::{Connection, DiskMessage};
 use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, create_inbox};
@@ -48,7 +48,7 @@ use crate::nbd::{self, Export, NbdWire, pair};
 use crate::nbd::{Transmission, negotiate};
 #[cfg(unix)]
 use crate::real_time::TimedDevice;
-use seekwise_run::receipt::ways::{RequestTotals, TransportEnds, TransportKind as Way};
+use seekwise_run::receipt::transports::{RequestTotals, TransportEnds, TransportKind as Way};
 use seekwise_run::receipt::{PathCost, Receipt};
 
 /// Name of a disk in a folder of the system.

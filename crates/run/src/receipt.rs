@@ -4,14 +4,14 @@
 pub mod attendance;
 pub mod lateness;
 pub mod pace;
-pub mod ways;
+pub mod transports;
 
 use seekwise_disk::record::DriveLog;
 use seekwise_disk::time::{Instant, Span};
 
 use self::attendance::Attendance;
 use self::lateness::Lateness;
-use self::ways::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
+use self::transports::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
@@ -335,7 +335,7 @@ fn share_of_added(modelled: Span, added: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ways::RequestTotals;
+    use super::transports::RequestTotals;
     use super::*;
 
     fn at(micros: u64) -> Instant {

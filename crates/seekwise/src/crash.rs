@@ -42,6 +42,6 @@ pub use seekwise_os::session::{ProgramSession, SessionRecord};
 
 /// Checks of media, and data that a disk was not given.
 #[cfg(target_os = "linux")]
-pub use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
+pub use seekwise_os::image_checker::{CheckResult, ImageChecker, ImageContent};
 #[cfg(target_os = "linux")]
 pub use seekwise_os::kernel::pages::{FilePages, NameChange, UnflushedName, UnflushedPages, UnflushedState};

@@ -8,7 +8,7 @@ use seekwise_os::outputs::OutputFile;
 
 /// A disk at work, and messages to it.
 pub use seekwise_disk::block::{Device, SECTOR};
-pub use seekwise_os::live::ways::DoorRecorder;
+pub use seekwise_os::live::transports::DoorRecorder;
 pub use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 pub use seekwise_os::null::NullDevice;
 

@@ -254,7 +254,7 @@ fn hash_pages(path: &Path, length: u64) -> io::Result<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spoiling::MediumChange;
+    use crate::medium_change::MediumChange;
 
     #[test]
     fn what_is_missing_is_named_by_page() {

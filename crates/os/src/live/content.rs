@@ -11,7 +11,7 @@ use seekwise_disk::history::WriteData;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
 
-use super::remains::ArrayHistory;
+use super::array_history::ArrayHistory;
 use crate::bytes::Bytes;
 
 /// Refusal of a cut whose outcome nobody works out.

@@ -24,7 +24,7 @@ use crate::clock::{AWAKE, Clock, give_up_precedence, to_timespec};
 use crate::real_time::{TimedDevice, answer_control};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
-use seekwise_run::receipt::ways::RequestTotals;
+use seekwise_run::receipt::transports::RequestTotals;
 
 /// Requests in flight: as many as a worker may have; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;

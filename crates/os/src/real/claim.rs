@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use seekwise_disk::block::SECTOR;
 
 use super::path::{PathKind, PathMode, ResolvedPath};
-use super::{own, probe};
+use super::{foreign_data, probe};
 use crate::system::SystemRoot;
 use crate::system::in_use::{self, FileIdentity};
 
@@ -66,7 +66,7 @@ impl WriteClaim {
         let used = find_users(&self.found);
         if used.is_empty() {
             if self.found.kind == PathKind::File {
-                own::record_as_ours(&self.file.0);
+                foreign_data::record_as_ours(&self.file.0);
             }
             return Ok(());
         }
@@ -95,7 +95,7 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
         return Ok(());
     }
     let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
-    let holds = match own::find_foreign(&file, found.sectors * SECTOR) {
+    let holds = match foreign_data::find_foreign(&file, found.sectors * SECTOR) {
         Ok(None) => return Ok(()),
         Ok(Some(at)) => format!("holds something that Seekwise did not write (at byte {at})"),
         Err(why) => format!("cannot be read ({why}), so nobody knows what it holds"),

@@ -19,7 +19,7 @@ use super::device::{CallDevice, FileShape, RingDevice};
 use super::path::{self, PathKind, PathMode, ResolvedPath};
 use super::settings::{DeviceSettings, SettingsGuard};
 use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
-use crate::measured::Measured;
+use crate::measured_place::Measured;
 use crate::real_time::{RealTime, RunGuard, TimedDevice};
 
 /// Most requests of a scene or a session in flight.

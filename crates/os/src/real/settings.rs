@@ -5,15 +5,15 @@
 //! Source: Linux, Documentation/ABI/stable/sysfs-block (`queue/scheduler`, `queue/nr_requests`, `queue/write_cache`),
 //! Documentation/ABI/testing/sysfs-class-scsi_disk (`cache_type`), Documentation/scsi (`queue_depth`).
 
-mod kept;
+mod record;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::kernel::debris::note_folders;
 use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
-use kept::SettingsRecord;
-pub use kept::{RestoreResult, restore};
+use record::SettingsRecord;
+pub use record::{RestoreResult, restore};
 
 /// The keys, without `real.`, and their values.
 pub const KEYS: [(&str, &str); 3] = [
@@ -206,8 +206,8 @@ impl Drop for SettingsGuard {
 
 /// Restores all settings that this program has changed, for a signal in the middle of a run.
 pub fn put_back_own() {
-    let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::this_machine());
-    kept::find_records(&note_folders()).iter().filter(|record| own(record)).for_each(|record| {
+    let own = |record: &PathBuf| record::is_own(record, &SystemRoot::this_machine());
+    record::find_records(&note_folders()).iter().filter(|record| own(record)).for_each(|record| {
         // The file stays if this fails: `restore` says why.
         let _ = put_back(record);
     });
@@ -218,7 +218,7 @@ pub fn put_back(record: &Path) -> Result<(), String> {
     if !record.exists() {
         return Ok(());
     }
-    kept::put_back_record(record).map(|_| ())
+    record::put_back_record(record).map(|_| ())
 }
 
 #[cfg(test)]

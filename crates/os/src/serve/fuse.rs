@@ -16,13 +16,13 @@ use fuser::{
 };
 
 use crate::clock::FileTime;
-use crate::live::ways::{DoorProbe, DoorRecorder};
+use crate::live::transports::{DoorProbe, DoorRecorder};
 use crate::live::{Caller, DiskMessage, DiskRequest, Inbox, ReplyTo};
 use crate::nbd::Export;
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::serve::FILE;
 use crate::serve::loops::{self, LoopFollower};
-use seekwise_run::receipt::ways::TransportKind;
+use seekwise_run::receipt::transports::TransportKind;
 
 /// How long the kernel may keep attributes of the file: they never change.
 const FOR_GOOD: Duration = Duration::from_secs(3600);

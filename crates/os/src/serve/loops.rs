@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use seekwise_disk::time::Span;
 
-use crate::live::ways::DoorRecorder;
-use seekwise_run::receipt::ways::{RequestTotals, TransportEnds, TransportKind};
+use crate::live::transports::DoorRecorder;
+use seekwise_run::receipt::transports::{RequestTotals, TransportEnds, TransportKind};
 
 /// Interval of the looks at the kernel's counts.
 pub(super) const EVERY: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@
 
 use seekwise_disk::time::Span;
 
-use super::ways::{TransportKind, TransportLatency};
+use super::transports::{TransportKind, TransportLatency};
 use super::{LatencyWitness, Receipt, TransportCost};
 
 /// Largest share of a client's mean response that may be the machine's: what a comparison calls practically equal
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::receipt::ClockSpeed;
     use crate::receipt::lateness::Lateness;
-    use crate::receipt::ways::{RequestTotals, TransportEnds};
+    use crate::receipt::transports::{RequestTotals, TransportEnds};
 
     /// Requests that show that the machine kept up, if it makes none slow.
     const ENOUGH: u64 = 268;

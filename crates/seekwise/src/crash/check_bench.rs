@@ -20,12 +20,12 @@ use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
 };
 use seekwise_lab::crash::verdict::CheckOutput;
-use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
+use seekwise_os::image_checker::{CheckResult, ImageChecker, ImageContent};
 use seekwise_os::kernel::pages::{UnflushedName, UnflushedPages, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
+use seekwise_os::medium_change::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 use seekwise_os::outputs::create_like_parent;
 use seekwise_os::session::SessionRecord;
-use seekwise_os::spoiling::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 
 use crate::error::Error;
 

@@ -1,7 +1,7 @@
 //! Settings in a tree that stands for `/sys`: files there take anything, so what the kernel would refuse is refused by
 //! hand. A real device: `crates/cli/tests/restore.rs`.
 
-use super::kept::restore_in;
+use super::record::restore_in;
 use super::*;
 
 /// `/sys` with a loop device that a file of the tree's own folder stands for.

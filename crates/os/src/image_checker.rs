@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::bytes::zero_at;
 use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
+use crate::medium_change::{ChangedBytes, MediumChange, find_records};
 use crate::outputs::{create_like_parent, create_private};
-use crate::spoiling::{ChangedBytes, MediumChange, find_records};
 use seekwise_disk::history::DataPart;
 
 /// Bytes of the base image that are read at once; a piece of zeroes stays a hole.

@@ -12,10 +12,10 @@ use seekwise_disk::time::{Instant, Span};
 use super::{ANSWERS, ServerListener, parse_order};
 use crate::clock::{Clock, to_timespec};
 use crate::live::attendance::AttendanceCounters;
-use crate::live::ways::{DoorProbe, DoorRecorder, make_round_trip};
+use crate::live::transports::{DoorProbe, DoorRecorder, make_round_trip};
 use crate::live::{Connection, DiskMessage, Inbox};
 use crate::nbd::{Export, Handshake, HandshakeStep, NbdWire, Transmission, TransmissionTerms};
-use seekwise_run::receipt::ways::TransportKind as Way;
+use seekwise_run::receipt::transports::TransportKind as Way;
 
 /// Time limit of a client's negotiation: a few messages of a few bytes, whatever their pace.
 const AGREES: Span = Span::from_secs(10);
@@ -427,5 +427,5 @@ fn open_reserve() -> Option<File> {
 }
 
 #[cfg(all(test, unix))]
-#[path = "hall/tests.rs"]
+#[path = "pending_clients/tests.rs"]
 mod tests;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use seekwise_run::receipt::ways::{TransportKind, TransportLatencies};
+use seekwise_run::receipt::transports::{TransportKind, TransportLatencies};
 
 use crate::clock::Clock;
 
