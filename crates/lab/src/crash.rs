@@ -11,14 +11,14 @@
 //! | [`instants`] | the instants of the cuts |
 //! | [`orders`] | what else a cut could have left |
 //! | [`verdict`] | the answers of a check |
-//! | [`places`] | the purpose of lost writes in a file system |
+//! | [`purpose`] | the purpose of lost writes in a file system |
 //! | [`trial`] | all trials, and their results |
 //! | [`shrink`] | the fewest lost writes that still break a promise |
 
 pub mod instants;
 pub mod orders;
-pub mod places;
 pub mod proof;
+pub mod purpose;
 pub mod shrink;
 pub mod trial;
 pub mod verdict;

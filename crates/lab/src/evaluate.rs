@@ -15,7 +15,7 @@ use seekwise_formats::study::{Claim, Study};
 use crate::plan::Cell;
 use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
-use crate::stats::packed::PackedBuckets;
+use crate::stats::packed_buckets::PackedBuckets;
 use crate::stats::{deviation, mean_interval};
 
 /// The level of an interval.

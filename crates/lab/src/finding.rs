@@ -4,29 +4,29 @@
 //! | file | what it answers |
 //! |---|---|
 //! | `metric` | the value of a metric in a run |
-//! | `alike` | cells that are the same run, and tests that are one |
+//! | `equal_cells` | cells that are the same run, and tests that are one |
 //! | `cause` | which parts of the response changed |
 //! | `best` | which level of a factor is best for a kind of work |
-//! | `beside` | which figures went the other way |
-//! | `place` | in which cells the effect is |
+//! | `secondary_figure` | which figures went the other way |
+//! | `location` | in which cells the effect is |
 //! | `price` | what a power cut loses on either side |
 //! | `tally` | what the cells of a comparison say together |
-//! | `unasked` | why a change of settings had no effect |
-//! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
+//! | `no_effect` | why a change of settings had no effect |
+//! | `sequential` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
-mod alike;
-mod beside;
 mod best;
 mod cause;
+mod equal_cells;
+mod location;
 mod metric;
-mod place;
+mod no_effect;
 mod price;
+mod secondary_figure;
+mod sequential;
 mod tally;
 #[cfg(test)]
 mod tests;
-mod unasked;
-mod until;
 mod vote;
 
 use std::cell::OnceCell;
@@ -38,8 +38,8 @@ use seekwise_formats::expression::Expression;
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 
-use self::alike::ComparisonTest;
-use self::place::{Axis, CellOutcome, OutcomeWording};
+use self::equal_cells::ComparisonTest;
+use self::location::{Axis, CellOutcome, OutcomeWording};
 use crate::confound::{self, ComparisonSide};
 use crate::evaluate::{EvaluatedCheck, StudyResults, check_lines};
 use crate::outcome::{DifferenceWords, Outcome};
@@ -47,15 +47,15 @@ use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
 use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios, Verdict, judge, mean_interval};
 
-pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, HiddenWork, PartChange};
+pub(crate) use self::location::join_words;
+pub use self::location::{CellRegion, EffectLocation, RatioRange};
 pub use self::metric::{count_requests as requests_of, needed_requests as metric_needs};
-pub(crate) use self::place::join_words;
-pub use self::place::{CellRegion, EffectLocation, RatioRange};
 pub use self::price::CutPrice;
+pub use self::secondary_figure::SecondaryFigure;
+pub use self::sequential::OpenPair;
 pub use self::tally::{CellCase, CellTally, UNDECIDED};
-pub use self::until::OpenPair;
 pub use self::vote::{BoundDistance, RangeVote};
 
 /// The records of a study, by cell.
@@ -432,9 +432,9 @@ impl<'a> Evidence<'a> {
         };
         let resized = (size(to) / size(from) - 1.0).abs() > margin;
         let tells = |metric: &Metric| supported(metric) && (resized || metric.figure != Statistic::BytesPerS);
-        let beside = beside::companion_metrics(metric).into_iter().filter(tells).filter_map(|metric| {
+        let beside = secondary_figure::companion_metrics(metric).into_iter().filter(tells).filter_map(|metric| {
             let ratio = self.metric_ratios(finding, &metric)?.ratio_interval(0.05);
-            beside::contradicting_figure(metric, ratio, judgement.verdict, margin)
+            secondary_figure::contradicting_figure(metric, ratio, judgement.verdict, margin)
         });
         finding.beside = beside.collect();
     }
@@ -476,7 +476,7 @@ impl<'a> Evidence<'a> {
         };
         let places: Vec<CellOutcome> = of.iter().map(place).collect::<Option<_>>()?;
         let words = DifferenceWords::for_metric(self.study.compare[compare].metric());
-        place::describe_location(&axes, &places, OutcomeWording { margin: self.study.margin_percent / 100.0, words })
+        location::describe_location(&axes, &places, OutcomeWording { margin: self.study.margin_percent / 100.0, words })
     }
 
     /// The rates that went the other way than the metric compared over all cells. A side that uses less of the processor may only do less
@@ -486,10 +486,11 @@ impl<'a> Evidence<'a> {
         let Some(judgement) = judgement else { return Vec::new() };
         let runs = of.iter().map(|it| self.by_cell[it.from].len().min(self.by_cell[it.to].len())).min().unwrap_or(0);
         let ratio = |metric: Metric| Some((self.overall_ratios(&metric, of, runs)?.ratio_interval(0.05), metric));
-        let rates =
-            beside::companion_metrics(metric).into_iter().filter(|companion| companion.figure == Statistic::Iops);
+        let rates = secondary_figure::companion_metrics(metric)
+            .into_iter()
+            .filter(|companion| companion.figure == Statistic::Iops);
         let against = rates.filter_map(ratio).filter_map(|(ratio, metric)| {
-            beside::contradicting_figure(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
+            secondary_figure::contradicting_figure(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
         });
         let against: Vec<SecondaryFigure> = against.collect();
         if metric.figure != Statistic::Cpu {

@@ -13,7 +13,7 @@
 //! | [`evaluator`](mod@evaluator) | points tried, each once; where a fit ends early |
 //! | [`sensitivity`](mod@sensitivity) | what each key can move |
 //! | [`search`] | rules and numbers |
-//! | [`frugal`] | the search for jobs, planned by the sensitivity |
+//! | [`frugal_search`] | the search for jobs, planned by the sensitivity |
 //! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | which changes stay |
 //! | [`sources`] | data parsed from texts |
@@ -25,7 +25,7 @@
 
 pub mod data;
 pub mod evaluator;
-pub mod frugal;
+pub mod frugal_search;
 pub mod interval;
 pub mod judge;
 pub mod loss;
@@ -47,7 +47,7 @@ use seekwise_drives::profile::DriveFile;
 
 use data::FitData;
 use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_better};
-use frugal::Fidelities;
+use frugal_search::Fidelities;
 use interval::{IntervalQuery, Intervals};
 use judge::RejectionReason;
 use parameter::Parameter;
@@ -131,7 +131,7 @@ const THOROUGH_POINTS: u64 = 254;
 pub fn expected_points(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     match effort.thorough {
         true => sensitivity::trial_point_count(parameters) + THOROUGH_POINTS * parameters.len() as u64,
-        false => frugal::expected_points(parameters, effort),
+        false => frugal_search::expected_points(parameters, effort),
     }
 }
 
@@ -148,7 +148,7 @@ fn search_and_judge(
     let none = Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
     let (found, free) = match effort.thorough {
         true => search_thoroughly(whole, origin, effort),
-        false => frugal::search_by_plan(at, origin, effort, sensitivity),
+        false => frugal_search::search_by_plan(at, origin, effort, sensitivity),
     };
     if rough.reach_checkpoint() {
         // The best points so far are compared on the whole data.

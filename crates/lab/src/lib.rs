@@ -14,7 +14,7 @@
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`job_settings`] | what a job does, as settings |
 //! | [`plan`] | a study's cells, and what each one runs |
-//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
+//! | [`sampling_plan`] | how a study is sampled until it is decided, as it is kept |
 //! | [`cut`] | what power cuts would lose, from one run |
 //! | [`run`] | a run, and the record kept of it |
 //! | [`validate`] | a measured trace against the simulated drive |
@@ -63,7 +63,7 @@ pub mod report;
 mod rewriting;
 pub mod rounds;
 pub mod run;
-pub mod sampling;
+pub mod sampling_plan;
 pub mod stats;
 pub mod stretch;
 pub mod study;

@@ -17,7 +17,7 @@ use crate::digest::{settings_hash, sha256};
 use crate::inputs::InputTexts;
 use crate::plan::{self, Cell, PreparedCell};
 use crate::run::RunRecord;
-use crate::sampling::SamplingPlan;
+use crate::sampling_plan::SamplingPlan;
 
 /// Provenance as the text of a file.
 fn as_text(provenance: &impl Serialize) -> String {

@@ -18,8 +18,8 @@ use crate::outcome::{DifferenceWords, Outcome};
 use crate::run::CpuRecord;
 use crate::stats::response::Response;
 
+mod noscript;
 mod page;
-mod plain;
 pub mod review;
 
 pub use page::{render_html, write_html};

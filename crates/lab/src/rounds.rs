@@ -20,7 +20,7 @@ use crate::finding::Evidence;
 use crate::plan::PreparedCell;
 use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
-use crate::sampling::{SampledGroup, SamplingPlan};
+use crate::sampling_plan::{SampledGroup, SamplingPlan};
 use crate::stats::sequential::LOOKS;
 
 /// Requests of a run at least, where no percentile asks for more: from some hundreds on, the logarithm of a mean of response

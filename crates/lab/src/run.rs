@@ -43,7 +43,7 @@ use self::troubles::run_troubles;
 use crate::cut::file_losses::{FileLosses, LossCount, OperationLosses};
 use crate::cut::{self, ClassLosses};
 use crate::stats::histogram::Histogram;
-use crate::stats::packed::PackedBuckets;
+use crate::stats::packed_buckets::PackedBuckets;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
 use crate::stats::summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};

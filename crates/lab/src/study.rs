@@ -1,7 +1,7 @@
 //! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs go side by side on all
 //! cores, whatever finishes first; if any is measured, they go one after another.
 
-mod earlier;
+mod reuse;
 mod schedule;
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
-pub use self::earlier::EarlierRuns;
+pub use self::reuse::EarlierRuns;
 #[cfg(test)]
-pub(crate) use self::earlier::SEARCHED;
-pub(crate) use self::earlier::{KnownRun, KnownRuns};
+pub(crate) use self::reuse::SEARCHED;
+pub(crate) use self::reuse::{KnownRun, KnownRuns};
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::trace_certificate;
 use crate::cut::{self, CutTime};
@@ -253,7 +253,7 @@ fn warning_texts(prepared: &PreparedCell) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use super::earlier::COMPARED;
+    use super::reuse::COMPARED;
     use super::*;
     use crate::inputs::Inputs;
     use crate::plan;

@@ -4,8 +4,8 @@
 //! Devices of a trace lie one after another, each at a multiple of 1 MiB. `trace.map` says where requests of a larger
 //! device go. Formats are read by [`seekwise_formats::trace`], and files are opened only by the opener in [`Inputs`].
 
-mod ahead;
-mod place;
+mod mapping;
+mod prefetch;
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, 
 use seekwise_run::work::trace::{TraceFeed, TraceSpec};
 use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 
-use self::ahead::TracePrefetch;
-use self::place::TracePlaces;
+use self::mapping::TracePlaces;
+use self::prefetch::TracePrefetch;
 use crate::inputs::{Inputs, OpenParts};
 
 /// A loaded trace.

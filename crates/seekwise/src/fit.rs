@@ -154,7 +154,7 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     let (mut data, warnings) = sources::parse_data(&named, &texts, args.hold, &drive, &text)?;
     warn_once(&warnings);
     for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::beside::attach_times(&mut data, named, file, &args.files.read(file)?)?;
+        sources::simulator_times::attach_times(&mut data, named, file, &args.files.read(file)?)?;
     }
     if data.iter().all(|data| data.part_size(DataSplit::Seen) == 0) {
         return Err(Error::new(

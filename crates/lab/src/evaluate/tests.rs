@@ -175,7 +175,7 @@ fn every_figure_of_an_expression_is_in_a_record() {
 fn histograms_are_not_taken_along() {
     let mut heavy = record(0, 0);
     let light = as_json(&heavy).to_string().len();
-    let buckets: crate::stats::packed::PackedBuckets = (1..1_000).map(|edge| (edge, 1)).collect();
+    let buckets: crate::stats::packed_buckets::PackedBuckets = (1..1_000).map(|edge| (edge, 1)).collect();
     heavy.histogram.clone_from(&buckets);
     heavy.groups.push(crate::run::GroupRecord { name: "g".to_owned(), all: heavy.all.clone(), histogram: buckets });
     assert!(as_json(&heavy).to_string().len() < light + 1_000, "a group's figures, and no bucket");

@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use super::evaluator::{PointEvaluator, Question, share_better};
-use super::frugal::Fidelities;
+use super::frugal_search::Fidelities;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
 use super::search::{SearchEffort, search_numbers};

@@ -27,7 +27,7 @@ pub struct SearchEffort {
     /// Generations: in a thorough search of the first search (the second has half, the last a quarter), else of the only one.
     pub generations: usize,
     /// Follows every change by a search of its own: for traces, whose points take a fraction of a second. Else the sensitivity of each key
-    /// plans the search ([`frugal`](super::frugal)).
+    /// plans the search ([`frugal_search`](super::frugal_search)).
     pub thorough: bool,
     /// The shares of draws that decide whether a change stays.
     pub shares: JudgeShares,

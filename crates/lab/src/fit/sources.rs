@@ -3,8 +3,8 @@
 //!
 //! No file is opened.
 
-pub mod beside;
 mod cases;
+pub mod simulator_times;
 
 use std::sync::Arc;
 
@@ -302,8 +302,9 @@ mod tests {
         let named = FileArgument::parse("t.csv,beside=runs/disksim.txt").unwrap();
         assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
         let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
-        let mut put =
-            |text: &str| beside::attach_times(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string());
+        let mut put = |text: &str| {
+            simulator_times::attach_times(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string())
+        };
         let short = put(&"12.5\n".repeat(399)).unwrap_err();
         let expected =
             "runs/disksim.txt: 399 times, but t.csv has 400 requests; expected one for each request, in their order";
@@ -318,7 +319,7 @@ mod tests {
         let beside = traced.beside.as_ref().unwrap();
         assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
         let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
-        let none = beside::attach_times(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
+        let none = simulator_times::attach_times(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
         assert_eq!(none, "t.csv: `beside`: only a trace has times of others beside it; expected a measured trace");
     }
 

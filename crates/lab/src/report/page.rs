@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use super::{Report, plain};
+use super::{Report, noscript};
 
 const TEMPLATE: &str = include_str!("../../dist/report.html");
 
@@ -26,7 +26,7 @@ pub fn render_html(report: &Report) -> String {
 
 /// Writes the report as HTML piece by piece: a page of many cells has megabytes.
 pub fn write_html(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    write_filled(to, &report.title, &plain::plain_html(report), report)
+    write_filled(to, &report.title, &noscript::plain_html(report), report)
 }
 
 /// Collects the output of `write` as text.

@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 
 use super::page::{escape_text, write_filled, write_to_string};
-use super::{Report, plain};
+use super::{Report, noscript};
 
 /// The report of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -83,7 +83,7 @@ fn plain_html(review: &ReviewReport) -> String {
     }
     for chapter in &review.chapters {
         writeln!(out, "<h1>{}</h1>", escape_text(&chapter.heading)).expect("writing to a String cannot fail");
-        out.push_str(&plain::plain_body(&chapter.report));
+        out.push_str(&noscript::plain_body(&chapter.report));
     }
     out
 }

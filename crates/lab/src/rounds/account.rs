@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::finding::Evidence;
-use crate::sampling::SampledGroup;
+use crate::sampling_plan::SampledGroup;
 use crate::stats::Verdict;
 
 /// The cost of sampling, and the pairs that it did not decide.

@@ -3,7 +3,7 @@
 
 use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;
-use crate::stats::packed::PackedBuckets;
+use crate::stats::packed_buckets::PackedBuckets;
 
 /// Figures are sums, products and quotients of exact numbers: they agree apart from rounding in floating point, 2^-53
 /// each time. A thousand such steps are far below this.

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use seekwise_formats::study::Study;
 
 use super::CellRunResult;
-use super::earlier::{CellKin, KnownRun, KnownRuns, cell_kin};
+use super::reuse::{CellKin, KnownRun, KnownRuns, cell_kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 

@@ -14,8 +14,8 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
 use seekwise_formats::ext4::Ext4BlockMap;
-use seekwise_lab::crash::places::purpose_words;
 use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
+use seekwise_lab::crash::purpose::purpose_words;
 use seekwise_lab::crash::trial::{
     CrashCase, CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
 };

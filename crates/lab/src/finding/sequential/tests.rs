@@ -8,7 +8,7 @@ use super::super::judgement_outcome;
 use super::super::tests::{by_rate, is_longer, made, plain, runs, times};
 use super::*;
 use crate::outcome::Outcome;
-use crate::sampling::SampledGroup;
+use crate::sampling_plan::SampledGroup;
 
 /// What is asked of results that are sampled until decided, with looks after 3 and 5 runs, of which there are so many in each cell. At
 /// depth 1 the longer queue is surely half as fast again; at depth 8 nothing is sure.

@@ -3,10 +3,10 @@
 
 use seekwise_drives::metric::Metric;
 
-use super::alike::ComparisonTest;
+use super::equal_cells::ComparisonTest;
 use super::{Evidence, Finding, judge_families, metric};
 use crate::run::RunRecord;
-use crate::sampling::SamplingPlan;
+use crate::sampling_plan::SamplingPlan;
 use crate::stats::{Judgement, SequentialTest, judge_until, sequential};
 
 /// Pairs up to which cells with verdicts of their own run on for the ratio over all of them: the third look. A ratio near a bound would
