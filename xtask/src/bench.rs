@@ -2,7 +2,7 @@
 //! those measured of DiskSim 4.0 on the same drive.
 //!
 //! DiskSim's are of one core of a 2-core virtual machine, gcc -O2, process CPU time; they are another machine's unless
-//! this is that one, so the ratio says the order of magnitude. [`beside`](crate::beside) runs DiskSim itself.
+//! this is that one, so the ratio says the order of magnitude. [`disksim`](crate::disksim) runs DiskSim itself.
 
 use std::process::{Command, ExitCode};
 

@@ -11,7 +11,7 @@
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
-//! | `beside` | DiskSim's own program, in turn with ours |
+//! | `disksim` | DiskSim's own program, in turn with ours |
 //! | `bench_real` | the same work on a real file, by fio and by the program in turn |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
@@ -38,10 +38,10 @@
 
 mod bench;
 mod bench_real;
-mod beside;
 mod cargo;
 mod check;
 mod cuts;
+mod disksim;
 mod dist;
 mod excerpt;
 mod explain;
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         ["ci", "--all"] => steps::ci_all(),
         ["check", ref options @ ..] => check::check(options),
         ["bench"] => bench::bench(),
-        ["bench", "beside", ref options @ ..] => beside::beside(options),
+        ["bench", "beside", ref options @ ..] => disksim::compare(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["readme", ref pages @ ..] if !pages.is_empty() => readme::some(pages),

@@ -5,7 +5,7 @@
 //! | `sites` | where a fault can stand, read from the syntax tree |
 //! | `plant` | which faults a seed chooses, and the source with their switches |
 //! | `tree` | the copy of the repository that is built |
-//! | `built` | its build; what does not build is dropped |
+//! | `build` | its build; what does not build is dropped |
 //! | `child` | tests in a child with limits, where a fault can do no harm |
 //! | `reach` | which faults each test reaches, and how long it takes |
 //! | `trial` | the tests that could notice, the quickest first, until one does |
@@ -18,7 +18,7 @@
 //!
 //! Tests of documentation and of the Python module are not run.
 
-mod built;
+mod build;
 mod child;
 mod equal;
 mod plant;
@@ -37,7 +37,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::built::Program;
+use self::build::Program;
 use self::plant::Fault;
 use self::reach::Test;
 use self::report::Outcome;
@@ -101,13 +101,13 @@ fn run(order: &Order) -> Result<bool, String> {
     let (faults, sites) = planted(order, &texts)?;
     println!("{} faults at {sites} sites in {} files, seed {}", faults.len(), texts.len(), order.seed);
     let (start, mut dropped) = (Instant::now(), tree::known_dropped(&texts, &faults));
-    let programs = built::build(&mut dropped, |dropped| {
+    let programs = build::build(&mut dropped, |dropped| {
         tree::keep_dropped(&texts, &faults, dropped)?;
         tree::write(&root, &texts, &faults, dropped)
     })?;
     println!("built {} faults in {:.0} s", faults.len() - dropped.len(), start.elapsed().as_secs_f64());
     let start = Instant::now();
-    fs::create_dir_all(built::target().join("tmp")).map_err(said)?;
+    fs::create_dir_all(build::target().join("tmp")).map_err(said)?;
     let tests = reach::tests(&programs, order.jobs).map_err(said)?;
     println!("{} tests, which reach what in {:.0} s", tests.len(), start.elapsed().as_secs_f64());
     let lines: Vec<String> = faults

@@ -11,11 +11,11 @@
 //! begins where its first line comes nearest, and keeps its length.
 //!
 //! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` states what the prose concludes from the last command before
-//! it (`holds`). It is checked on the command's `--json`, also when samples are written anew. A comparison is run once more
+//! it (`assertion`). It is checked on the command's `--json`, also when samples are written anew. A comparison is run once more
 //! with the values of `--vary` in reverse, and one of its assertions must fail then. Each sample has an assertion, and so
 //! has each section that draws a conclusion (`prose`).
 
-mod holds;
+mod assertion;
 mod prose;
 
 use std::path::Path;
@@ -150,12 +150,12 @@ fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> 
         Err(why) => return vec![format!("line {}: {why}", first.at + 1)],
     };
     let fails = |it: &Assertion| {
-        let why = holds::check(&it.text, &said).err()?;
+        let why = assertion::check(&it.text, &said).err()?;
         Some(format!("line {}: `{}` does not hold for `{}`: {why}; mend the prose", it.at + 1, it.text, promise.line))
     };
     let mut wrong: Vec<String> = promise.assertions.iter().filter_map(fails).collect();
     if let (true, Some(line)) = (wrong.is_empty(), swapped(&promise.line)) {
-        let tells = |swapped: Value| promise.assertions.iter().any(|it| holds::check(&it.text, &swapped).is_err());
+        let tells = |swapped: Value| promise.assertions.iter().any(|it| assertion::check(&it.text, &swapped).is_err());
         match json(&line).map(tells) {
             Ok(true) => {}
             // Equal sides are equal either way.

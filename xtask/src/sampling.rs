@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::beside::seconds;
 use crate::cargo;
+use crate::disksim::seconds;
 
 /// Where the table stands, and the marks around it.
 const DOCUMENT: &str = "docs/statistics.md";

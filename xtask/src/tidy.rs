@@ -5,14 +5,14 @@
 //! |---|---|
 //! | `source` | reading Rust source: code without comments and strings, functions, tests |
 //! | `shape` | headers, lengths, names, words left over |
-//! | `documented` | documentation of public items; comments that only repeat a name |
+//! | `documentation` | documentation of public items; comments that only repeat a name |
 //! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
 //! | `order` | which rooms a room may see, as the tables of `lib.rs` say; what the programs may see |
-//! | `named` | files, rooms, types and constants that the map and its index name |
+//! | `map_names` | files, rooms, types and constants that the map and its index name |
 //! | `papers` | rooms of the map, dependencies, tests, links and the site's contents, drives and studies built in |
 
-mod documented;
-mod named;
+mod documentation;
+mod map_names;
 mod order;
 mod papers;
 mod purity;
@@ -53,10 +53,10 @@ pub fn tidy() -> Ended {
     let files = texts(&root);
     let mut faults = Vec::new();
     shape::check(&files, &mut faults);
-    documented::check(&files, &mut faults);
+    documentation::check(&files, &mut faults);
     order::check(&files, &mut faults);
     purity::check(&files, &mut faults);
-    named::check(&root, &files, &mut faults);
+    map_names::check(&root, &files, &mut faults);
     papers::check(&root, &files, &mut faults);
     faults.extend(crate::names::faults());
     for fault in &faults {

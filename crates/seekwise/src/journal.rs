@@ -6,7 +6,7 @@
 //! others       {"question":"…","answer":"VALUE …","sum":"…"}, numbers as short as they can be said and read back the same
 //! ```
 //!
-//! Lines are sealed ([`sealed`](crate::sealed)) with the first line, so that none stands for that of another journal. The last line
+//! Lines are sealed ([`seal`](crate::seal)) with the first line, so that none stands for that of another journal. The last line
 //! may have been cut short by the end of its writer. Only one process at a time writes a journal.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading::Files;
-use crate::sealed::{check_line, seal_line};
+use crate::seal::{check_line, seal_line};
 use seekwise_os::outputs::open_append;
 use seekwise_os::unfinished::hold;
 

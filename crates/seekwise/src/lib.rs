@@ -24,7 +24,7 @@
 //! | [`reading`] | files, standard input and pipes as texts and traces |
 //! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
-//! | `sealed` | lines that end in their own sum |
+//! | `seal` | lines that end in their own sum |
 //! | [`shell`] | words of a command |
 //! | [`places`] | places in real time, where jobs run besides modelled disks |
 //! | [`keys`] | keys of stacks, jobs, drives and studies, and their meanings |
@@ -39,7 +39,7 @@
 //! | [`execute`] | the loop in which the runs of a plan are made |
 //! | [`study`] | runs a study, and makes its page |
 //! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
-//! | [`against`] | a prediction against a measurement |
+//! | [`prediction`] | a prediction against a measurement |
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
@@ -60,7 +60,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
-pub mod against;
 pub mod answer;
 pub mod bench;
 pub mod bounds;
@@ -87,12 +86,13 @@ pub mod pictures;
 pub mod places;
 pub mod planned;
 pub mod power_cut;
+pub mod prediction;
 pub mod reading;
 #[cfg(feature = "parquet")]
 pub mod request_log;
 pub mod results;
 pub mod run;
-mod sealed;
+mod seal;
 pub mod serve;
 pub mod setup;
 pub mod shell;

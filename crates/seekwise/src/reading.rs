@@ -1,9 +1,9 @@
 //! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; an input
-//! that can be read only once is kept (`once`). No text is longer than its limit (`bounded`). Nothing is kept beyond the
+//! that can be read only once is kept (`buffered_input`). No text is longer than its limit (`text_limit`). Nothing is kept beyond the
 //! value that reads.
 
-mod bounded;
-mod once;
+mod buffered_input;
+mod text_limit;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use seekwise_lab::trace;
 use seekwise_os::outputs::mark_input;
 use seekwise_os::places::PLACES;
 
-use self::once::{BufferedInput, OnceInputs};
+use self::buffered_input::{BufferedInput, OnceInputs};
 use crate::error::Error;
 
 /// The name of standard input.
@@ -66,7 +66,7 @@ pub struct Files {
 impl Default for Files {
     /// The files of the system, each text of 256 MiB at most.
     fn default() -> Files {
-        Files { limit: bounded::MOST, texts: BTreeMap::new(), once: Arc::default() }
+        Files { limit: text_limit::MOST, texts: BTreeMap::new(), once: Arc::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl Files {
     /// With texts no longer than a quarter of so many bytes of memory, within the limits of any text.
     #[must_use]
     pub fn with_limit(self, memory: u64) -> Files {
-        Files { limit: bounded::text_limit(memory), ..self }
+        Files { limit: text_limit::text_limit(memory), ..self }
     }
 
     /// With a text that the caller has in memory, read under this name in place of a file.
@@ -147,19 +147,19 @@ impl Files {
 
     /// Reads all of an input; an error if it is longer than a text may be.
     pub(crate) fn whole(&self, input: impl Read) -> io::Result<Vec<u8>> {
-        bounded::read_whole(input, self.limit)
+        text_limit::read_whole(input, self.limit)
     }
 
     /// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
     pub(crate) fn read_line(&self, input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
-        bounded::read_line(input, line, self.limit)
+        text_limit::read_line(input, line, self.limit)
     }
 
     /// An input that is in memory, or that can be read only once; `None` for a file.
     fn buffered_input(&self, name: &str) -> io::Result<Option<BufferedInput>> {
         match self.texts.get(name) {
             Some(text) => Ok(Some(BufferedInput::Memory(Arc::clone(text)))),
-            None if once::is_once(name)? => self.once.buffered_input(name).map(Some),
+            None if buffered_input::is_once(name)? => self.once.buffered_input(name).map(Some),
             None => Ok(None),
         }
     }

@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading::{Files, MADE, holds_results};
-use crate::sealed::{check_line, seal_line};
+use crate::seal::{check_line, seal_line};
 use crate::shell::quoted;
 use crate::store::Store;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};

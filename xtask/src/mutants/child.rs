@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::built::{self, Program};
+use super::build::{self, Program};
 use super::tree;
 
 /// Memory that a child may map, in KiB.
@@ -75,7 +75,7 @@ impl Place {
             .args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"])
             .args(["sh", "-c", APART, "apart"])
             .env("SEEKWISE_PLACE", &self.folder)
-            .env("SEEKWISE_WRITTEN", built::target().join("tmp"));
+            .env("SEEKWISE_WRITTEN", build::target().join("tmp"));
         command
     }
 
@@ -223,7 +223,7 @@ mod tests {
             return;
         }
         let folder = crate::scratch("mutants-apart").unwrap();
-        fs::create_dir_all(built::target().join("tmp")).unwrap();
+        fs::create_dir_all(build::target().join("tmp")).unwrap();
         let place = Place::of(folder.join("place"), true).unwrap();
         let runs = |words: &str| {
             let script = format!("cd {}; {words}", place.folder.display());

@@ -10,7 +10,7 @@ use std::{fs, io, thread};
 
 use serde_json::{Value, json};
 
-use super::built::Program;
+use super::build::Program;
 use super::child::{End, Place};
 use super::tree;
 

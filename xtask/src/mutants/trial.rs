@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::built::Program;
+use super::build::Program;
 use super::child::{End, Place};
 use super::plant::Fault;
 use super::reach::Test;

@@ -3,7 +3,7 @@
 
 mod against;
 mod baseline;
-mod dry;
+mod dry_run;
 mod markdown;
 mod picture;
 
@@ -47,7 +47,7 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
     let sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     let comparison = Comparison { setup, key, values, list: Some(list), metrics, runs, sampling };
     if let Some(drive) = &args.dry_run {
-        return dry::print_estimate(&comparison, drive, json);
+        return dry_run::print_estimate(&comparison, drive, json);
     }
     let kept = args.out.as_deref();
     let line = kept.map_or_else(ProgressObserver::new, |folder| {

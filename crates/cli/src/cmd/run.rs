@@ -1,7 +1,7 @@
 //! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
 
 mod histogram;
-mod slow;
+mod slow_requests;
 mod text;
 mod trace;
 
@@ -11,7 +11,7 @@ use seekwise::setup::{PreparedCell, Work};
 use seekwise::time::Span;
 use seekwise::{Bounds, Files, fio_output};
 
-use self::slow::SlowRequests;
+use self::slow_requests::SlowRequests;
 use self::text::{TextOptions, format_run};
 use super::{print_json, print_text, print_warnings, study};
 use crate::args::{self, ResultFormat};

@@ -1,7 +1,7 @@
 //! Sums of what a result folder keeps, line by line: a line that was changed after it was written is found and named.
 //!
 //! `sums.txt` has a line for each line of the texts beside it: `FILE:LINE SUM`. A record carries its own
-//! ([`sealed`](crate::sealed)), for it is written when its run is over. Sums find accidents and edits by hand, but they are no
+//! ([`seal`](crate::seal)), for it is written when its run is over. Sums find accidents and edits by hand, but they are no
 //! signature: whoever changes a line can write its sum anew.
 
 use std::io;
@@ -10,7 +10,7 @@ use std::path::Path;
 use super::FolderError;
 use crate::foreign;
 use crate::reading::Files;
-use crate::sealed::text_sum;
+use crate::seal::text_sum;
 use seekwise_os::outputs::write_whole;
 
 /// The file of sums.

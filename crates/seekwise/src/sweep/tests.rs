@@ -177,7 +177,7 @@ fn with_edge(chance: &mut Rng, line: &str) -> String {
     let at = starts[chance.below(starts.len() as u64) as usize];
     let end = at + open[at..].find([',', '}', ']']).unwrap_or(open.len() - at);
     let edge = EDGES[chance.below(EDGES.len() as u64) as usize];
-    crate::sealed::seal_line("", &format!("{}{edge}{}}}", &open[..at], &open[end..])).trim_end().to_owned()
+    crate::seal::seal_line("", &format!("{}{edge}{}}}", &open[..at], &open[end..])).trim_end().to_owned()
 }
 
 /// A part as somebody left it: bytes changed, cut, doubled or set to an edge, or other lines with their sums.

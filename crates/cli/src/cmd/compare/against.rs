@@ -1,6 +1,6 @@
 //! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
 
-use seekwise::against::{self, FIGURES, Histogram, Prediction, over};
+use seekwise::prediction::{FIGURES, Histogram, Prediction, over, predict_and_measure};
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
 use seekwise::{Bounds, Setup};
@@ -34,7 +34,7 @@ pub fn compare_with_prediction(
     json: bool,
 ) -> CommandResult {
     let line = ProgressObserver::new();
-    let prediction = against::against(setup, drive, args.runs, bounds, &line)?;
+    let prediction = predict_and_measure(setup, drive, args.runs, bounds, &line)?;
     drop(line);
     if json {
         print_json(&prediction.json())?;

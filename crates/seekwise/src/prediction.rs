@@ -60,7 +60,7 @@ pub struct Prediction {
 }
 
 /// Predicts `setup` on `drive`, then measures it, in `runs` runs each.
-pub fn against(
+pub fn predict_and_measure(
     setup: &Setup,
     drive: &str,
     runs: u32,

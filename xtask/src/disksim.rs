@@ -46,7 +46,7 @@ struct DiskSim {
 }
 
 /// Runs the command.
-pub fn beside(options: &[&str]) -> ExitCode {
+pub fn compare(options: &[&str]) -> ExitCode {
     match asked(options).and_then(|(disksim, rounds)| run(&disksim, rounds)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
