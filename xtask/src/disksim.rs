@@ -86,14 +86,14 @@ fn run(disksim: &DiskSim, rounds: usize) -> Result<(), String> {
     for (what, depth, key) in LOOPS {
         let mut ratios = Vec::new();
         for round in 1..=rounds {
-            let own = |requests: u64| ours(key, requests).and_then(seconds);
-            let theirs = |requests: u64| disksim.command(depth, requests).and_then(seconds);
-            let own = own(LONG[0])? - own(SHORT)?;
-            let times = [theirs(SHORT)?, theirs(SHORT.midpoint(LONG[1]))?, theirs(LONG[1])?];
+            let time_ours = |requests: u64| ours(key, requests).and_then(seconds);
+            let time_theirs = |requests: u64| disksim.command(depth, requests).and_then(seconds);
+            let own = time_ours(LONG[0])? - time_ours(SHORT)?;
+            let times = [time_theirs(SHORT)?, time_theirs(SHORT.midpoint(LONG[1]))?, time_theirs(LONG[1])?];
             disksim.ran(LONG[1], depth)?;
-            if let Some(growth) = growth(times) {
+            if let Some(factor) = growth(times) {
                 println!(
-                    "{what:32} {round:>6} DiskSim's requests cost {growth:.1} times as much in the second half of its run"
+                    "{what:32} {round:>6} DiskSim's requests cost {factor:.1} times as much in the second half of its run"
                 );
             }
             let theirs = times[2] - times[0];

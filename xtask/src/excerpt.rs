@@ -21,21 +21,21 @@ pub struct Output {
 
 /// The lines to show again.
 pub fn excerpt(output: &Output) -> Vec<String> {
-    let blocks = blocks(&output.out);
+    let failed = blocks(&output.out);
     let mut lines = Vec::new();
-    if blocks.is_empty() {
+    if failed.is_empty() {
         lines.extend(last(&output.out, OF_ONE.1));
         lines.extend(last(&output.err, OF_ONE.1));
     } else {
-        let each = (LINES / blocks.len()).clamp(OF_ONE.0, OF_ONE.1);
-        for block in &blocks {
+        let each = (LINES / failed.len()).clamp(OF_ONE.0, OF_ONE.1);
+        for block in &failed {
             lines.push(block[0].clone());
             lines.extend(last(&block[1..], each));
         }
         let errors = output.err.iter().position(|line| line.starts_with("error: "));
         lines.extend(errors.into_iter().flat_map(|at| last(&output.err[at..], OF_ONE.1)));
         lines.push("failed tests:".to_owned());
-        lines.extend(blocks.iter().map(|block| format!("    {}", name(&block[0]).unwrap_or_default())));
+        lines.extend(failed.iter().map(|block| format!("    {}", name(&block[0]).unwrap_or_default())));
     }
     lines.iter().map(|line| line.chars().take(WIDTH).collect()).collect()
 }

@@ -59,11 +59,11 @@ fn all() -> Result<(), String> {
         return Err("the program was not built".to_owned());
     }
     let folder = crate::scratch("guest").map_err(|error| format!("a folder for the guest: {error}"))?;
-    let kernel = kernel(&folder)?;
+    let image = kernel(&folder)?;
     start_files(&folder)?;
     for (name, machine, disk) in CONTROLLERS {
         println!("\n{name}:");
-        serve(&folder, &kernel, name, machine, disk)?;
+        serve(&folder, &image, name, machine, disk)?;
     }
     Ok(())
 }

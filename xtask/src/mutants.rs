@@ -55,14 +55,14 @@ struct Order {
 
 /// `cargo xtask mutants --seed S --faults N --files PATH,… --budget MINUTES --jobs J --again ID,…`.
 pub fn mutants(arguments: &[&str]) -> ExitCode {
-    let Some(order) = order(arguments) else {
+    let Some(asked) = order(arguments) else {
         eprintln!(
             "{arguments:?}: expected --seed S, --faults N, --files PATH,… (what paths begin with), --budget MINUTES (of the \
              trials), --jobs J, --again ID,… (these alone, once more)"
         );
         return ExitCode::from(2);
     };
-    match run(&order) {
+    match run(&asked) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(why) => {

@@ -172,7 +172,7 @@ fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> 
     let work = |core: usize| -> std::io::Result<()> {
         let folder = scratch.join(format!("{}-{core}", kind.name));
         kind.prepare(program, &folder)?;
-        let reference = reference(program, kind, &folder)?;
+        let unchanged = reference(program, kind, &folder)?;
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
             if run >= runs {
@@ -181,7 +181,7 @@ fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> 
             one(
                 program,
                 scratch,
-                &Worker { kind, folder: &folder, reference: reference.as_deref() },
+                &Worker { kind, folder: &folder, reference: unchanged.as_deref() },
                 (run, seed),
                 &tally,
             )?;

@@ -65,16 +65,16 @@ pub fn names(arguments: &[&str]) -> ExitCode {
             path => folder = PathBuf::from(path),
         }
     }
-    let sources = sources(&folder);
-    if sources.is_empty() {
+    let texts = sources(&folder);
+    if texts.is_empty() {
         eprintln!("{}: expected a folder with Rust sources below src", folder.display());
         return ExitCode::from(2);
     }
-    let (items, sentences) = measure(&sources);
+    let (items, sentences) = measure(&texts);
     if lists {
         items.places.iter().chain(&sentences.places).for_each(|line| println!("{line}"));
     }
-    println!("| {} files | measured | limit here |\n|---|---|---|", sources.len());
+    println!("| {} files | measured | limit here |\n|---|---|---|", texts.len());
     rows(&items, &sentences).iter().for_each(|row| println!("{}", row.text()));
     ExitCode::SUCCESS
 }
@@ -82,8 +82,7 @@ pub fn names(arguments: &[&str]) -> ExitCode {
 /// The rows of this house that are above their limits, for `tidy`.
 pub fn faults() -> Vec<String> {
     let (items, sentences) = measure(&sources(&crate::root()));
-    let rows = rows(&items, &sentences);
-    let above = rows.iter().filter(|row| row.is_above_limit());
+    let above = rows(&items, &sentences).into_iter().filter(Row::is_above_limit);
     above.map(|row| format!("{} (cargo xtask names --list)", row.text())).collect()
 }
 

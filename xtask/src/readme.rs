@@ -116,13 +116,13 @@ fn wrong(page: &str, out: &Path) -> Vec<String> {
         Ok(text) => text,
         Err(error) => return vec![format!("{page}: {error}")],
     };
-    let promises = promises(&text);
-    if page == PAGES[0] && !promises.iter().any(|promise| promise.line == ELSEWHERE[0]) {
+    let all = promises(&text);
+    if page == PAGES[0] && !all.iter().any(|promise| promise.line == ELSEWHERE[0]) {
         return vec![format!("{page} does not name `{}`", ELSEWHERE[0])];
     }
     let update = std::env::var_os("SEEKWISE_UPDATE").is_some();
     let (mut wrong, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), text.lines().map(str::to_owned).collect());
-    for promise in promises.iter().filter(|promise| !ELSEWHERE.contains(&promise.line.as_str())) {
+    for promise in all.iter().filter(|promise| !ELSEWHERE.contains(&promise.line.as_str())) {
         match keep(promise, out) {
             Ok(printed) if update => renew(&mut lines, promise, &printed),
             Ok(printed) => {

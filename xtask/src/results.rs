@@ -92,8 +92,7 @@ fn run(asked: &Asked) -> Result<bool, String> {
     if asked.write {
         return write(&rows, plan.lacks_shared).map(|()| true);
     }
-    let committed = committed()?;
-    let expected = committed.into_iter().filter(|row| {
+    let expected = committed()?.into_iter().filter(|row| {
         let run = asked.rows.is_empty() || asked.rows.iter().any(|named| row.name.starts_with(named.as_str()));
         run && !(plan.lacks_shared && row.name.starts_with(SHARED))
     });

@@ -53,12 +53,11 @@ fn try_site() -> Result<usize, String> {
     for (folder, files) in notebooks {
         python::pages(&files, &book.join("src").join(folder))?;
     }
-    let mdbook = mdbook()?;
-    let built = built();
-    let words = [&mdbook, "build", &book.to_string_lossy(), "--dest-dir", &built.to_string_lossy()];
+    let (program, output) = (mdbook()?, built());
+    let words = [&program, "build", &book.to_string_lossy(), "--dest-dir", &output.to_string_lossy()];
     passed(command(&words, &[]))?;
     let mut pages = Vec::new();
-    walk(&built, &mut pages);
+    walk(&output, &mut pages);
     pages.retain(|page| !NOT_OURS.iter().any(|name| page.ends_with(name)));
     let broken: Vec<String> = pages.iter().flat_map(|page| broken(page)).collect();
     if broken.is_empty() { Ok(pages.len()) } else { Err(broken.join("\n")) }

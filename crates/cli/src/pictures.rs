@@ -39,12 +39,12 @@ impl PictureArgs {
         self.svg.is_some() || self.png.is_some()
     }
 
-    /// Writes the pictures that are asked for, and prints their paths; `svg` draws them.
-    pub fn write(&self, force: bool, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
+    /// Writes the pictures that are asked for, and prints their paths; `draw` makes the SVG.
+    pub fn write(&self, force: bool, draw: impl FnOnce() -> String) -> Result<(), CommandError> {
         if !self.are_requested() {
             return Ok(());
         }
-        let svg = svg();
+        let svg = draw();
         if let Some(path) = &self.svg {
             write_picture(path, svg.as_bytes(), force)?;
         }

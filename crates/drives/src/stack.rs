@@ -304,12 +304,12 @@ impl StackFile {
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
         cache: &ReadingCache,
     ) -> Result<BuiltStack, Vec<Diagnostic>> {
-        let hosts = hosts()?;
+        let presets = hosts()?;
         let drive = self.read_drive(drives, cache)?;
         let mut profile = drive.build_profile(cache)?;
         let standing = self.layers_in_order()?;
         let figures =
-            standing.iter().map(|asked| self.layer_figures(hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
+            standing.iter().map(|asked| self.layer_figures(presets, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
         let mut beside = LayerContext { profile: &mut profile, request_us: 0.0 };
         let mut layers = Vec::with_capacity(standing.len());
         for (asked, figures) in standing.iter().zip(&figures).rev() {

@@ -94,12 +94,12 @@ fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
     let fault = |text: String| Diagnostic::at(file, 0, text).with_key(format!("operations.{program}"));
     let figure = |known: &String| program.strip_prefix(known.as_str())?.strip_prefix('.').map(str::to_owned);
     if let Some(figure) = known.iter().find_map(figure) {
-        let fault = fault(format!("operations have no figure `{figure}`")).suggest_nearest(&figure, FIGURES);
-        return fault.with_expected(FIGURES.join(", "));
+        let unknown = fault(format!("operations have no figure `{figure}`"));
+        return unknown.suggest_nearest(&figure, FIGURES).with_expected(FIGURES.join(", "));
     }
-    let fault = fault(format!("no scene of the study has a program `{program}`"));
-    let fault = fault.suggest_nearest(program, known.iter().map(String::as_str));
-    fault.with_expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })
+    let expected = if known.is_empty() { "a scene".to_owned() } else { known.join(", ") };
+    let unknown = fault(format!("no scene of the study has a program `{program}`"));
+    unknown.suggest_nearest(program, known.iter().map(String::as_str)).with_expected(expected)
 }
 
 /// The programs of a scene.

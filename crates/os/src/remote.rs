@@ -37,8 +37,7 @@ impl RemotePlace {
     /// Connects to the export at this address to learn its limits.
     pub fn connect(address: &str) -> Result<RemotePlace, String> {
         let uri = ExportUri::parse(address)?;
-        let limits = limits(&uri)?;
-        Ok(RemotePlace { uri, limits })
+        Ok(RemotePlace { limits: limits(&uri)?, uri })
     }
 
     /// Connects to the export at this address as a place.

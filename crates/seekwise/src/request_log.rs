@@ -117,18 +117,18 @@ pub struct ParquetLog {
 impl ParquetLog {
     /// Begins the log `path`; a file that is there is replaced only with `force`.
     pub fn create(path: &Path, force: bool, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
-        let columns = columns(of.measured);
-        let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
+        let all = columns(of.measured);
+        let fields: String = all.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema =
             parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| parquet_error(path, &e))?;
         let file = OutputFile::create(path, force).map_err(|error| Error::of_file(path, &error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(of.file_metadata(&columns)))
+            .set_key_value_metadata(Some(of.file_metadata(&all)))
             .build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(|error| parquet_error(path, &error))?;
-        Ok(ParquetLog { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
+        Ok(ParquetLog { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); all.len()] })
     }
 
     /// Adds a request.

@@ -120,8 +120,8 @@ pub fn validate(
     reading::expect(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;
     warn_once(&rows.warnings);
-    let drive = drive(options.files, options.drive, options.set)?;
-    let profile = drive.profile()?;
+    let described = drive(options.files, options.drive, options.set)?;
+    let profile = described.profile()?;
     // Reported before a log is begun.
     validate::check_fits(trace, &rows, &profile)?;
     let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
@@ -144,7 +144,7 @@ pub fn validate(
     log.finish()?;
     let (errors, off) = (samples.to_validation(), circumstances::find_off_requests(&rows.rows, &samples));
     let doubts = samples.doubts(profile.mechanics.revolution());
-    Ok(ValidationResult { drive, samples, errors, off, doubts })
+    Ok(ValidationResult { drive: described, samples, errors, off, doubts })
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.

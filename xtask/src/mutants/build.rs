@@ -125,17 +125,17 @@ fn drop_blamed(
 
 /// The programs of tests among what was built.
 fn programs(artifacts: &[Value]) -> Result<Vec<Program>, String> {
-    let path = |artifact: &Value| artifact["executable"].as_str().map(PathBuf::from);
+    let executable = |artifact: &Value| artifact["executable"].as_str().map(PathBuf::from);
     let others = artifacts.iter().filter(|artifact| artifact["profile"]["test"] != true).filter(|artifact| {
         artifact["target"]["kind"].as_array().is_some_and(|kinds| kinds.contains(&Value::from("bin")))
     });
     let mut started = DefaultHasher::new();
     for artifact in others {
-        path(artifact).map_or(Ok(()), |path| add(&mut started, &path))?;
+        executable(artifact).map_or(Ok(()), |path| add(&mut started, &path))?;
     }
     let mut programs = Vec::new();
     for artifact in artifacts.iter().filter(|artifact| artifact["profile"]["test"] == true) {
-        let Some(path) = path(artifact) else { continue };
+        let Some(path) = executable(artifact) else { continue };
         let folder = Path::new(artifact["manifest_path"].as_str().unwrap_or("")).parent().unwrap_or(Path::new(""));
         let home = folder.strip_prefix(tree::folder()).unwrap_or(folder).to_string_lossy().into_owned();
         // Only the program's own crate starts it.

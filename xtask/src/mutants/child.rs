@@ -110,8 +110,8 @@ impl Place {
             .stdout(File::create(&said)?)
             .stderr(Stdio::null())
             .process_group(0);
-        if let Some(shared) = shared() {
-            command.env("SEEKWISE_SHARED", shared);
+        if let Some(folder) = shared() {
+            command.env("SEEKWISE_SHARED", folder);
         }
         let start = Instant::now();
         let mut child = command.spawn()?;

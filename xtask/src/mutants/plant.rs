@@ -64,12 +64,12 @@ pub fn shuffle<T>(things: Vec<T>, seed: u64) -> Vec<T> {
 
 /// As many of the sites as asked for, by the seed, evenly over all; no two overlap. Texts are by file.
 pub fn choose(sites: Vec<Site>, texts: &BTreeMap<String, String>, seed: u64, count: usize) -> Vec<Fault> {
-    let mut chance = chance(seed);
-    let sites = shuffled_by(sites, &mut chance);
+    let mut draws = chance(seed);
+    let sites = shuffled_by(sites, &mut draws);
     let (mut taken, mut in_function) = (BTreeMap::<String, Vec<Range<usize>>>::new(), BTreeMap::new());
     let mut chosen = Vec::new();
     for site in sites {
-        let which = chance.below(site.changes.len() as u64) as usize;
+        let which = draws.below(site.changes.len() as u64) as usize;
         let spans = taken.entry(site.file.clone()).or_default();
         let there: &mut usize = in_function.entry((site.file.clone(), site.function.clone())).or_default();
         let meets = |span: &Range<usize>| span.start < site.span.end && site.span.start < span.end;

@@ -137,7 +137,7 @@ impl Finder<'_> {
 
     fn operator(&mut self, binary: &syn::ExprBinary) {
         let span = binary.span().byte_range();
-        let (kind, others) = others(&binary.op);
+        let (kind, operators) = others(&binary.op);
         let (left, right) = (binary.left.span().byte_range(), binary.right.span().byte_range());
         let bare_text = |part: &Expr| matches!(part, Expr::Lit(literal) if matches!(literal.lit, Lit::Str(_)));
         // What joins text, and `if let` chains.
@@ -151,7 +151,7 @@ impl Finder<'_> {
             let (before, after) = (&self.text[left.start..operator.start], &self.text[operator.end..right.end]);
             format!("{before}{other}{after}")
         };
-        let changes = others.iter().map(between).collect();
+        let changes = operators.iter().map(between).collect();
         self.add(kind, span, changes);
     }
 

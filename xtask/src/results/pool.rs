@@ -45,7 +45,7 @@ fn one(program: &Path, piece: &Piece, runs: &Path, kept: &Path) -> Result<Vec<Ro
     command.args(&piece.words).envs(piece.variables.iter().map(|(name, value)| (name, value))).current_dir(folder);
     let output = command.output().map_err(|why| format!("{}: {why}", program.display()))?;
     let line = format!("cd {} && {} {}\n", folder.display(), program.display(), piece.words.join(" "));
-    let figures = figures(piece, &output, &own).map_err(|why| format!("{why}\n  {}", line.trim_end()))?;
+    let contents = figures(piece, &output, &own).map_err(|why| format!("{why}\n  {}", line.trim_end()))?;
     let row = |(name, figures): (String, Vec<u8>)| {
         let path = kept.join(format!("{name}.txt"));
         let written = fs::create_dir_all(path.parent().unwrap_or(kept)).and_then(|()| fs::write(&path, &figures));
@@ -53,7 +53,7 @@ fn one(program: &Path, piece: &Piece, runs: &Path, kept: &Path) -> Result<Vec<Ro
         Ok(Row { hash: figures::hash(&figures), name })
     };
     fs::write(own.join("command"), &line).map_err(|why| format!("{}: {why}", own.display()))?;
-    figures.into_iter().map(row).collect()
+    contents.into_iter().map(row).collect()
 }
 
 /// Why a file is refused: the line and the key of its first error, without the sentence.

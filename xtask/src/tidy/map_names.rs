@@ -22,9 +22,9 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
         .map(|file| Text { path: file.path.clone(), text: code(&file.text) })
         .collect();
     for paper in files.iter().filter(|file| PAPERS.contains(&file.path.as_str())) {
-        let paragraphs = paragraphs(&paper.text).into_iter();
-        let place = |number: usize| format!("{}:{number}", paper.path);
-        paragraphs.for_each(|(number, words)| check_paragraph(root, (&place(number), &words), &rust, files, faults));
+        for (number, words) in paragraphs(&paper.text) {
+            check_paragraph(root, (&format!("{}:{number}", paper.path), &words), &rust, files, faults);
+        }
     }
 }
 

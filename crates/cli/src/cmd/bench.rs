@@ -111,8 +111,8 @@ fn selected_workloads(args: &args::BenchArgs, files: &Files) -> Result<Vec<Bench
     let known = || all.iter().map(|workload| workload.key);
     if let Some(unknown) = args.only.iter().find(|only| known().all(|key| key != *only)) {
         let near = nearest(unknown, known()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let known = known().collect::<Vec<_>>().join(", ");
-        return Err(CommandError::new(format!("--only: no workload `{unknown}`; expected {known}{near}")));
+        let expected = known().collect::<Vec<_>>().join(", ");
+        return Err(CommandError::new(format!("--only: no workload `{unknown}`; expected {expected}{near}")));
     }
     let wanted = |workload: &BenchWorkload| args.only.is_empty() || args.only.iter().any(|only| only == workload.key);
     Ok(all.into_iter().filter(wanted).collect())

@@ -119,16 +119,16 @@ fn complete_words(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate>
 }
 
 fn all_keys() -> Vec<String> {
-    let sections = sections();
-    let names = sections.iter().map(|section| section.name.to_owned());
-    names.chain(sections.iter().flat_map(|section| &section.keys).map(|entry| entry.key.clone())).collect()
+    let all = sections();
+    let names = all.iter().map(|section| section.name.to_owned());
+    names.chain(all.iter().flat_map(|section| &section.keys).map(|entry| entry.key.clone())).collect()
 }
 
 /// Completes keys with `=`, and after it the words that the key takes.
 fn complete_setting(current: &OsStr) -> Vec<CompletionCandidate> {
     let asked = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
-    let sections = sections().into_iter().filter(|section| asked(section.name));
-    let entries: Vec<_> = sections.flat_map(|section| section.keys).collect();
+    let settable = sections().into_iter().filter(|section| asked(section.name));
+    let entries: Vec<_> = settable.flat_map(|section| section.keys).collect();
     let begun = current.to_str().unwrap_or_default();
     let words: Vec<String> = match begun.split_once('=') {
         None => entries.iter().map(|entry| format!("{}=", entry.key)).collect(),

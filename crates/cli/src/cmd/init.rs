@@ -102,14 +102,14 @@ fn stack_text(file: &str) -> Result<String, CommandError> {
     let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
     let cache = ReadingCache::default();
     text += &layer_text(section("drive"), DRIVE, drives::names(), drive, "", &cache);
-    let hosts = hosts()?;
+    let presets = hosts()?;
     let others = layers().filter(|layer| *layer != "drive" && !HAS.iter().any(|(has, _)| has == layer));
     let shown = HAS.iter().map(|(layer, _)| (*layer, "")).chain(others.map(|layer| (layer, "# ")));
     for (kind, hidden) in shown {
-        let names = hosts.iter().filter(|host| host.layer == kind).map(|host| host.name.as_str());
+        let names = presets.iter().filter(|host| host.layer == kind).map(|host| host.name.as_str());
         let chosen = HAS.iter().chain(&MAY_HAVE).find(|(layer, _)| *layer == kind).map(|(_, name)| *name);
         let ready = chosen.or(names.clone().next()).expect("each layer has a ready-made one");
-        let host = hosts.iter().find(|host| host.layer == kind && host.name == ready);
+        let host = presets.iter().find(|host| host.layer == kind && host.name == ready);
         let figures = host.iter().flat_map(|host| &host.figures);
         text += &layer_text(section(kind), ready, names, figures, hidden, &cache);
     }

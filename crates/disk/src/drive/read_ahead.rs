@@ -143,11 +143,11 @@ impl Drive {
             ReadAheadEnd::Track => limit.min(self.medium.track_end(following(), false)),
             ReadAheadEnd::Cylinder => limit.min(self.medium.track_end(following(), true)),
             ReadAheadEnd::NextTrack => {
-                let following = following();
-                let track = self.medium.track_end(following, false);
+                let extent = following();
+                let track = self.medium.track_end(extent, false);
                 let (start, _) = self.buffer.span(segment);
                 let began = geometry.extent(start, 1).cylinder_and_head();
-                let same = end - start <= u64::from(following.before) && began == following.cylinder_and_head();
+                let same = end - start <= u64::from(extent.before) && began == extent.cylinder_and_head();
                 let next_end = || self.medium.track_end(self.medium.track_from(track), false);
                 limit.min(if same || track >= limit { track } else { next_end() })
             }

@@ -44,9 +44,9 @@ impl Vocabulary {
         if let Some(name) = meant_word(key, names.iter().copied()) {
             return suggest(name.to_owned());
         }
-        let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
+        let longer: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
         // Keys that end in it, else keys for which it is another word, else settings of which it is a value.
-        for found in [endings, synonyms, self.settings_with_value(key)] {
+        for found in [longer, synonyms, self.settings_with_value(key)] {
             match &found[..] {
                 [] => {}
                 [only] if !sata_caution(only).is_empty() => {
@@ -62,9 +62,9 @@ impl Vocabulary {
     /// Completes an error about a `word` that `key` does not take: the accepted values, and the word or number that was meant.
     pub(crate) fn explain_refusal(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
         let accepts = &key.accepts;
-        if let Some(amount) = amount(word, key.unit).filter(|_| accepts.is_number()) {
+        if let Some(number) = amount(word, key.unit).filter(|_| accepts.is_number()) {
             // A number with its unit, such as 7.2k: the key takes it without.
-            let expected = format!("{} as a number: {}", units::name(key.unit), number_text(amount, accepts));
+            let expected = format!("{} as a number: {}", units::name(key.unit), number_text(number, accepts));
             return wrong.with_expected(expected);
         }
         let is_word = matches!(accepts, KeyDomain::Word(_));

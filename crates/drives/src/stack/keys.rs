@@ -65,7 +65,7 @@ pub const JOB: &[Plain] = &[
 /// The words that errors about a stack or its settings may suggest.
 pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let of = |layer: &'static str| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key));
-    let hosts = hosts().expect("the presets are part of the program and load");
+    let presets = hosts().expect("the presets are part of the program and load");
     Vocabulary {
         figures: layers().flat_map(of).collect(),
         plain: layers()
@@ -73,6 +73,6 @@ pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
             .chain(JOB.iter().map(|plain| plain.0))
             .chain(trace::ALL.iter().copied())
             .collect(),
-        ready: hosts.iter().map(|host| (host.layer, host.name.clone())).collect(),
+        ready: presets.iter().map(|host| (host.layer, host.name.clone())).collect(),
     }
 });

@@ -356,8 +356,8 @@ fn format_zone_rows(zone: &DisksimZone, next: u64, rules: Rules) -> Vec<String> 
     let plain = |first: u64, next: u64, offset: f64| {
         let turns =
             format!("offset = {}, track_skew = {}", revolution_fraction(offset, 9), revolution_fraction(cylinder, 9));
-        let begin = begin(first, zone.last + 1, next);
-        format!("{begin}, spt = {}, {turns}, head_skew = {} }}", zone.spt, revolution_fraction(head, 9))
+        let (begun, head_skew) = (begin(first, zone.last + 1, next), revolution_fraction(head, 9));
+        format!("{begun}, spt = {}, {turns}, head_skew = {head_skew} }}", zone.spt)
     };
     // Mapping 2 counts odd cylinders from the first of the drive, not of the zone.
     if rules.mapping != 2 || zone.first.is_multiple_of(2) {

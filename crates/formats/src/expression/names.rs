@@ -105,10 +105,10 @@ pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError
         if known().any(|known| known == figure) {
             return Ok(ExpressionNode::Quantity(key));
         }
-        let known: Vec<String> = known().collect();
-        let near = nearest(figure, known.iter().map(String::as_str)).map(str::to_owned);
+        let all: Vec<String> = known().collect();
+        let near = nearest(figure, all.iter().map(String::as_str)).map(str::to_owned);
         let message = format!("operations have no figure `{figure}`");
-        return Err(ExpressionError { message, expected: Some(known.join(", ")), nearest: near, at: 0 });
+        return Err(ExpressionError { message, expected: Some(all.join(", ")), nearest: near, at: 0 });
     }
     let known = quantities();
     // `phases.1.all.iops`: the second stretch between changes of settings.

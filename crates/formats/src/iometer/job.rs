@@ -463,13 +463,13 @@ fn growing_sets(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec
     let mut tests = Vec::new();
     let (mut most, mut streams) = (0, 0);
     for count in cycle_counts(cycling) {
-        let active = active(count);
-        let total: usize = active.iter().sum();
+        let set = active(count);
+        let total: usize = set.iter().sum();
         if total <= most || streams as u64 > MOST_STREAMS {
             break;
         }
         (most, streams) = (total, streams + total);
-        tests.push(active);
+        tests.push(set);
     }
     tests
 }

@@ -161,8 +161,8 @@ pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> 
         } else if p_holm < criteria.alpha {
             signed_verdict(comparison)
         } else {
-            let more_runs = more_runs(&comparison.paired, criteria.margin, different.level, beyond.level);
-            Verdict::NotEnoughData { more_runs }
+            let count = more_runs(&comparison.paired, criteria.margin, different.level, beyond.level);
+            Verdict::NotEnoughData { more_runs: count }
         };
         let ratio = comparison.paired.ratio_interval(criteria.alpha);
         Judgement { comparison: *comparison, ratio, p: p[index], p_holm, p_beyond_holm, verdict }

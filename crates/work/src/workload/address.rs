@@ -296,10 +296,10 @@ struct Zipf {
 impl Zipf {
     fn new(blocks: u64, theta: u32, center: Option<u32>, seed: u64) -> Zipf {
         let rest = MILLION - i128::from(theta);
-        let zeta = zeta(blocks.min(ZETA_RANKS), theta);
+        let sum = zeta(blocks.min(ZETA_RANKS), theta);
         let two = (1 << 64) + fixed_point::power_of_two(-i128::from(theta) * fixed_point::ONE / MILLION);
-        // The number of draws u below weight / zeta.
-        let share = |weight: u128| (weight.min(zeta) * u128::from(LAST)).div_ceil(zeta) as u64;
+        // The number of draws u below weight / sum.
+        let share = |weight: u128| (weight.min(sum) * u128::from(LAST)).div_ceil(sum) as u64;
         let mut zipf = Zipf {
             scatter: Scatter::new(blocks, center, seed),
             first: share(1 << 64),
@@ -309,7 +309,7 @@ impl Zipf {
             steep: rest < 0,
             alpha: Exponent::new(MILLION, rest),
         };
-        (zipf.eta, zipf.fraction) = eta(blocks, rest, zeta, two);
+        (zipf.eta, zipf.fraction) = eta(blocks, rest, sum, two);
         zipf.eta = (zipf.eta << 32) / u128::from(LAST);
         zipf
     }

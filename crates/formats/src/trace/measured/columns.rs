@@ -126,7 +126,7 @@ impl TraceColumns {
 
     /// Parses the request of a line.
     pub(super) fn read_row(&self, at: LinePosition<'_>, record: &csv::StringRecord) -> Result<RawRow, Diagnostic> {
-        let word = |kind: ColumnKind| {
+        let find_word = |kind: ColumnKind| {
             let own = KINDS.iter().find(|row| row.0 == kind).map_or("", |row| row.1);
             let column = self.find(kind).expect("it was found in the header");
             let word = record.get(column.place);
@@ -134,12 +134,12 @@ impl TraceColumns {
             word.map(|word| (own, word, column.unit)).ok_or_else(fault)
         };
         let time = |kind: ColumnKind, limit: f64| {
-            let (own, word, unit) = word(kind)?;
+            let (own, word, unit) = find_word(kind)?;
             at.parse_time(own, word, unit, limit)
         };
         let maybe = |kind: ColumnKind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
         let blocks = |kind: ColumnKind| {
-            let (own, word, unit) = word(kind)?;
+            let (own, word, unit) = find_word(kind)?;
             if unit == 1.0 {
                 Ok(word.to_owned())
             } else {
@@ -147,7 +147,7 @@ impl TraceColumns {
             }
         };
         Ok(RawRow {
-            op: at.parse_op(word(ColumnKind::Op)?.1)?,
+            op: at.parse_op(find_word(ColumnKind::Op)?.1)?,
             lba: at.parse_lba(&blocks(ColumnKind::Lba)?)?,
             sectors: at.parse_sectors(&blocks(ColumnKind::Sectors)?)?,
             measured: time(ColumnKind::Measured, LONGEST_MS)?,

@@ -43,11 +43,12 @@ impl GroupMeans {
         let mut all = GroupMeans::default();
         let mut ios = 0;
         for &run in runs {
-            let Some(view) = view(run).filter(|view| view.ios > 0) else { continue };
-            let own = view.anatomy_ms.iter().filter(|(part, _)| !WAITING.contains(part)).map(|(_, ms)| ms).sum::<f64>();
-            all.response += view.mean_ms() * view.ios as f64;
-            all.own += own * view.ios as f64;
-            ios += view.ios;
+            let Some(record) = view(run).filter(|record| record.ios > 0) else { continue };
+            let own =
+                record.anatomy_ms.iter().filter(|(part, _)| !WAITING.contains(part)).map(|(_, ms)| ms).sum::<f64>();
+            all.response += record.mean_ms() * record.ios as f64;
+            all.own += own * record.ios as f64;
+            ios += record.ios;
         }
         let requests = runs.iter().map(|run| run.all.ios).sum::<u64>();
         let each = ios.max(1) as f64;

@@ -64,9 +64,9 @@ impl SceneLayout {
         for (unit, &sectors) in self.sectors.iter().enumerate() {
             let own: Vec<usize> = (0..all.len()).filter(|&at| usize::from(self.volumes[at].unit) == unit).collect();
             let bytes: Vec<u64> = own.iter().map(|&at| self.volumes[at].bytes).collect();
-            let lie = |count: usize| lay_out_partitions(sectors, self.alignment, &bytes[..count]);
+            let lay_out = |count: usize| lay_out_partitions(sectors, self.alignment, &bytes[..count]);
             for (count, &at) in own.iter().enumerate() {
-                let lie = lie(count + 1).map_err(|misfit| SceneError::Volume(at, misfit))?;
+                let lie = lay_out(count + 1).map_err(|misfit| SceneError::Volume(at, misfit))?;
                 all[at] = Partition { first: first + lie[count].first, ..lie[count] };
             }
             first += sectors;
