@@ -12,9 +12,9 @@ use std::path::Path;
 
 use seekwise::execute::{Execution, Progress};
 use seekwise::outputs::scratch;
-use seekwise::planned::{self, PlannedStudy, StudyOptions, StudySession};
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
+use seekwise::study_plan::{self, PlannedStudy, StudyOptions, StudySession};
 use seekwise::{Bounds, Error, Files, Observer};
 use seekwise_drives::spelling::nearest;
 use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, locate_fault, parse};
@@ -309,7 +309,7 @@ impl ClaimsExecution<'_> {
         let folder = results::below(self.folder, name)?;
         let plan = || match self.args.draw {
             Some(draw) => plan_drawn(&self.args.files, name, &text, draw),
-            None => planned::plan_file(&self.args.files, name, &text),
+            None => study_plan::plan_file(&self.args.files, name, &text),
         };
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
@@ -393,7 +393,7 @@ impl ClaimsExecution<'_> {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
             let inputs = planned.inputs(&self.args.files);
-            let prepared = planned::prepare(name, (text.clone(), study.clone()), &cells, &inputs);
+            let prepared = study_plan::prepare(name, (text.clone(), study.clone()), &cells, &inputs);
             let located = |fault| locate_fault(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
@@ -422,7 +422,7 @@ fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Resul
     let inputs = files.inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(planned::prepare(name, (text.to_owned(), study), &cells, &inputs)?)
+    Ok(study_plan::prepare(name, (text.to_owned(), study), &cells, &inputs)?)
 }
 
 /// The study's text with another number of runs.

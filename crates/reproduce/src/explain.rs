@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use seekwise::execute::{Execution, Progress};
 use seekwise::journal::{JournalOptions, SearchJournal};
-use seekwise::planned::{self, PlannedStudy};
 use seekwise::store::InMemory;
+use seekwise::study_plan::{self, PlannedStudy};
 use seekwise::{Bounds, Error, Files, Observer};
 use seekwise_drives::duration::Duration;
 use seekwise_drives::key_names::strip_drive;
@@ -241,8 +241,8 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = planned::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
-        let extent = planned::extent(&planned.study, &planned.prepared, self.asked.threads);
+        let planned = study_plan::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
+        let extent = study_plan::extent(&planned.study, &planned.prepared, self.asked.threads);
         bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
@@ -260,7 +260,7 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = planned::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
         let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
@@ -532,7 +532,7 @@ mod tests {
     #[test]
     fn nothing_is_held_against_a_setting_before_it_is_tried() {
         let text = "title = 't'\nquestion = 'q'\njob = 'random-read'\nruntime = '1 s'\n[stack]\ndrive = 'exos-x18'\n";
-        let planned = planned::plan_file(&Files::default(), "s.toml", text).unwrap();
+        let planned = study_plan::plan_file(&Files::default(), "s.toml", text).unwrap();
         let lever = find_levers(&planned.prepared).remove(0);
         let found = FoundLever::new(&lever, "8".to_owned(), None);
         assert_eq!((found.claims, found.cases, found.breaks.len() + found.cases_broken.len()), (0, 0, 0));

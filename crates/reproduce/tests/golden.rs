@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use seekwise::planned::plan_file;
+use seekwise::study_plan::plan_file;
 use seekwise::{Bounds, Files};
 use seekwise_reproduce::claims::{Claims, claims};
 use seekwise_reproduce::lever::find_levers;

@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, StudySession};
 use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, require_requests, run_session};
+use crate::study_plan::{self, PlannedStudy, StudySession};
 
 /// The figures that are judged, and how many runs are made of each side.
 pub use seekwise_drives::metric::{Metric, MetricScope, Statistic};
@@ -97,7 +97,7 @@ impl Comparison {
 
     /// Runs all sides within `bounds`; keeps nothing, and writes no file.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
-        let planned = planned::plan_built(&self.setup.files, "command line", self.study()?)?;
+        let planned = study_plan::plan_built(&self.setup.files, "command line", self.study()?)?;
         judge_runs(study::run_in_memory(&self.setup.files, planned, &bounds, observer)?)
     }
 
@@ -117,7 +117,7 @@ impl Comparison {
         let study = self.study()?;
         let text = study.to_text();
         let files = &self.setup.files;
-        let plan = || planned::plan_built(files, "command line", study).map_err(Error::from);
+        let plan = || study_plan::plan_built(files, "command line", study).map_err(Error::from);
         let options = StudyOptions { files: files.clone(), ..options.clone() };
         options.open("command line", &text, plan, observer)
     }
@@ -182,7 +182,7 @@ impl Comparison {
 
     /// Credits each difference to everything in which its jobs differ: to name two jobs is to ask for that.
     fn credit_jobs(&self, study: Study) -> Result<Study, Error> {
-        let made = planned::plan_built(&self.setup.files, "command line", study.clone())?.made;
+        let made = study_plan::plan_built(&self.setup.files, "command line", study.clone())?.made;
         let others = self.values.len() - 1;
         let credit = |(place, compare): (usize, ComparisonSpec)| {
             let concerns = differing_concerns(&made, 0, 1 + place % others);

@@ -12,8 +12,8 @@ use seekwise_run::cutoff::RunCutoff;
 
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::PlannedStudy;
 use crate::store::Store;
+use crate::study_plan::PlannedStudy;
 
 /// Runs that were made earlier.
 pub use seekwise_lab::study::EarlierRuns;

@@ -35,7 +35,7 @@
 //! | [`answer`] | answers as the program prints them |
 //! | [`store`] | where records go |
 //! | [`results`] | result folders |
-//! | [`planned`] | a study with its plan, and results opened for it |
+//! | [`study_plan`] | a study with its plan, and results opened for it |
 //! | [`execute`] | the loop in which the runs of a plan are made |
 //! | [`study`] | runs a study, and makes its page |
 //! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
@@ -84,7 +84,6 @@ mod logging;
 pub mod observer;
 pub mod pictures;
 pub mod places;
-pub mod planned;
 pub mod power_cut;
 pub mod prediction;
 pub mod reading;
@@ -98,6 +97,7 @@ pub mod setup;
 pub mod shell;
 pub mod store;
 pub mod study;
+pub mod study_plan;
 #[cfg(feature = "parquet")]
 pub mod sweep;
 pub mod time;

@@ -17,10 +17,10 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-use crate::planned::{PlannedStudy, extent, plan_built};
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
 use crate::study::warn_once;
+use crate::study_plan::{PlannedStudy, extent, plan_built};
 
 /// Runs of both sides, their distributions, and means with intervals.
 pub use seekwise_lab::run::{KindRecord, RunRecord};

@@ -17,11 +17,11 @@ use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy};
 use crate::reading::spoken;
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
+use crate::study_plan::{self, PlannedStudy};
 
 /// The record of a run.
 pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
@@ -131,7 +131,7 @@ impl<'a> PreparedRun<'a> {
     ) -> Result<RunResult, Error> {
         let PreparedRun { setup, planned } = self;
         let PlannedStudy { text, study, prepared, made, .. } = planned;
-        options.bounds.admit(&planned::extent(&study, &prepared, 1))?;
+        options.bounds.admit(&study_plan::extent(&study, &prepared, 1))?;
         let (seed, prepared) = (setup.seed, prepared.into_iter().next().expect("a run has one cell"));
         iolog::admit_all(&prepared.logs, options.force)?;
         let mut log = RequestLog::create(

@@ -20,12 +20,12 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-pub use crate::planned::StudyOptions;
-use crate::planned::{self, PlannedStudy, StudySession};
 use crate::reading::{self, FileKind, Files};
 use crate::results::{self, PAGE, StudyManifest};
 use crate::shell::quoted;
 use crate::store::{InMemory, Store};
+pub use crate::study_plan::StudyOptions;
+use crate::study_plan::{self, PlannedStudy, StudySession};
 use seekwise_os::outputs::OutputFile;
 
 /// Studies and reviews as their files say them, and those that are built in.
@@ -132,7 +132,7 @@ pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> 
             .map(Box::new)
             .map(PendingStudy::Review);
     }
-    let plan = || planned::plan_file(files, &name, &text);
+    let plan = || study_plan::plan_file(files, &name, &text);
     Ok(PendingStudy::Study(Box::new(options.open(&name, &text, plan, observer)?)))
 }
 
@@ -163,7 +163,7 @@ pub fn run_in_memory(
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let wanted = planned.study.sampling;
-    let (planned, threads) = planned::admit_plan(files, planned, wanted, bounds, 0, observer)?;
+    let (planned, threads) = study_plan::admit_plan(files, planned, wanted, bounds, 0, observer)?;
     let records = run_missing(&planned, &mut InMemory, Vec::new(), threads, observer)?;
     Ok((planned, records))
 }
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn no_headline_of_a_built_in_study_is_refused() {
         for &(name, text) in BUILT_IN {
-            let PlannedStudy { study, made, .. } = planned::plan_file(&Files::default(), name, text).unwrap();
+            let PlannedStudy { study, made, .. } = study_plan::plan_file(&Files::default(), name, text).unwrap();
             for finding in Evidence::new(&study, &made, &[]).findings().0 {
                 let compare = &study.compare[finding.compare];
                 assert!(

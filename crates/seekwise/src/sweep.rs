@@ -18,12 +18,12 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy};
 use crate::reading::Files;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
 use crate::store::InMemory;
 use crate::study::{StudyResult, find_study, require_requests, warn_once, write_report};
+use crate::study_plan::{self, PlannedStudy};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
 ///
@@ -79,14 +79,14 @@ impl SweepPlan {
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
         let study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
         let factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
-        let planned = planned::plan_built(&setup.files, "sweep", Study { factor, ..study })?;
+        let planned = study_plan::plan_built(&setup.files, "sweep", Study { factor, ..study })?;
         SweepPlan::from_planned(&setup.files, planned)
     }
 
     /// The study of a file, or a built-in one.
     pub fn of_study(files: &Files, name: &str) -> Result<SweepPlan, Error> {
         let (name, text) = find_study(files, name)?;
-        SweepPlan::from_planned(files, planned::plan_file(files, &name, &text)?)
+        SweepPlan::from_planned(files, study_plan::plan_file(files, &name, &text)?)
     }
 
     fn from_planned(files: &Files, planned: PlannedStudy) -> Result<SweepPlan, Error> {
@@ -101,7 +101,7 @@ impl SweepPlan {
             return Err(Error::new(why));
         }
         // The machines are not known here: every part must keep within the bounds of this one.
-        Bounds::new(None).admit(&planned::extent(&study, &prepared, 1))?;
+        Bounds::new(None).admit(&study_plan::extent(&study, &prepared, 1))?;
         warn_once(&made.warnings);
         let hash = made.hash();
         Ok(SweepPlan { study: text, made, hash, files: files.clone() })
@@ -164,7 +164,7 @@ impl SweepPlan {
         let inputs = self.files.kept_inputs(self.made.inputs.clone());
         let made = &self.made.cells[part.first..part.end];
         let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
-        let planned = planned::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
+        let planned = study_plan::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
         for (place, (made, prepared)) in made.iter().zip(&planned.prepared).enumerate() {
             if prepared.hash != made.hash {
                 let cell = part.first + place;

@@ -3,9 +3,9 @@
 
 use seekwise::bounds;
 use seekwise::error::Diagnostic;
-use seekwise::planned::{self, prepare_cell, study_cells};
 use seekwise::setup::Inputs;
 use seekwise::study::{BUILT_IN, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
+use seekwise::study_plan::{self, prepare_cell, study_cells};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -67,7 +67,7 @@ impl ListedStudy {
         let some = (0..probed).map(|place| prepare_cell(name, &cells[place * step % cells.len()], inputs));
         let some = some.collect::<Result<Vec<_>, _>>()?;
         let share = some.len() as f64 / cells.len() as f64;
-        let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
+        let takes = bounds::forecast(&study_plan::extent(&study, &some, 1))? / share;
         let runs = cells.len() as u64 * u64::from(study.runs);
         let Study { title, question, .. } = study;
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
@@ -168,7 +168,7 @@ fn show_study(files: &Files, name: &str, json: bool) -> CommandResult {
 
 /// The extent of a study; each cell runs as often as the others.
 fn study_extent(files: &Files, name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
-    let planned = planned::plan_file(files, name, text)?;
+    let planned = study_plan::plan_file(files, name, text)?;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
     let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();

@@ -26,9 +26,9 @@ use crate::error::Error;
 use crate::execute::{Execution, Progress};
 use crate::lock::WriteLock;
 use crate::observer::Observer;
-use crate::planned::{self, StudySession, WaitingSession};
 use crate::reading::Files;
 use crate::results;
+use crate::study_plan::{self, StudySession, WaitingSession};
 
 /// A review that was run. The results of its parts are in their folders: all together they are more than a modest machine
 /// should hold.
@@ -163,7 +163,7 @@ fn open_part(
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
-    options.open(&name, &text, || planned::plan_file(&options.files, &name, &text), observer)
+    options.open(&name, &text, || study_plan::plan_file(&options.files, &name, &text), observer)
 }
 
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
