@@ -5,7 +5,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`values`] | what passes the boundary: structures and numbers |
+//! | [`values`] | structures and numbers that pass the boundary |
 //! | [`disk`] | a disk that checks every argument before it acts |
 //! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
 

@@ -5,14 +5,14 @@
 //! | [`time`] | instants and spans in integer nanoseconds | nothing |
 //! | [`rng`] | random numbers: one seed, named streams | time |
 //! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet | time, parts |
-//! | [`parts`] | the parts of a response time, in one table | time |
+//! | [`parts`] | the parts of a response time in one table; work for a processor; counts of a drive | time |
 //! | [`record`] | what happened to a request: the account of its parts, and what a run keeps | time, block, parts |
 //! | [`queue`] | the request queue of hosts and drives, and its scheduling policies | time, block |
 //! | [`recency`] | an LRU list | nothing |
 //! | [`slab`] | a slab allocator | nothing |
 //! | [`engine`] | joins a source to a device, in virtual or real time | time, block, record |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware | time, rng, block, record, queue, recency |
-//! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller | time, rng, block, record, queue, recency, slab |
+//! | [`host`] | layers above the drive: processor, accelerator, driver, array, cables, controller | time, rng, block, record, queue, recency, slab |
 //! | [`flash`] | a USB flash stick with constant access times | time, block, record |
 //! | [`stack`] | a drive and the layers above it in order: their description and their builder | time, rng, block, queue, drive, flash, host |
 //! | [`witness`] | sees what passes between a source and its device: requests, completions, landings | time, block, record |

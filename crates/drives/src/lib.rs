@@ -6,16 +6,16 @@
 //! | [`spelling`] | the known word that a misspelled one means |
 //! | [`key_names`] | constants for keys, and functions that take keys apart |
 //! | [`recent_cache`] | a cache of the most recently used values |
-//! | [`concern`] | what a difference can be credited to: a fixed list |
-//! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
-//! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`concern`] | concerns that a difference can be credited to: a fixed list |
+//! | [`limits`] | known limits of the model; where other words of the field lead (`terms`) |
+//! | [`diagnostic`] | a fault of a file: its place, the expected form, the nearest word |
 //! | [`figure`] | figures: values with unit, kind and source, by key |
 //! | [`profile`] | drive profiles (`profiles/*.toml`) |
 //! | [`dotted`] | tables of TOML as dotted keys |
 //! | [`drives`] | the built-in drives by name |
 //! | [`duration`] | durations |
-//! | [`metric`] | what a comparison judges |
-//! | [`change`] | changes of a running stack, in words |
+//! | [`metric`] | figures that a comparison judges |
+//! | [`change`] | changes of a running stack: typed settings and their words |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //!
 //! With the feature `serde`, settings, durations and metrics are read and written by it.

@@ -6,17 +6,17 @@
 //! | [`disksim`] | DiskSim's parameters, converted to a profile |
 //! | [`recording`] | recorded sessions of a served disk |
 //! | [`trace`] | recorded and measured traces |
-//! | [`expression`] | what a claim checks: figures, cells, conditions |
-//! | [`ext4`] | the layout of an ext4 file system: what each block is used for |
+//! | [`expression`] | conditions of claims: figures, cells, comparisons |
+//! | [`ext4`] | the layout of an ext4 file system: the purpose of each block |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
-//! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
+//! | [`program`] | programs (`programs/*.toml`): an engine of the model and its figures |
 //! | [`scene`] | scenes: programs on volumes |
-//! | [`keys`] | all keys of stacks, jobs, drives and studies, and their meaning |
-//! | [`recipe`] | recipes of the crash laboratory (recipes/*.toml) |
-//! | [`signature`] | what the first and last bytes of a disk say it is used for |
-//! | [`study`] | study files |
+//! | [`keys`] | all keys of stacks, jobs, scenes, drives and studies, and their meaning |
+//! | [`recipe`] | recipes of the crash laboratory (`recipes/*.toml`) |
+//! | [`signature`] | the use of a disk, by its first and last bytes |
+//! | [`study`] | studies as values, read and printed; reviews of several |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 

@@ -7,31 +7,31 @@
 //! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`built_in`] | the built-in jobs and scenes, as texts |
 //! | [`digest`] | digests that tell apart what made a result |
-//! | [`inputs`] | the texts that a plan is read from, kept unchanged |
+//! | [`inputs`] | the texts that a plan is read from, kept unchanged, and a cache of what was made of them |
 //! | `rewriting` | profiles rewritten with their comments and order |
-//! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
+//! | [`catalogue`] | the built-in drives, checks of each, and the built-in studies |
 //! | [`trace`] | a recorded trace as a job |
-//! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
-//! | [`job_settings`] | what a job does, as settings |
-//! | [`plan`] | a study's cells, and what each one runs |
-//! | [`sampling_plan`] | how a study is sampled until it is decided, as it is kept |
-//! | [`cut`] | what power cuts would lose, from one run |
+//! | [`jobs`] | jobs: files, configurations, scenes, sessions, traces, built-in patterns |
+//! | [`job_settings`] | the work of a job, as settings |
+//! | [`plan`] | a study's cells, and the target and work of each |
+//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
+//! | [`cut`] | losses by power cuts, from one run |
 //! | [`run`] | a run, and the record kept of it |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 //! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
-//! | [`provenance`] | what made a study's results, as kept beside them |
+//! | [`provenance`] | the origin of a study's results, as kept beside them |
 //! | [`evaluate`] | the value of an expression over a study's records |
-//! | [`confound`] | what a difference may be credited to, and what is refused |
+//! | [`confound`] | concerns that a difference may be credited to, and refusals |
 //! | [`outcome`] | the verdicts of comparisons, and the words for a difference by what is measured |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
-//! | [`compose`] | from answers to the page's data, and what the parts of a review say of each other |
-//! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |
-//! | [`demand`] | what a run will ask of the machine, before it runs |
+//! | [`compose`] | from answers to the page's data; how the parts of a review relate |
+//! | [`crash`] | the crash laboratory: findings of checks on the media after cuts of one recorded session |
+//! | [`demand`] | the demand of a run on the machine, before it runs |
 //! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |

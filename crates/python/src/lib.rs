@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `boundary` | work beside a waiting interpreter, exceptions, notes |
 //! | `tables` | tables by Arrow's PyCapsule interface |
-//! | `calls` | run, compare, study, open, validate, fit, power cut; `sweeps`: a study in parts |
+//! | `calls` | run, compare, study, open, page, validate, fit, power cut; `sweeps`: a study in parts |
 
 mod boundary;
 mod calls;

@@ -10,7 +10,7 @@
 //! | [`cutoff`] | when a run ends before its source does: after so many requests, or cancelled |
 //! | [`outcome`] | the outcome of a run besides its records, or why there was none |
 //! | [`sim`] | a modelled stack in virtual time |
-//! | [`work`] | the work of a run: a job, a scene, a recorded session, a trace |
+//! | [`work`] | the work of a run: a job, a job above a page cache, a scene, a recorded session, a trace |
 //! | [`place`] | the trait of places in real time, their kinds, and [`place::Target`]: where a run takes place |
 //!
 //! Places in real time are in the crate above that knows an operating system; they implement [`place::Place`].

@@ -18,13 +18,13 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`time`] | instants, spans and durations |
-//! | [`error`](mod@error) | why something could not be done |
+//! | [`error`](mod@error) | errors, made of diagnostics |
 //! | [`bounds`] | memory that a plan may take; how long it takes |
 //! | [`observer`] | progress and cancelling |
-//! | [`reading`] | files, standard input and pipes as texts and traces |
+//! | [`reading`] | the files that a call reads ([`Files`]): texts and traces, also of pipes and of memory |
 //! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
-//! | `seal` | lines that end in their own sum |
+//! | `sealed` | lines that end in their own sum, of results and journals |
 //! | [`shell`] | words of a command |
 //! | [`places`] | places in real time, where jobs run besides modelled disks |
 //! | [`keys`] | keys of stacks, jobs, drives and studies, and their meanings |
@@ -33,7 +33,7 @@
 //! | [`pictures`] | answers as pictures |
 //! | [`setup`] | a job on a target with settings |
 //! | [`answer`] | answers as the program prints them |
-//! | [`store`] | where records go |
+//! | [`store`] | the places of records: memory, a folder, or one of the caller's |
 //! | [`results`] | result folders |
 //! | [`study_plan`] | a study with its plan, and results opened for it |
 //! | [`execute`] | the loop in which the runs of a plan are made |
@@ -44,12 +44,13 @@
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`fio_output`] | a run as fio's JSON |
-//! | [`journal`] | what a fit or an explanation has tried |
+//! | [`journal`] | questions that a fit or an explanation has tried |
+//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
 //! | [`fit`](mod@fit) | a profile from what was measured |
 //! | `iolog` | the logs that fio jobs ask for, in fio's own form |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | `logging` | the log of a run, where this build can write one |
-//! | [`power_cut`] | what power cuts would lose |
+//! | [`power_cut`] | losses by power cuts |
 //! | [`run`] | one run |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 //! | [`bench`](mod@bench) | the workloads of the speed figures |

@@ -4,8 +4,8 @@
 //! | room | what it is | may see |
 //! |---|---|---|
 //! | [`workload`] | jobs by fio's and Iometer's generators, replays, recorded sessions, traces | nothing |
-//! | [`files`] | what programs do with files, as block requests: volumes | nothing |
-//! | [`durability`] | what a power cut leaves of files and of programs' operations | files |
+//! | [`files`] | scenes of programs on files, as block requests: systems, page caches, volumes | nothing |
+//! | [`durability`] | losses of files and of programs' operations at a power cut | files |
 //!
 //! A source says what comes next and hears how it went ([`seekwise_disk::block::Source`]); an engine joins it to a device
 //! ([`seekwise_disk::engine`]).
