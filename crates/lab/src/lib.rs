@@ -14,7 +14,7 @@
 //! | [`jobs`] | jobs: files, configurations, scenes, sessions, traces, built-in patterns |
 //! | [`job_settings`] | the work of a job, as settings |
 //! | [`plan`] | a study's cells, and the target and work of each |
-//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
+//! | [`sampling_plan`] | how a study is sampled until it is decided, as it is kept |
 //! | [`cut`] | losses by power cuts, from one run |
 //! | [`run`] | a run, and the record kept of it |
 //! | [`validate`] | a measured trace against the simulated drive |

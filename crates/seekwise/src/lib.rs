@@ -24,7 +24,7 @@
 //! | [`reading`] | the files that a call reads ([`Files`]): texts and traces, also of pipes and of memory |
 //! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
-//! | `sealed` | lines that end in their own sum, of results and journals |
+//! | `seal` | lines that end in their own sum, of results and journals |
 //! | [`shell`] | words of a command |
 //! | [`places`] | places in real time, where jobs run besides modelled disks |
 //! | [`keys`] | keys of stacks, jobs, drives and studies, and their meanings |
@@ -45,7 +45,6 @@
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`fio_output`] | a run as fio's JSON |
 //! | [`journal`] | questions that a fit or an explanation has tried |
-//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
 //! | [`fit`](mod@fit) | a profile from what was measured |
 //! | `iolog` | the logs that fio jobs ask for, in fio's own form |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
