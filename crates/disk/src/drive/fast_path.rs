@@ -5,12 +5,11 @@
 //! a prefetch, decoded and sent. The steps of `firmware` and `access_choice` are done here at once, with their own functions,
 //! and leave the same state. If something may come between, the read takes the normal path.
 //!
-//! A read that misses is planned and carried out in one place, whether it was submitted (`serve_lone_read`) or the engine holds it back
+//! A read that misses is carried out in one place, whether it was submitted (`serve_lone_read`) or the engine holds it back
 //! until its source has no other for this instant (`serve_without_slot`; see the [contract](crate::block)): that one takes no slot.
 
 use super::access::AccessTiming;
 use super::cache::BufferLookup;
-use super::geometry::Extent;
 use super::link::RELEASE_AND_SERVICE;
 use super::mechanics::Arm;
 use super::medium::Activity;
@@ -20,17 +19,12 @@ use crate::block::{Completion, Flags, Op, Request, Status};
 use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
-/// A read of one track that misses the buffer and has the drive to itself, from the decoded command to the host.
+/// A read of one track that missed the buffer and had the drive to itself, from the decoded command to the host.
 struct LoneMiss {
-    first: Extent,
-    /// When the access starts.
+    /// When the access started.
     start: Instant,
-    /// The arm's cylinder then.
-    from: u32,
-    /// The read-ahead that it interrupts: its segment and the first block that it did not bring.
-    cut: Option<(usize, u64)>,
     sweep: AccessTiming,
-    /// When its data are on the host's side of the link.
+    /// When its data were on the host's side of the link.
     sent: Instant,
     finished: Instant,
     interrupts: u16,
@@ -67,10 +61,8 @@ impl Drive {
     ) -> bool {
         let reached = self.link.bus_free_at(came);
         let (begin, known, decoded) = self.electronics.lone_decoding(reached, self.link.spec().command);
-        let Some(miss) = self.plan_lone_miss(decoded, request, until) else { return false };
-        self.write_back.end_idle_destage();
-        self.carry_out_lone_miss(request, &miss, true);
-        let LoneMiss { start, sweep, sent, finished, interrupts, .. } = miss;
+        let Some(miss) = self.carry_out_lone_miss((decoded, until), request, true) else { return false };
+        let LoneMiss { start, sweep, sent, finished, interrupts } = miss;
         self.electronics.record_lone_read(decoded, finished);
         self.ended = request.end();
         (answer.tag, answer.status) = (request.tag, Status::Done);
@@ -91,10 +83,15 @@ impl Drive {
         true
     }
 
-    /// Plans a read that misses the buffer and was decoded at `decoded`; nothing changes. `None` if it spans several tracks or is not
-    /// done by `until`.
+    /// Carries out a read that misses the buffer and was decoded at the first instant, but for the electronics; `ahead` says whether
+    /// read-ahead may follow. `None`, with nothing changed, if it spans several tracks or is not done by the second instant.
     #[inline(always)]
-    fn plan_lone_miss(&self, decoded: Instant, request: &Request, until: Instant) -> Option<LoneMiss> {
+    fn carry_out_lone_miss(
+        &mut self,
+        (decoded, until): (Instant, Instant),
+        request: &Request,
+        ahead: bool,
+    ) -> Option<LoneMiss> {
         let first = self.medium.track_from(request.lba);
         if request.sectors > first.sectors {
             return None;
@@ -106,37 +103,27 @@ impl Drive {
         let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
         let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
-        (finished <= until).then_some(LoneMiss {
-            first,
-            start,
-            from: arm.cylinder,
-            cut,
-            sweep,
-            sent,
-            finished,
-            interrupts,
-        })
-    }
-
-    /// Carries out such a read, but for the electronics; `ahead` says whether read-ahead may follow.
-    #[inline(always)]
-    fn carry_out_lone_miss(&mut self, request: &Request, miss: &LoneMiss, ahead: bool) {
-        let LoneMiss { first, from, cut, ref sweep, sent, finished, .. } = *miss;
+        if finished > until {
+            return None;
+        }
+        self.write_back.end_idle_destage();
         if let Some((segment, filled)) = cut {
             self.buffer.truncate_segment(segment, filled);
         }
         self.queue.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
+        let ended = (sweep.end, sweep.arm);
+        let [_, rotation, _] = sweep.read_parts();
         let then = segment.and_then(|segment| {
             if self.promises.cache().read_ahead.free_blocks {
-                let [_, rotation, _] = sweep.read_parts();
                 self.keep_free_blocks((first, request.sectors), rotation, segment);
             }
-            self.plan_read_ahead(request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
+            self.plan_read_ahead(request, (first, request.sectors), ended, segment, ahead)
         });
-        self.medium.record_lone_track_access(from, sweep, then);
+        self.medium.record_lone_track_access(arm.cylinder, &sweep, then);
         self.link.record_lone_send(sent);
         self.clock = finished;
+        Some(LoneMiss { start, sweep, sent, finished, interrupts })
     }
 
     /// (start, arm, interrupted read-ahead) of the access of a command decoded at `decoded`; the read-ahead is its
@@ -217,9 +204,8 @@ impl Drive {
         if self.medium.has_listener() || self.medium.first_weak_block(request.lba, request.end()).is_some() {
             return None;
         }
-        let miss = self.plan_lone_miss(decoded, &request, until)?;
-        self.carry_out_lone_miss(&request, &miss, ahead);
-        let LoneMiss { start, sweep, sent, finished, interrupts, .. } = miss;
+        let LoneMiss { start, sweep, sent, finished, interrupts } =
+            self.carry_out_lone_miss((decoded, until), &request, ahead)?;
         self.electronics.release_lone_slot(finished, slot);
         self.next = Instant::FAR;
         let command = &mut self.electronics[slot];
