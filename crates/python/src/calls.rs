@@ -4,6 +4,7 @@
 pub mod sweeps;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use pyo3::prelude::*;
 use seekwise::compare::Comparison;
@@ -57,9 +58,33 @@ impl SetupCall {
     }
 }
 
+/// The files of the process: its standard input and its pipes are read once, whichever call asks first.
+fn process_files() -> Files {
+    static FILES: LazyLock<Files> = LazyLock::new(Files::default);
+    FILES.clone()
+}
+
 /// Files of which one may be a text in memory.
 fn files_with(name: &str, text: Option<&str>) -> Files {
-    text.map_or_else(Files::default, |text| Files::default().with_text(name, text))
+    text.map_or_else(process_files, |text| process_files().with_text(name, text))
+}
+
+/// The value of a call. Of a field that does not fit, the field's own error is raised, and not that of the value around it.
+pub struct Call<T>(pub T);
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Call<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Call<T>> {
+        let innermost = |error: T::Error| {
+            let mut error: PyErr = error.into();
+            while let Some(cause) = error.cause(value.py()) {
+                error = cause;
+            }
+            error
+        };
+        value.extract().map(Call).map_err(innermost)
+    }
 }
 
 /// Adds an option to a shell line, if it has a value.
@@ -97,7 +122,8 @@ type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
 
 /// Runs a job on a target.
 #[pyfunction]
-pub fn run(py: Python<'_>, call: RunCall, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
+pub fn run(py: Python<'_>, call: Call<RunCall>, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
+    let Call(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let RunCall { setup: named, log, requests, out, force, max_memory } = call;
         let setup = named.to_setup();
@@ -152,7 +178,8 @@ pub struct ComparisonAnswer {
 
 /// Makes a comparison.
 #[pyfunction]
-pub fn compare(py: Python<'_>, call: CompareCall, progress: Option<Py<PyAny>>) -> PyResult<ComparisonAnswer> {
+pub fn compare(py: Python<'_>, call: Call<CompareCall>, progress: Option<Py<PyAny>>) -> PyResult<ComparisonAnswer> {
+    let Call(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let CompareCall { setup: named, key, levels, runs, out, force, max_memory, .. } = call;
         let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
@@ -165,7 +192,7 @@ pub fn compare(py: Python<'_>, call: CompareCall, progress: Option<Py<PyAny>>) -
         let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
         let bounds = Bounds::new(max_memory);
         let compared = match &out {
-            _ if call.kept => seekwise::study::kept_in(&Files::default(), out.as_ref().unwrap_or(&call.beside))?,
+            _ if call.kept => seekwise::study::kept_in(&process_files(), out.as_ref().unwrap_or(&call.beside))?,
             Some(folder) => {
                 comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
             }
@@ -175,18 +202,18 @@ pub fn compare(py: Python<'_>, call: CompareCall, progress: Option<Py<PyAny>>) -
         push_option(&mut line, "out", shown_path(out.as_deref()));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if force { " --force --json" } else { " --json" });
-        Ok(ComparisonAnswer::new(&compared, piped_line(named.text.as_deref(), line)))
+        ComparisonAnswer::new(&compared, piped_line(named.text.as_deref(), line))
     })
 }
 
 impl ComparisonAnswer {
-    fn new(compared: &StudyResult, command: String) -> ComparisonAnswer {
-        let said = compared.comparison();
+    fn new(compared: &StudyResult, command: String) -> Result<ComparisonAnswer, Error> {
+        let said = compared.comparison()?;
         let reason = |finding: &Finding| {
             let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
             (finding.cause.as_ref().map(|cause| cause.text()), beside)
         };
-        ComparisonAnswer {
+        Ok(ComparisonAnswer {
             json: answer::json(&said.json()),
             command,
             reasons: said.findings.iter().map(reason).collect(),
@@ -194,7 +221,7 @@ impl ComparisonAnswer {
             intervals: columns::comparison_table(&said.evidence),
             curves: columns::response_table(&compared.records),
             page: compared.page.clone(),
-        }
+        })
     }
 }
 
@@ -269,7 +296,8 @@ pub struct StudyCall {
 
 /// Runs a study or a review.
 #[pyfunction]
-pub fn study(py: Python<'_>, call: StudyCall, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
+pub fn study(py: Python<'_>, call: Call<StudyCall>, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
+    let Call(call) = call;
     let work = |observer: &dyn Observer| {
         let StudyCall { name, text, out, resume, force, until_decided, threads, max_memory } = call;
         let (text, sampling) = (text.as_deref(), until_decided.map(sampling_rule));
@@ -299,7 +327,7 @@ pub fn study(py: Python<'_>, call: StudyCall, progress: Option<Py<PyAny>>) -> Py
 #[pyfunction]
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
     run_watched(py, None, None, |_| {
-        let files = Files::default();
+        let files = process_files();
         let line = format!("seekwise report {} --json", quoted(&folder.display().to_string()));
         if results::says(&folder)
             && let Some(kept) = results::kept_review(&files, &folder)?
@@ -313,7 +341,7 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
 /// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
 #[pyfunction]
 pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    run_watched(py, None, None, |_| seekwise::study::kept_in(&Files::default(), &folder).map(|kept| kept.page_text()))
+    run_watched(py, None, None, |_| seekwise::study::kept_in(&process_files(), &folder).map(|kept| kept.page_text()))
 }
 
 /// A measured trace to play on a modelled drive.
@@ -331,7 +359,12 @@ pub struct ValidateCall {
 
 /// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.
 #[pyfunction]
-pub fn validate(py: Python<'_>, call: ValidateCall, progress: Option<Py<PyAny>>) -> PyResult<(String, String, Table)> {
+pub fn validate(
+    py: Python<'_>,
+    call: Call<ValidateCall>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, Table)> {
+    let Call(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let ValidateCall { trace, drive, set, replay, seed, log, force, at_most } = call;
         let timing = match replay.as_str() {
@@ -339,7 +372,7 @@ pub fn validate(py: Python<'_>, call: ValidateCall, progress: Option<Py<PyAny>>)
             "arrival" => Timing::Arrival,
             word => return Err(Error::new(format!("--replay {word}: expected think or arrival"))),
         };
-        let files = &Files::default();
+        let files = &process_files();
         let options = ValidationOptions { files, drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
         let result = seekwise::validate::validate(&trace, &options, observer)?;
         let mut line = format!("seekwise validate {}", quoted(&trace));
@@ -398,14 +431,15 @@ impl FitCall {
 
 /// Fits a drive to what was measured: JSON, shell line, the profile's text.
 #[pyfunction]
-pub fn fit(py: Python<'_>, call: FitCall, progress: Option<Py<PyAny>>) -> PyResult<(String, String, String)> {
+pub fn fit(py: Python<'_>, call: Call<FitCall>, progress: Option<Py<PyAny>>) -> PyResult<(String, String, String)> {
+    let Call(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let line = call.command();
         let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
         let kept = parse_share(&hold).filter(|share| *share < 1.0);
         let hold = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
         let time = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
-        let files = Files::default();
+        let files = process_files();
         let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force, files };
         let report = seekwise::fit::fit(&fit, observer)?;
         Ok((answer::json(&report), line, fit.files.read(&fit.out.to_string_lossy())?))
@@ -427,9 +461,10 @@ pub struct PowerCutCall {
 #[pyfunction]
 pub fn power_cut(
     py: Python<'_>,
-    call: PowerCutCall,
+    call: Call<PowerCutCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, bool, Table)> {
+    let Call(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let PowerCutCall { setup: named, cuts, at, after, shutdown, max_memory } = call;
         let setup = named.to_setup();

@@ -9,7 +9,7 @@ fn main() -> Result<(), seekwise::Error> {
     let (old, new) = ("barracuda-7200.7", "cheetah-15k.4");
     let setup = Setup::new("oltp-4k", old).with("job.depth", 8).with_runtime("10 s");
     let compared = Comparison::new(setup, "drive", [old, new]).run(&())?;
-    let answer = compared.comparison();
+    let answer = compared.comparison()?;
     for finding in &answer.findings {
         let judgement = judged(finding);
         let ratio = judgement.ratio;

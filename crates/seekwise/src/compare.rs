@@ -70,7 +70,7 @@ impl Comparison {
     ///
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", 32).with_runtime("2 s");
     /// let compared = Comparison::new(setup, "drive.firmware.depth", ["1", "32"]).run(&())?;
-    /// assert!(compared.comparison().findings[0].judgement.as_ref().unwrap().ratio.estimate > 1.5);
+    /// assert!(compared.comparison()?.findings[0].judgement.as_ref().unwrap().ratio.estimate > 1.5);
     /// # Ok::<(), seekwise::Error>(())
     /// ```
     pub fn new<V: Into<String>>(
@@ -222,12 +222,12 @@ fn judge_runs(
 }
 
 fn check_values(result: StudyResult) -> Result<StudyResult, Error> {
-    result.comparison().check_values()?;
+    result.comparison()?.check_values()?;
     Ok(result)
 }
 
 impl StudyResult {
-    /// The answer to a comparison, whose one factor is the setting that varied: cell n is its n-th value. After an interruption, it has
+    /// The answer to a comparison, whose one factor is the setting that varied (an error for results of anything else): cell n is its n-th value. After an interruption, it has
     /// all runs that ended, and the findings of those values whose runs are all there. Fewer runs are not judged: an early
     /// verdict errs more often than it says.
     ///
@@ -254,17 +254,22 @@ impl StudyResult {
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
     /// let kept = study::kept_in(&Files::default(), folder.path())?;
-    /// assert_eq!((kept.records.len(), kept.comparison().missing), (2, 8));
+    /// assert_eq!((kept.records.len(), kept.comparison()?.missing), (2, 8));
     /// # Ok::<(), seekwise::Error>(())
     /// ```
-    pub fn comparison(&self) -> ComparisonAnswer<'_> {
-        let factor = &self.study.factor[0];
-        let (key, values) = (factor.key.as_deref().unwrap_or(&factor.name), factor.level_names());
+    pub fn comparison(&self) -> Result<ComparisonAnswer<'_>, Error> {
+        let [Factor { key: Some(key), .. }] = &self.study.factor[..] else {
+            return Err(Error::new(format!(
+                "{}: not the results of a comparison, whose one factor is a key",
+                self.study.title
+            )));
+        };
+        let values = self.study.factor[0].level_names();
         let (evidence, missing) = (self.evidence(), self.missing_runs());
         let mut findings = evidence.findings().0.to_vec();
         // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
-        ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings }
+        Ok(ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings })
     }
 }
 
@@ -479,8 +484,8 @@ mod tests {
         let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
         let folder = scratch().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
-        assert_eq!((whole.missing_runs(), whole.comparison().findings.len()), (0, 2));
-        assert!(whole.comparison().json().get("missing_runs").is_none());
+        assert_eq!((whole.missing_runs(), whole.comparison().unwrap().findings.len()), (0, 2));
+        assert!(whole.comparison().unwrap().json().get("missing_runs").is_none());
         let file = folder.path().join("results.jsonl");
         let lines = fs::read_to_string(&file).unwrap();
         let after = |runs: usize| {
@@ -489,7 +494,7 @@ mod tests {
             fs::write(&file, kept + "{\"cell\":").unwrap();
             let kept = study::kept_in(&Files::default(), folder.path()).unwrap();
             assert_eq!(json!(kept.records), json!(whole.records[..runs]));
-            kept.comparison().json()
+            kept.comparison().unwrap().json()
         };
         let said = |json: &Value| {
             let names = |key: &str, name: &str| {
@@ -500,7 +505,7 @@ mod tests {
         let name = |depth: u32| format!("job.depth={depth}");
         let five = after(5);
         assert_eq!(said(&five), (vec![name(1), name(4), name(8)], vec![name(4)], 1));
-        let ratio = whole.comparison().json()["comparisons"][0]["ratio"].clone();
+        let ratio = whole.comparison().unwrap().json()["comparisons"][0]["ratio"].clone();
         assert_eq!((&five["ratio"], &five["comparisons"][0]["ratio"]), (&ratio, &ratio));
         let three = after(3);
         assert_eq!(said(&three), (vec![name(1), name(4)], vec![], 3));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::time::Span;
 use seekwise_drives::key_names::{is_job_key, is_real_key, job};
+use seekwise_lab::plan::study_cells;
 use seekwise_lab::run::pool_responses;
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::mean_interval;
@@ -20,7 +21,7 @@ use crate::observer::Observer;
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
 use crate::study::warn_once;
-use crate::study_plan::{PlannedStudy, extent, plan_built};
+use crate::study_plan::{PlannedStudy, extent, prepare};
 
 /// Runs of both sides, their distributions, and means with intervals.
 pub use seekwise_lab::run::{KindRecord, RunRecord};
@@ -68,7 +69,7 @@ pub fn predict_and_measure(
     observer: &dyn Observer,
 ) -> Result<Prediction, Error> {
     let [measured, predicted] = plan_sides(setup, drive, runs)?;
-    warn_once(measured.made.warnings.iter().chain(&predicted.made.warnings));
+    warn_once([&measured, &predicted].into_iter().flat_map(|side| &side.prepared[0].warnings));
     for side in [&measured, &predicted] {
         bounds.admit(&extent(&side.study, &side.prepared, 1))?;
     }
@@ -112,7 +113,9 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
     drop(found);
     let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
         let study = side.study(format!("How fast is {}?", side.title()), runs)?;
-        Ok(plan_built(&setup.files, "command line", study)?)
+        // Nobody keeps it, so that its text need not read back.
+        let cells = study_cells(&study);
+        Ok(prepare("command line", (String::new(), study), &cells, &setup.files.inputs())?)
     };
     let predicted = plan(&predicted)?;
     if predicted.made.is_measured() {

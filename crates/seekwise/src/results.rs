@@ -275,18 +275,21 @@ fn require_same(files: &Files, folder: &Path, made: &str) -> Result<(), FolderEr
     }
 }
 
-/// Writes a study or review, the origin of its results, and then their sums; results are written after these. Old sums are
-/// removed first: a program that is killed on the way leaves none that fit nothing.
+/// Writes a study or review, the origin of its results, and then their sums; results are written after these. Files that are there as
+/// they are to be stay. Old sums are removed first: a program that is killed on the way leaves none that fit nothing.
 fn write_kept(files: &Files, folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
-    remove_if_there(&folder.join(SUMS))?;
-    for (name, text) in [(STUDY, study), (MADE, made)] {
-        let path = folder.join(name);
-        // The study itself may lie there.
-        if !foreign::text(files, &path).is_ok_and(|there| there == text) {
-            write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
-        }
+    let texts = [(STUDY, study), (MADE, made)];
+    let is_kept = |(name, text): &(&str, &str)| foreign::text(files, &folder.join(name)).is_ok_and(|it| it == *text);
+    if texts.iter().all(is_kept) && sums::check_sums(files, folder, &texts).unwrap_or(false) {
+        return Ok(());
     }
-    sums::write_sums(folder, &[(STUDY, study), (MADE, made)])
+    remove_if_there(&folder.join(SUMS))?;
+    // The study itself may lie there.
+    for (name, text) in texts.iter().filter(|text| !is_kept(text)) {
+        let path = folder.join(name);
+        write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
+    }
+    sums::write_sums(folder, &texts)
 }
 
 /// Removes a file that may not be there.

@@ -110,7 +110,6 @@ impl<'a> PreparedRun<'a> {
         // The warning is not needed: the logs are written here.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
         let study = setup.study(format!("How fast is {}?", setup.title()), 1)?;
-        study.check("command line")?;
         let study = (study.to_text(), study);
         let planned = PlannedStudy::new("command line", study, &[cell], vec![prepared], &inputs)?;
         // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.

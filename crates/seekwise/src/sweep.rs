@@ -160,6 +160,13 @@ impl SweepPlan {
 
     /// Runs a part and returns the bytes of its file.
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
+        if part.first >= part.end || part.end > self.cells() {
+            let SweepPart { first, end, .. } = part;
+            return Err(Error::new(format!(
+                "cells {first} to {end} are no part; expected some of the {} cells",
+                self.cells()
+            )));
+        }
         let study = parse("study.toml", &self.study)?;
         let inputs = self.files.kept_inputs(self.made.inputs.clone());
         let made = &self.made.cells[part.first..part.end];
@@ -180,7 +187,7 @@ impl SweepPlan {
 
     /// Runs of a part.
     fn runs_in_part(&self, part: &SweepPart) -> usize {
-        (part.end - part.first) * self.runs()
+        part.end.saturating_sub(part.first) * self.runs()
     }
 
     /// The file of a part with these records; an error says that it would be too large.

@@ -67,7 +67,7 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
     vec![
         ("run", read.json(), 4),
         ("run-array", array.json(), 3),
-        ("compare", compared.comparison().json(), 5),
+        ("compare", compared.comparison().unwrap().json(), 5),
         ("power-cut", cut.json(&writes), 3),
         ("validate", played.json(), 4),
         ("fit", to_value(&fitted).unwrap(), 4),

@@ -61,7 +61,7 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
         None => comparison.run_within(*bounds, &line)?,
     };
     drop(line);
-    let answer = ComparisonText(compared.comparison());
+    let answer = ComparisonText(compared.comparison()?);
     args.pictures.write(args.force, || draw_comparison(&answer.to_plot()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use seekwise::Files;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use super::{SetupCall, Studied, study_parts};
+use super::{Call, SetupCall, Studied, process_files, study_parts};
 use crate::boundary::fault;
 use crate::boundary::watch::{CancelFlag, run_watched};
 
@@ -20,7 +19,13 @@ pub struct Plan(SweepPlan);
 impl Plan {
     /// The plan of a job on a target with each combination of levels.
     #[staticmethod]
-    fn of_setup(py: Python<'_>, setup: SetupCall, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
+    fn of_setup(
+        py: Python<'_>,
+        setup: Call<SetupCall>,
+        factors: Vec<(String, Vec<String>)>,
+        runs: u32,
+    ) -> PyResult<Plan> {
+        let Call(setup) = setup;
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
         run_watched(py, None, None, |_| SweepPlan::of_setup(&setup.to_setup(), &factors, runs).map(Plan))
     }
@@ -28,7 +33,7 @@ impl Plan {
     /// The plan of a study: a file, or a built-in one.
     #[staticmethod]
     fn of_study(py: Python<'_>, name: String) -> PyResult<Plan> {
-        run_watched(py, None, None, |_| SweepPlan::of_study(&Files::default(), &name).map(Plan))
+        run_watched(py, None, None, |_| SweepPlan::of_study(&process_files(), &name).map(Plan))
     }
 
     /// A plan as another machine sent it; one of another build is refused.
