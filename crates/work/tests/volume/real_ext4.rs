@@ -49,8 +49,10 @@ impl Mounted {
         (words[6], words[15] as usize)
     }
 
-    /// Waits until nothing is left to write.
+    /// Waits until nothing is left to write, and for the next tick of the kernel's clock: in one tick, a second write changes no time of
+    /// the inode.
     fn rest(&self) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
         for _ in 0..2 {
             shell(&format!("sync -f {}", self.folder.join("m").display())).expect("sync");
         }
