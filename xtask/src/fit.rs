@@ -243,7 +243,10 @@ fn begun() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     let [traces, parameters] = [("SEEKWISE_TRACES", "traces"), ("SEEKWISE_PARAMETERS", "disksim")].map(data);
     for folder in [&traces, &parameters] {
         if !folder.is_dir() {
-            return Err(format!("{} is not there: other people's data, see CONTRIBUTING.md", folder.display()));
+            return Err(format!(
+                "{} is not there: other people's data, see docs/development/testing.md",
+                folder.display()
+            ));
         }
     }
     match cargo::release() {

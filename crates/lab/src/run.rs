@@ -135,7 +135,6 @@ pub struct StreamRecord {
     pub hash: String,
 }
 
-/// The place of records that name none: they are older than all others.
 impl StreamRecord {
     fn from_hash(stream: &StreamHash) -> StreamRecord {
         StreamRecord { requests: stream.requests, hash: format!("{:016x}", stream.hash) }
