@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 /// Items numbered from 0, in the order of their last use.
 #[derive(Clone, Debug)]
 pub struct LruList {
-    /// By item. Index `n` is the list's own end.
+    /// By item. The last index is the list's own end, between the newest item and the oldest.
     links: Vec<Neighbours>,
 }
 
-/// The neighbours of an item.
+/// The neighbours of an item. A retired item is its own neighbour on both sides.
 #[derive(Clone, Copy, Debug)]
 struct Neighbours {
     /// Towards the newer end.
@@ -26,19 +26,21 @@ impl LruList {
         LruList { links: links.collect() }
     }
 
-    /// Adds an item as the most recently used.
+    /// Adds an item as the most recently used. The end moves one up, and the item takes its old index.
     pub fn push_newest(&mut self) {
-        let (was, end) = (self.end_index(), self.links.len() as u32);
-        let Neighbours { newer, older } = self.links[was as usize];
-        let alone = newer == was;
-        self.links.push(if alone { Neighbours { newer: end, older: end } } else { Neighbours { newer, older } });
-        if !alone {
-            self.links[newer as usize].older = end;
-            self.links[older as usize].newer = end;
+        let (item, new_end) = (self.end_index(), self.links.len() as u32);
+        let Neighbours { newer, older } = self.links[item as usize];
+        let is_empty = newer == item;
+        let end_links =
+            if is_empty { Neighbours { newer: new_end, older: new_end } } else { Neighbours { newer, older } };
+        self.links.push(end_links);
+        if !is_empty {
+            self.links[newer as usize].older = new_end;
+            self.links[older as usize].newer = new_end;
         }
-        // The new item's number was that of the end.
-        self.links[was as usize] = Neighbours { newer: was, older: was };
-        self.touch(was as usize);
+        // As if retired, until it is touched.
+        self.links[item as usize] = Neighbours { newer: item, older: item };
+        self.touch(item as usize);
     }
 
     #[inline(always)]
@@ -47,40 +49,40 @@ impl LruList {
     }
 
     #[inline(always)]
-    fn unlink(&mut self, thing: u32) {
-        let Neighbours { newer, older } = self.links[thing as usize];
+    fn unlink(&mut self, item: u32) {
+        let Neighbours { newer, older } = self.links[item as usize];
         self.links[older as usize].newer = newer;
         self.links[newer as usize].older = older;
     }
 
     #[inline(always)]
-    fn link_after(&mut self, older: u32, thing: u32) {
-        let newer = core::mem::replace(&mut self.links[older as usize].newer, thing);
-        self.links[thing as usize] = Neighbours { newer, older };
-        self.links[newer as usize].older = thing;
+    fn link_after(&mut self, older: u32, item: u32) {
+        let newer = core::mem::replace(&mut self.links[older as usize].newer, item);
+        self.links[item as usize] = Neighbours { newer, older };
+        self.links[newer as usize].older = item;
     }
 
-    /// Makes `thing` the most recently used.
+    /// Makes `item` the most recently used.
     #[inline(always)]
-    pub fn touch(&mut self, thing: usize) {
-        let (thing, newest) = (thing as u32, self.links[self.end_index() as usize].older);
-        if thing != newest {
-            self.unlink(thing);
-            self.link_after(newest, thing);
+    pub fn touch(&mut self, item: usize) {
+        let (item, newest) = (item as u32, self.links[self.end_index() as usize].older);
+        if item != newest {
+            self.unlink(item);
+            self.link_after(newest, item);
         }
     }
 
-    /// Makes `thing` the least recently used.
-    pub fn demote(&mut self, thing: usize) {
-        let thing = thing as u32;
-        self.unlink(thing);
-        self.link_after(self.end_index(), thing);
+    /// Makes `item` the least recently used.
+    pub fn demote(&mut self, item: usize) {
+        let item = item as u32;
+        self.unlink(item);
+        self.link_after(self.end_index(), item);
     }
 
-    /// Moves `thing` to just after `other`, as if it was used right after it.
-    pub fn move_after(&mut self, thing: usize, other: usize) {
-        self.unlink(thing as u32);
-        self.link_after(other as u32, thing as u32);
+    /// Moves `item` to just after `other`, as if it was used right after it.
+    pub fn move_after(&mut self, item: usize, other: usize) {
+        self.unlink(item as u32);
+        self.link_after(other as u32, item as u32);
     }
 
     /// The most recently used item.
@@ -90,32 +92,32 @@ impl LruList {
         (newest != self.end_index()).then_some(newest as usize)
     }
 
-    /// The item used just before `thing`.
+    /// The item used just before `item`.
     #[inline]
-    pub fn next_older(&self, thing: usize) -> Option<usize> {
-        let before = self.links[thing].older;
+    pub fn next_older(&self, item: usize) -> Option<usize> {
+        let before = self.links[item].older;
         (before != self.end_index()).then_some(before as usize)
     }
 
-    /// The item used just after `thing`.
+    /// The item used just after `item`.
     #[inline(always)]
-    pub fn next_newer(&self, thing: usize) -> Option<usize> {
-        let after = self.links[thing].newer;
+    pub fn next_newer(&self, item: usize) -> Option<usize> {
+        let after = self.links[item].newer;
         (after != self.end_index()).then_some(after as usize)
     }
 
-    /// Takes `thing` off the list until it is touched or demoted.
+    /// Takes `item` off the list until it is touched or demoted.
     #[inline(always)]
-    pub fn retire(&mut self, thing: usize) {
-        let thing = thing as u32;
-        self.unlink(thing);
-        self.links[thing as usize] = Neighbours { newer: thing, older: thing };
+    pub fn retire(&mut self, item: usize) {
+        let item = item as u32;
+        self.unlink(item);
+        self.links[item as usize] = Neighbours { newer: item, older: item };
     }
 
-    /// True if `thing` is off the list.
+    /// True if `item` is off the list.
     #[inline(always)]
-    pub fn is_retired(&self, thing: usize) -> bool {
-        self.links[thing].newer == thing as u32
+    pub fn is_retired(&self, item: usize) -> bool {
+        self.links[item].newer == item as u32
     }
 
     /// The least recently used item.
@@ -130,8 +132,8 @@ impl LruList {
     #[inline]
     pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.end_index();
-        let after = move |&thing: &u32| Some(self.links[thing as usize].newer).filter(|&next| next != end);
-        core::iter::successors(after(&end), after).map(|thing| thing as usize)
+        let after = move |&item: &u32| Some(self.links[item as usize].newer).filter(|&next| next != end);
+        core::iter::successors(after(&end), after).map(|item| item as usize)
     }
 }
 

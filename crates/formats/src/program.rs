@@ -29,8 +29,8 @@ pub struct ProgramFile {
     pub title: String,
     /// The engine's name.
     pub engine: &'static str,
-    /// The engine's description.
-    pub what: &'static str,
+    /// The engine's description: a verb and its objects.
+    pub description: &'static str,
     /// The name of an operation, such as `a commit`.
     pub operation: &'static str,
     /// The figures, in the order of the engine's keys.
@@ -113,10 +113,10 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     {
         reader.read_figures(own, "", engine.keys, false, &mut figures);
     }
-    let missing = |key: &&ProfileKey| figures.iter().all(|figure| figure.key != key.path);
-    let missing: Vec<&str> = engine.keys.iter().filter(missing).map(|key| key.path).collect();
     if reader.errors.is_empty() {
-        reader.errors.extend(missing.iter().map(|key| Diagnostic::at(file, 0, "missing key").with_key(*key)));
+        let is_missing = |key: &&ProfileKey| figures.iter().all(|figure| figure.key != key.path);
+        let missing = engine.keys.iter().filter(is_missing);
+        reader.errors.extend(missing.map(|key| Diagnostic::at(file, 0, "missing key").with_key(key.path)));
     }
     for (key, value) in &table {
         let wrong =
@@ -131,8 +131,8 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     }
     figures.sort_by_key(|figure| engine.keys.iter().position(|key| key.path == figure.key));
     let sources = reader.sources;
-    let ProgramEngine { name: of, what, operation, .. } = *engine;
-    Ok(ProgramFile { name, title, engine: of, what, operation, figures, sources })
+    let ProgramEngine { description, operation, .. } = *engine;
+    Ok(ProgramFile { name, title, engine: engine.name, description, operation, figures, sources })
 }
 
 #[cfg(test)]

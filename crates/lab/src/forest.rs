@@ -12,14 +12,17 @@ use crate::stats::{Judgement, Verdict};
 
 /// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.
 const ROWS: usize = 40;
-/// Letters of a cell's name that are shown, for it names a level of each factor; and pixels that one takes.
+/// The most letters of a cell's name that are shown: a name has a level of each factor.
 const NAME: usize = 64;
+/// The width of a letter of a name, in pixels.
 const LETTER: u32 = 7;
-/// Pixels across between the names and the words; and of the whole at least, for the title.
+/// The width of the plot between the names and the words, in pixels.
 const ACROSS: u32 = 340;
+/// The least width of the picture, in pixels: the title needs it.
 const LEAST: u32 = 920;
-/// Pixels down: of a row, and of the axis.
+/// The height of a row, in pixels.
 const ROW: u32 = 26;
+/// The height of the axis, in pixels.
 const AXIS: u32 = 64;
 
 const FASTER: RGBColor = RGBColor(31, 93, 160);
@@ -41,6 +44,8 @@ pub struct Forest {
 struct ForestRow {
     name: String,
     judgement: Judgement,
+    /// The row of all cells together, which is drawn larger.
+    is_overall: bool,
 }
 
 impl Forest {
@@ -50,7 +55,9 @@ impl Forest {
         let leads = |compare: usize| evidence.study.compare[compare].headline;
         let leading = overall.iter().find(|overall| leads(overall.compare)).or(overall.first())?;
         let compare = &evidence.study.compare[leading.compare];
-        let row = |finding: &Finding| Some(ForestRow { name: finding.cell.clone(), judgement: finding.judgement? });
+        let row = |finding: &Finding| {
+            Some(ForestRow { name: finding.cell.clone(), judgement: finding.judgement?, is_overall: false })
+        };
         let judged = |finding: &&Finding| finding.compare == leading.compare && finding.refused.is_none();
         let all: Vec<ForestRow> = findings.iter().filter(judged).filter_map(row).collect();
         let cells = all.len();
@@ -65,10 +72,8 @@ impl Forest {
         if rows.is_empty() {
             return None;
         }
-        if cells > 1 {
-            rows.extend(
-                leading.judgement.map(|judgement| ForestRow { name: "all cells together".to_owned(), judgement }),
-            );
+        if let (Some(judgement), true) = (leading.judgement, cells > 1) {
+            rows.push(ForestRow { name: "all cells together".to_owned(), judgement, is_overall: true });
         }
         let metric = compare.metric();
         Some(Forest {
@@ -130,15 +135,17 @@ fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     }
     let (area, foot) = rest.split_vertically(ROW * forest.rows.len() as u32 + AXIS);
     foot.draw(&Text::new(forest.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
-    // Upwards, as the axis counts.
+    // The axis counts upwards.
     let rows: Vec<&ForestRow> = forest.rows.iter().rev().collect();
     let names: Vec<String> = rows.iter().map(|row| shorten_text(&row.name, NAME)).collect();
+    // A range of plotters includes its end.
+    let places = (0..rows.len() - 1).into_segmented();
     let mut chart = ChartBuilder::on(&area)
         .margin_left(10)
         .margin_right(WORDS)
         .x_label_area_size(AXIS - 20)
         .y_label_area_size(self::names_width(forest))
-        .build_cartesian_2d(axis_range(&rows), (0..rows.len() - 1).into_segmented())?;
+        .build_cartesian_2d(axis_range(&rows), places)?;
     let name = |place: &SegmentValue<usize>| match place {
         SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
         _ => String::new(),
@@ -169,8 +176,7 @@ fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
         let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
         let said = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict_words(row.judgement.verdict));
         let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
-        // The last row of several is the whole, and the first from below.
-        let radius = if index == 0 && rows.len() > 1 { 6 } else { 4 };
+        let radius = if row.is_overall { 6 } else { 4 };
         chart.draw_series([EmptyElement::at(at(ratio.estimate)) + Circle::new((0, 0), radius, colour.filled())])?;
         chart.draw_series([EmptyElement::at(at(end.max(1.0))) + words])?;
     }
@@ -200,6 +206,23 @@ fn verdict_colour(verdict: Verdict) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
+
+    #[test]
+    fn only_the_row_of_all_cells_together_has_the_larger_point() {
+        let paired = PairedRatios::new(&[1.0; 4], &[1.1, 1.12, 1.09, 1.1]).unwrap();
+        let comparison = PairedComparison { paired, better: BetterDirection::Higher };
+        let judgement = judge(&[comparison], &Criteria::default())[0];
+        let row = |is_overall: bool| ForestRow { name: "a cell".to_owned(), judgement, is_overall };
+        let larger_points = |rows: Vec<ForestRow>| {
+            let [title, axis, method] = ["a title", "an axis", "a method"].map(str::to_owned);
+            let words = DifferenceWords::for_metric(&"iops".parse().unwrap());
+            let forest = Forest { title, axis, words, rows, method };
+            draw_svg(&forest).matches(" r=\"6\"").count()
+        };
+        assert_eq!(larger_points(vec![row(false), row(false), row(true)]), 1);
+        assert_eq!(larger_points(vec![row(false), row(false)]), 0);
+    }
 
     #[test]
     fn of_too_many_cells_those_furthest_from_one_are_kept_in_their_order() {

@@ -624,7 +624,7 @@ pub fn measure_run_telling(
     tell: Option<&Tell>,
     mut watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    let (groups, due) = (work.groups(), work.have_own_instants());
+    let (groups, due) = (work.groups(), work.issue_at_fixed_times());
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));

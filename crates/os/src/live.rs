@@ -30,7 +30,7 @@ use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
 use seekwise_work::workload::session_replay::RecordedRequest;
 
 use self::attendance::AttendanceCounters;
-use self::clients::Clients;
+use self::clients::{ClientRequest, Clients};
 pub use self::clients::{Connection, Inbox, Messages, create_inbox};
 use self::content::DiskContent;
 pub use self::disk_request::{Caller, DiskRequest, ReplyTo};
@@ -297,15 +297,15 @@ impl LiveDisk {
     /// Handles messages and requests; waits for them until the device's next instant, which counts as idle. True if it is to stop.
     fn take_messages(&mut self, messages: &mut Messages) -> bool {
         let from = self.clock.now();
-        let rings = self.wait_for_messages(messages);
+        let is_woken = self.wait_for_messages(messages);
         self.idle += self.clock.now().since(from);
-        while let Some(message) = if rings { messages.try_receive() } else { None } {
+        while let Some(message) = if is_woken { messages.try_receive() } else { None } {
             if self.handle_message(message) {
                 return true;
             }
         }
-        for (number, head, data) in self.clients.take_requests() {
-            self.take_request(DiskRequest { head, data, skip: 0, whom: ReplyTo::Client(number) });
+        for ClientRequest { client, head, data } in self.clients.take_requests() {
+            self.take_request(DiskRequest { head, data, skip: 0, whom: ReplyTo::Client(client) });
         }
         false
     }
@@ -323,10 +323,10 @@ impl LiveDisk {
         loop {
             let left = self.next_instant().map(|next| self.time_until(next));
             // The last part is waited for awake.
-            let rings =
+            let is_woken =
                 self.clients.wait_for_clients(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
-            if rings || self.clients.has_requests() || left == Some(Span::ZERO) {
-                return rings;
+            if is_woken || self.clients.has_requests() || left == Some(Span::ZERO) {
+                return is_woken;
             }
         }
     }

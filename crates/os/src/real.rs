@@ -1,8 +1,8 @@
 //! Real files and block devices as places: `file:PATH` and `device:PATH`, on Linux.
 //!
-//! A job's device is the file from its first sector to its last: all files that a job names lie in it, and no name in a
-//! job is ever opened. Each worker of a job has a ring and a thread of its own (`threads`); scenes and sessions have one
-//! for all, on the thread that runs them.
+//! The device of a job is the file or block device that the user names, as a whole. Files that the job itself names are
+//! ranges of it: no name in a job is ever opened. Each worker of a job has an io_uring and a thread of its own (`threads`);
+//! scenes and sessions have one io_uring, on the thread that runs them.
 //!
 //! | room | what it does |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | `pattern` | the data of writes |
 //! | [`probe`] | whether a device may be written |
 //! | [`settings`] | settings of a device for a run, and those before it |
-//! | `uring` | the kernel's ring: the one file with `unsafe` code |
+//! | `uring` | the kernel's io_uring: the one file with `unsafe` code |
 
 pub mod bench;
 #[cfg(target_os = "linux")]
@@ -72,31 +72,31 @@ pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, Str
     file::path_length(path, device, wanted)
 }
 
-/// Refuses: only Linux is asked.
+/// Always an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
     Err("real files and devices are places on Linux alone".to_owned())
 }
 
-/// Checks whether this kernel grants a ring; the error says why not.
+/// Checks whether this kernel grants an io_uring; the error says why not.
 #[cfg(target_os = "linux")]
 pub fn ring_is_there() -> Result<(), String> {
     uring::probe_ring().map_err(|why| why.to_string())
 }
 
-/// Refuses: only Linux is asked.
+/// Always an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn file(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("real files are places on Linux alone".to_owned())
 }
 
-/// Refuses: only Linux is asked.
+/// Always an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn device(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("devices are places on Linux alone".to_owned())
 }
 
-/// Refuses: rings are Linux's.
+/// Always an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn ring_is_there() -> Result<(), String> {
     Err("rings are Linux's".to_owned())

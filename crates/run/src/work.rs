@@ -54,7 +54,7 @@ pub fn issue_rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
 }
 
-/// The name under which requests of a scene are counted for which no program waits.
+/// The name of the group of a scene's requests that no program waits for.
 const SYSTEM: &str = "system";
 
 impl Work {
@@ -100,7 +100,8 @@ impl Work {
         }
     }
 
-    /// By worker, or by program and last the system: the group that it is counted in.
+    /// The groups in which requests are counted. An entry for each worker; for a scene an entry for each program, then one
+    /// for the system.
     pub fn groups(&self) -> Vec<u16> {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
@@ -109,9 +110,9 @@ impl Work {
         }
     }
 
-    /// By worker, or by program and last the system: whether its requests are due at instants of their own, by a rate or
-    /// a record of them, whatever the device does.
-    pub fn have_own_instants(&self) -> Vec<bool> {
+    /// Whether requests are due at fixed times, by a rate or a recording, whatever the device does. An entry for each
+    /// worker; for a scene an entry for each program, then one for the system.
+    pub fn issue_at_fixed_times(&self) -> Vec<bool> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
                 self.workers().iter().map(|worker| issue_rates(worker).any(|rate| rate.is_some())).collect()
@@ -122,7 +123,7 @@ impl Work {
         }
     }
 
-    /// By group: the name of its first worker, or of its program.
+    /// The name of each group: that of its first worker, or of its program.
     pub fn group_names(&self) -> Vec<String> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
@@ -144,7 +145,7 @@ impl Work {
         self.make_telling_source(seed, None)
     }
 
-    /// Makes a source that tells of each request of a job's workers.
+    /// Makes a source that reports each request of a job's workers to `tell` as it is issued.
     pub fn make_telling_source(
         &self,
         seed: Seed,
@@ -163,7 +164,8 @@ impl Work {
         }
     }
 
-    /// Makes a source for a judge of power cuts: a scene tells what it does, and closes like this.
+    /// Makes a source for a judge of power cuts: a scene reports what it does with its files to `notes`, and ends as
+    /// `closing` says. Other work is as by [`make_source`](Work::make_source).
     pub fn make_judged_source(
         &self,
         seed: Seed,
@@ -187,7 +189,7 @@ fn scene_issuer(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
 }
 
 /// The source of the requests of some work.
-#[allow(clippy::large_enum_variant, reason = "a run has one, and a job's is asked for each request")]
+#[allow(clippy::large_enum_variant, reason = "a run has one issuer, and a box would cost a job's requests time")]
 pub enum Issuer {
     /// Workers of a job.
     Workload(Workload),
@@ -202,8 +204,8 @@ pub enum Issuer {
 }
 
 impl Issuer {
-    /// By worker or program: the time for which it counts, in a run that ended at `end`. The system counts until the
-    /// last program's end.
+    /// The times for which requests count, in a run that ended at `end`. An entry for each worker; for a scene an entry
+    /// for each program, then one for the system, which counts until the last program's end.
     pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
             Issuer::Workload(workload) => workload.counting_windows(end),

@@ -17,7 +17,7 @@ impl WriteLock {
         WriteLock::of_opened(open_folder(folder)?, folder)
     }
 
-    /// The lock of a folder that may not be there yet.
+    /// The lock of a folder; `None` if the folder does not exist.
     pub fn of_known(folder: &Path) -> io::Result<Option<WriteLock>> {
         if folder.is_dir() { WriteLock::of_folder(folder).map(Some) } else { Ok(None) }
     }
@@ -28,7 +28,7 @@ impl WriteLock {
             Err(TryLockError::WouldBlock) => return Err(in_use(&opened)),
             // Some file systems have no locks, and some none of folders.
             Err(TryLockError::Error(error)) => {
-                log::warn!("{}: cannot be locked ({error}); nobody else may write there", path.display());
+                log::warn!("{}: cannot be locked ({error}); make sure that nobody else writes there", path.display());
             }
             Ok(()) => {}
         }

@@ -19,15 +19,16 @@ pub fn parse_command_line(words: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Folds the help of a command and its subcommands to `width` columns.
 fn fold_help(command: Command, width: usize) -> Command {
-    let behind = command.get_after_help().map(|text| StyledStr::from(fold_paragraphs(&text.to_string(), width)));
-    let command = match behind {
-        Some(text) => command.after_help(text),
-        None => command,
-    };
-    let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    below
-        .into_iter()
-        .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| fold_help(below, width)))
+    let after_help = command.get_after_help().map(|text| StyledStr::from(fold_paragraphs(&text.to_string(), width)));
+    let mut command = command.term_width(width);
+    if let Some(text) = after_help {
+        command = command.after_help(text);
+    }
+    let names: Vec<String> = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, |subcommand| fold_help(subcommand, width));
+    }
+    command
 }
 
 /// Folds text that was written in lines to at most `width` columns. A line that ends in a colon stays by itself. Indented
@@ -55,13 +56,13 @@ fn fold_paragraphs(text: &str, width: usize) -> String {
 
 /// Folds a command into lines that a shell takes for one.
 fn fold_shell_command(line: &str, width: usize) -> Vec<String> {
-    const ON: &str = " \\";
+    const CONTINUATION: &str = " \\";
     if screen::text_columns(line) <= width {
         return vec![line.to_owned()];
     }
-    let mut lines = screen::wrap_line(line, width.saturating_sub(ON.len()), 4);
+    let mut lines = screen::wrap_line(line, width.saturating_sub(CONTINUATION.len()), 4);
     let last = lines.len() - 1;
-    lines[..last].iter_mut().for_each(|line| line.push_str(ON));
+    lines[..last].iter_mut().for_each(|line| line.push_str(CONTINUATION));
     lines
 }
 

@@ -20,12 +20,13 @@ const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn run_command(args: &args::PowerCutArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
+    // Refuse unknown columns before the run.
     choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
     args.pictures.check_paths(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
     let setup = args.on.job_setup(files, &args.job);
-    let line = ProgressObserver::new();
-    let cut = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &line)?;
-    drop(line);
+    let progress = ProgressObserver::new();
+    let cut = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &progress)?;
+    drop(progress);
     let title = setup.title();
     args.pictures.write(args.force, || {
         draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
@@ -69,10 +70,10 @@ fn empty_losses_table() -> Table {
 type Row<'a> = (&'static str, &'a LossCount);
 
 fn empty_files_table() -> Table {
-    let mut left = new_table(["a mount would find", "cuts", "mean", "most", "the first"]);
-    mark_figures(&mut left, &["cuts", "mean", "most"]);
-    mark_dispensable(&mut left, &["the first", "mean"]);
-    left
+    let mut files = new_table(["a mount would find", "cuts", "mean", "most", "the first"]);
+    mark_figures(&mut files, &["cuts", "mean", "most"]);
+    mark_dispensable(&mut files, &["the first", "mean"]);
+    files
 }
 
 /// Counts of files and operations, if the job has any.
@@ -98,13 +99,13 @@ fn file_rows(report: &CutReport) -> Vec<Row<'_>> {
 
 fn files_table(report: &CutReport) -> Option<Table> {
     let rows = file_rows(report);
-    let mut left = empty_files_table();
+    let mut files = empty_files_table();
     for (name, count) in &rows {
         let first = count.example.as_ref().map_or(String::new(), |it| format!("{} at {:.3} s", it.name, it.at_s));
         let mean = format!("{:.1}", count.count_mean);
-        left.add_row([name.to_string(), count.cuts_with_loss.to_string(), mean, count.count_max.to_string(), first]);
+        files.add_row([name.to_string(), count.cuts_with_loss.to_string(), mean, count.count_max.to_string(), first]);
     }
-    (!rows.is_empty()).then_some(left)
+    (!rows.is_empty()).then_some(files)
 }
 
 fn format_report(
@@ -277,6 +278,7 @@ fn breach_beginning(report: &CutReport) -> String {
         _ => list_levels(&report.broken_by),
     };
     let whose = if levels.len() > 1 { "their" } else { "its" };
+    // `who` begins with `the`, whose first letter becomes a capital.
     format!("T{} broke {whose}", &who[1..])
 }
 

@@ -50,7 +50,7 @@ fn show_one(program: &ProgramFile, json: bool) -> CommandResult {
         let (kind, value) = (figure.kind.to_string(), value.trim_end().to_owned());
         table.add_row([figure.key.to_owned(), value, kind, figure.source.clone()]);
     }
-    let does = format!("It {}. An operation is {}.", program.what, program.operation);
+    let does = format!("It {}. An operation is {}.", program.description, program.operation);
     print_text(&format!(
         "{}: {}\n\n{}\n\n{table}",
         program.name,

@@ -75,8 +75,7 @@ pub struct Controller {
     /// When the adapter can take the next command.
     idle_from: Instant,
     rate: Rate,
-    /// When the bus is free.
-    bus: Instant,
+    bus_free_from: Instant,
     /// Commands whose data are still on the bus, by when the last byte has crossed; rising.
     moving: VecDeque<(Instant, u32)>,
     programmed: Option<(Rate, u32)>,
@@ -108,7 +107,7 @@ impl Controller {
             working: VecDeque::with_capacity(spec.depth as usize),
             idle_from: Instant::ZERO,
             rate: Rate::new(spec.rate),
-            bus: Instant::ZERO,
+            bus_free_from: Instant::ZERO,
             moving: VecDeque::with_capacity(spec.depth as usize),
             programmed: spec.programmed.map(|programmed| (Rate::new(programmed.rate), programmed.block.max(1))),
             coalesce: spec.coalesce,
@@ -134,11 +133,12 @@ impl Controller {
     /// Raises one interrupt for all that are done.
     fn raise_interrupt(&mut self, context: &mut HostLayerContext<Self>, at: Instant) {
         self.raise = Instant::FAR;
-        let mut shared = 0;
+        // Each command counts an interrupt. Only the first of the batch keeps it.
+        let mut surplus = 0;
         while let Some(slot) = self.batch.pop_front() {
             let effort = &mut context.slots[slot].account().effort;
-            effort.interrupts = effort.interrupts.saturating_sub(shared);
-            shared = 1;
+            effort.interrupts = effort.interrupts.saturating_sub(surplus);
+            surplus = 1;
             context.answer_request(at, slot, Status::Done);
         }
     }
@@ -177,12 +177,14 @@ impl HostLayer for Controller {
         }
         if let Some((rate, block)) = self.programmed {
             completion.effort.programmed += rate.transfer_time(u64::from(sectors) * SECTOR);
+            // One is counted already, for the completion.
             completion.effort.interrupts += (sectors.div_ceil(block) - 1) as u16;
         }
         let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
-        self.bus = self.bus.max(began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
-        let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus);
+        self.bus_free_from = self.bus_free_from.max(began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
+        // Completions keep their order: none ends before the last of those that still move.
+        let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus_free_from);
         if end > done || !self.moving.is_empty() {
             context.adopt_completion(slot, completion);
             self.moving.push_back((end.max(done), slot));

@@ -1,15 +1,17 @@
-//! The content that a client of an array can expect in each copy of a mirror: one image for each, without the parts on lost
-//! members. Parity and rebuilt data are no copies of the client's writes.
+//! The content that a client of an array can expect in each copy of a mirror: one image of all blocks for each copy, without
+//! the parts on lost members. A volume with fewer copies than another repeats them: image `i` shows its copy `i` modulo their
+//! number. Parity and rebuilt data are no copies of the client's writes.
 
 use alloc::vec::Vec;
 
 use crate::block::{Landing, MemberRole};
 use crate::host::array::layout::ArrayVolume;
 
-/// A view through the volumes of an array, or of a device without volumes.
+/// The view of a client through the volumes of an array to the copies on its members. A device without volumes has one copy.
 #[derive(Clone, Debug, Default)]
 pub struct VolumeSight {
     volumes: Vec<ArrayVolume>,
+    /// Lost members, one bit each.
     lost: u64,
 }
 
@@ -24,12 +26,12 @@ impl VolumeSight {
         !self.volumes.is_empty()
     }
 
-    /// Drives whose heads a cut can meet.
+    /// The number of drives, each of which may be writing a sector when the power is cut.
     pub fn drives(&self) -> u32 {
         self.volumes.first().map_or(1, |volume| volume.members)
     }
 
-    /// How many images there are: as many as the most mirrored volume has copies.
+    /// The number of images: the copies of the volume that has most.
     pub fn copies(&self) -> u32 {
         self.volumes.iter().map(ArrayVolume::copies).max().unwrap_or(1)
     }
@@ -44,27 +46,27 @@ impl VolumeSight {
         })
     }
 
-    /// True if the image of `copy` has the block on a member that is not lost.
-    pub fn sees_block(&self, copy: u32, lba: u64) -> bool {
+    /// True if image `image` has the block on a member that is not lost.
+    pub fn sees_block(&self, image: u32, lba: u64) -> bool {
         let Some((volume, start)) = self.volume_of(lba) else { return true };
         let place = volume.row_position(lba - start);
-        let copy = copy % volume.copies();
+        let copy = image % volume.copies();
         self.lost >> volume.data_member(place.row, place.column, copy) & 1 == 0
     }
 
-    /// Reports to `seen` which images a landing concerns, and the part of it that does.
-    pub fn visit_images(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
+    /// Calls `visit` with each image that the landing changes, and with the blocks changed in it.
+    pub fn visit_images(&self, landing: &Landing, mut visit: impl FnMut(u32, &Landing)) {
         match landing.role {
             MemberRole::Copy(copy) => {
                 let copies = self.volume_of(landing.lba).map_or(1, |(volume, _)| volume.copies());
-                (0..self.copies()).filter(|image| image % copies == copy).for_each(|image| seen(image, landing));
+                (0..self.copies()).filter(|image| image % copies == copy).for_each(|image| visit(image, landing));
             }
-            // Data in memory stood for all copies that are there.
+            // Data that have reached no drive yet stand for every copy that is not lost.
             MemberRole::Every => {
                 for sector in 0..u64::from(landing.sectors) {
                     let part = landing.slice_sectors(sector, sector + 1);
                     let there = (0..self.copies()).filter(|&image| self.sees_block(image, part.lba));
-                    there.for_each(|image| seen(image, &part));
+                    there.for_each(|image| visit(image, &part));
                 }
             }
             MemberRole::Parity(_) | MemberRole::RebuiltCopy(_) | MemberRole::RebuiltParity(_) => {}

@@ -3,7 +3,7 @@
 use seekwise_disk::host::accelerator::AcceleratorSpec;
 use seekwise_disk::stack::Layer;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 
@@ -46,8 +46,7 @@ static KEYS: &[ProfileKey] = &[
     .also(&["readahead", "read_ahead_kb"]),
 ];
 
-/// Keys that only apply with another key's value.
-static BELONGS: &[(&str, &[&str], &[&str])] = &[
+static BELONGS: &[KeyCondition] = &[
     ("dirty_percent", &["write_back"], &["true"]),
     ("dirty_ms", &["write_back"], &["true"]),
     ("idle_ms", &["write_back"], &["true"]),

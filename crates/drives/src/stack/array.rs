@@ -5,7 +5,7 @@ use seekwise_disk::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance
 use seekwise_disk::stack::Layer;
 use seekwise_disk::time::Span;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 use crate::profile::queue_discipline;
@@ -109,7 +109,7 @@ static KEYS: &[ProfileKey] = &[
     .also(&["daemon_sleep"]),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[
+static BELONGS: &[KeyCondition] = &[
     ("read", &["level", "second"], &["raid-1", "raid-10"]),
     ("parity", &["level", "second"], &["raid-5", "raid-6"]),
     ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
@@ -132,40 +132,42 @@ fn raid_level(word: &str) -> RaidLevel {
 /// ([`BitmapSpec::chunk`]).
 const DELAY: Span = Span::from_millis(5000);
 
-fn build_bitmap(it: &Figures<'_>, two: bool, least: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
+fn build_bitmap(it: &Figures<'_>, volumes: usize, least_chunk_sectors: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
     if it.may_word("bitmap") != Some("internal") {
         return Ok(None);
     }
-    if two {
+    if volumes > 1 {
         return Err(("bitmap", "an array of one volume: md has a bitmap for each".to_owned()));
     }
-    let chunk = it.may_whole("bitmap_chunk_kib");
-    if chunk.is_some_and(|kib| !kib.is_power_of_two()) {
+    let chunk_kib = it.may_whole("bitmap_chunk_kib");
+    if chunk_kib.is_some_and(|kib| !kib.is_power_of_two()) {
         return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
     }
-    if chunk.is_some_and(|kib| 2 * kib < least) {
-        let least = format!("at least {} on this drive: the bitmap has room for 128 KiB of bits", least / 2);
-        return Err(("bitmap_chunk_kib", least));
+    let chunk = chunk_kib.map(|kib| 2 * kib);
+    if chunk.is_some_and(|sectors| sectors < least_chunk_sectors) {
+        let least_kib = least_chunk_sectors / 2;
+        let expected = format!("at least {least_kib} on this drive: the bitmap has room for 128 KiB of bits");
+        return Err(("bitmap_chunk_kib", expected));
     }
-    Ok(Some(BitmapSpec { chunk: chunk.map(|kib| 2 * kib), delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
+    Ok(Some(BitmapSpec { chunk, delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
 }
 
 fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let sectors = |key: &str| it.count(key) * 2;
+    let kib_to_sectors = |key: &str| it.count(key) * 2;
     let members = it.count("drives");
-    let (first, second) = (it.count("percent") * 10, it.may_word("second"));
-    let mut shares = vec![VolumeShare { level: raid_level(it.word("level")), permille: first }];
-    match (second, first) {
+    let (first_permille, second) = (it.count("percent") * 10, it.may_word("second"));
+    let mut shares = vec![VolumeShare { level: raid_level(it.word("level")), permille: first_permille }];
+    match (second, first_permille) {
         (None, 1000) => {}
         (None, _) => return Err(("second", "a level for the rest of each drive".to_owned())),
         (_, 1000) => return Err(("percent", "less than 100, since there is a second volume".to_owned())),
-        (Some(word), _) => shares.push(VolumeShare { level: raid_level(word), permille: 1000 - first }),
+        (Some(word), _) => shares.push(VolumeShare { level: raid_level(word), permille: 1000 - first_permille }),
     }
-    let least = BitmapSpec::least_chunk(shares[0].level, members, context.profile.geometry.sectors());
+    let least_chunk_sectors = BitmapSpec::least_chunk(shares[0].level, members, context.profile.geometry.sectors());
     for share in &shares {
-        let least = share.level.least_members();
-        if members < least {
-            return Err(("drives", format!("at least {least}")));
+        let least_members = share.level.least_members();
+        if members < least_members {
+            return Err(("drives", format!("at least {least_members}")));
         }
         if share.level == RaidLevel::Raid10 && !members.is_multiple_of(2) {
             return Err(("drives", "an even number, to form pairs".to_owned()));
@@ -175,10 +177,11 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
     if lost.is_some_and(|member| member >= u64::from(members)) {
         return Err(("lose", format!("a number from 0 to {}", members - 1)));
     }
+    let bitmap = build_bitmap(it, shares.len(), least_chunk_sectors)?;
     Ok(Layer::Array(ArraySpec {
         members,
         shares,
-        chunk: sectors("chunk_kib"),
+        chunk: kib_to_sectors("chunk_kib"),
         depth: it.count("depth"),
         queue: queue_discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
         balance: match it.word("read") {
@@ -192,8 +195,8 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
             _ => ParityWrite::Fewest,
         },
         rebuild_rate: it.rate("rebuild_mb_s"),
-        rebuild_run: sectors("rebuild_run_kib"),
+        rebuild_run: kib_to_sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),
-        bitmap: build_bitmap(it, second.is_some(), least)?,
+        bitmap,
     }))
 }

@@ -2,7 +2,7 @@
 
 use seekwise_disk::stack::Layer;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 
@@ -24,7 +24,7 @@ static KEYS: &[ProfileKey] = &[ProfileKey::must(
 )
 .also(&["master", "slave", "master and slave", "cable"])];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[];
+static BELONGS: &[KeyCondition] = &[];
 
 fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     Ok(Layer::Channel(it.count("drives")))

@@ -4,7 +4,7 @@ use seekwise_disk::host::controller::{ControllerSpec, InterruptCoalescing, Progr
 use seekwise_disk::stack::Layer;
 use seekwise_disk::time::Span;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use super::modes::{self, MODES};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
@@ -48,16 +48,16 @@ static KEYS: &[ProfileKey] = &[
     ProfileKey::may("coalesce_us", "us", KeyDomain::Number(0.001, 1e6), "1 completion per interrupt", "how long the first completion waits for others"),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[
+static BELONGS: &[KeyCondition] = &[
     ("interrupt_block_sectors", &["mode"], &["pio-0", "pio-1", "pio-2", "pio-3", "pio-4"]),
     ("coalesce", &["coalesce_us"], &[]),
     ("coalesce_us", &["coalesce"], &[]),
 ];
 
-/// A mode only limits the rate of the drive's link, in both directions.
-fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+/// Builds the adapter. Changes the drive's profile: a mode limits the rate of its link, in both directions.
+fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let mode = it.may_word("mode");
-    let link = &mut beside.profile.link;
+    let link = &mut context.profile.link;
     if let Some(most) = mode.and_then(modes::effective_rate) {
         (link.rate, link.write_rate) = (link.rate.min(most), link.write_rate.min(most));
     }

@@ -6,7 +6,7 @@ use seekwise_disk::host::driver::{DriverSpec, Plug, PowerOffPolicy, SchedulerSpe
 use seekwise_disk::queue::Discipline;
 use seekwise_disk::stack::Layer;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::change::{flush_policy, forced_write_policy};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
@@ -54,7 +54,7 @@ static KEYS: &[ProfileKey] = &[
     ProfileKey::may("request_us", "us", KeyDomain::Number(0.0, 1e6), "0", "cost of the driver per request, on the reference machine"),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[
+static BELONGS: &[KeyCondition] = &[
     ("queue.window", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
     ("queue.round_percent", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
     ("queue.max_wait_ms", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),

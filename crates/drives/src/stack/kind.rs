@@ -17,14 +17,17 @@ pub(crate) struct LayerKind {
     /// A description.
     pub what: &'static str,
     pub keys: &'static [ProfileKey],
-    /// Keys that only apply if another key, or one of several, is given or has a certain value: the key,
-    /// the others, the values.
-    pub belongs: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
+    /// Keys that only apply with others.
+    pub belongs: &'static [KeyCondition],
     /// The concern that a difference in it is credited to, except for keys with their own.
     pub concern: Concern,
     /// Builds the layer from its figures; all required ones are present.
     pub build: fn(&Figures<'_>, &mut LayerContext<'_>) -> Result<Layer, LayerMisfit>,
 }
+
+/// A key that only applies with others: the key; the keys of which one must be given; the values of which that one must
+/// have one (empty: any value).
+pub(crate) type KeyCondition = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// The context of a layer while the stack is built from the drive up.
 pub(crate) struct LayerContext<'a> {

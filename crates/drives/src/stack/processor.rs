@@ -3,7 +3,7 @@
 use seekwise_disk::host::processor::ProcessorSpec;
 use seekwise_disk::stack::Layer;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey, span_from_ms};
 
@@ -55,7 +55,7 @@ static KEYS: &[ProfileKey] = &[
     .also(&["xor"]),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[];
+static BELONGS: &[KeyCondition] = &[];
 
 /// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
 fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {

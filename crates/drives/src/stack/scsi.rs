@@ -3,7 +3,7 @@
 use seekwise_disk::host::scsi::ScsiSpec;
 use seekwise_disk::stack::Layer;
 
-use super::kind::{LayerContext, LayerKind, LayerMisfit};
+use super::kind::{KeyCondition, LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 
@@ -43,7 +43,7 @@ static KEYS: &[ProfileKey] = &[
     .also(&["fairness", "scsi id", "priority"]),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] = &[];
+static BELONGS: &[KeyCondition] = &[];
 
 fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let (rate, link) = (it.rate("rate_mb_s"), &mut beside.profile.link);

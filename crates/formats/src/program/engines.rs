@@ -12,8 +12,8 @@ use seekwise_drives::figure::{Figures, KeyDomain, ProfileKey};
 /// An engine.
 pub(crate) struct ProgramEngine {
     pub name: &'static str,
-    /// A description.
-    pub what: &'static str,
+    /// A description: a verb and its objects.
+    pub description: &'static str,
     /// The name of an operation, such as `a commit`.
     pub operation: &'static str,
     /// The keys, all of which a program's file must have.
@@ -67,7 +67,7 @@ const COMPUTE: ProfileKey = must("compute_ms", "ms", TIME, "computing time per o
 pub(crate) static ENGINES: &[ProgramEngine] = &[
     ProgramEngine {
         name: "boot",
-        what: "boots a system: phases of scattered reads, with or without prefetch",
+        description: "boots a system: phases of scattered reads, with or without prefetch",
         operation: "a phase",
         keys: &[
             FILES,
@@ -100,7 +100,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "copy",
-        what: "copies or moves files from the volume `on` to the volume `to`",
+        description: "copies or moves files from the volume `on` to the volume `to`",
         operation: "a file",
         keys: &[
             FILES,
@@ -135,7 +135,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "database",
-        what: "commits transactions through a write-ahead log on the volume `to`, with its data on `on`",
+        description: "commits transactions through a write-ahead log on the volume `to`, with its data on `on`",
         operation: "a commit",
         keys: &[
             must("data_mb", "MB", SIZE, "size of the data"),
@@ -183,7 +183,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "defragment",
-        what: "moves each fragmented file to a free run, chunk by chunk",
+        description: "moves each fragmented file to a free run, chunk by chunk",
         operation: "a file",
         keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing time per chunk")],
         build: |it, on| {
@@ -197,7 +197,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "document",
-        what: "saves a document from time to time: writes a new file, deletes the old one, renames the new one",
+        description: "saves a document from time to time: writes a new file, deletes the old one, renames the new one",
         operation: "a save",
         keys: &[
             must("document_kib", "KiB", KeyDomain::Number(0.5, 1e7), "size of the document"),
@@ -223,7 +223,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "playback",
-        what: "issues requests to one file, synthesized from published counts",
+        description: "issues requests to one file, synthesized from published counts",
         operation: "a run of requests",
         keys: &[
             must("span_mb", "MB", SIZE, "size of the file"),
@@ -252,7 +252,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "records",
-        what: "posts records to tables and indexes, one by one or many in a transaction",
+        description: "posts records to tables and indexes, one by one or many in a transaction",
         operation: "a record, or a transaction",
         keys: &[
             must("tables", "", KeyDomain::Whole(1, 10_000), "tables, each with an index"),
@@ -291,7 +291,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "registry",
-        what: "flushes registry hives through their logs",
+        description: "flushes registry hives through their logs",
         operation: "a hive flush",
         keys: &[
             must("hives", "", KeyDomain::Whole(1, 1000), "hives, each with a log"),
@@ -315,7 +315,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "scan",
-        what: "reads the start of each file, and some files to the end",
+        description: "reads the start of each file, and some files to the end",
         operation: "a file",
         keys: &[
             FILES,
@@ -344,7 +344,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "scratch",
-        what: "writes parts of an image to a scratch file, and reads tiles back",
+        description: "writes parts of an image to a scratch file, and reads tiles back",
         operation: "a stroke",
         keys: &[
             must("scratch_mb", "MB", SIZE, "size of the scratch file"),
@@ -372,7 +372,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
     },
     ProgramEngine {
         name: "unpack",
-        what: "writes files, from an archive or generated",
+        description: "writes files, from an archive or generated",
         operation: "a file",
         keys: &[
             FILES,

@@ -1,43 +1,63 @@
-//! The effect of each number on each simulated figure, by differences. Slopes give two things that a loss alone cannot: steps that remove
-//! the residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the directions in which several numbers move
-//! together with little change (what trades).
+//! Slopes: how much each simulated figure changes with each number, by moving the number a little. A loss says only how far off a point is.
+//! Slopes give the steps that remove its residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the
+//! directions in which several numbers move together with little change: numbers that trade.
 //!
-//! A request's time jumps by a revolution when it just misses its sector. Figures that jump over a difference are left out of it, so that
-//! the joint effect of numbers is exact. The arm's time shows only in jumps, because the wait for the sector compensates for it: a request
-//! that took a revolution more or less than simulated tells by how much later or earlier the arm must have been ready. Slopes with all
-//! jumps cut off are tried as well: far from the best point they lead further.
+//! A request's time jumps by a revolution when it just misses its sector. So slopes have two forms. Smooth ones leave out every figure
+//! that jumps, so that the joint effect of numbers is exact. The wait for the sector compensates for a change of the arm's time, unless the
+//! figure jumps; so they also have rows for the instant at which the arm is ready: a request that took a revolution more or less than
+//! simulated tells by how much later or earlier that was. The other form keeps all figures and cuts off their jumps: far from the best
+//! point it leads further.
 
 use rayon::prelude::*;
 
 use super::evaluator::PointEvaluator;
 use super::ranges::ParameterRange;
 
-/// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
+/// The widths of steps of a descent, as shares of a range. Wide ones come first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
 
-/// Steps if little is left to find.
+/// The widths of steps if little is left to find.
 pub const FINE: [f64; 4] = [0.02, 0.01, 0.005, 0.0025];
 
-/// The most steps of one share, and the share of the loss that a step must gain for another to follow.
+/// The most steps of a width.
 const MOST: usize = 4;
+
+/// The share of the loss that a step must gain for another of its width to follow.
 const WORTH: f64 = 0.002;
 
-/// The damping of a step, as shares of the mean slope squared.
+/// The dampings that are tried for a step, as shares of the mean slope squared.
 const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
-/// The damping with slopes of another point.
+/// The dampings that are tried with slopes measured at another point, which hold less well here.
 const ACROSS: [f64; 2] = [1e-3, 1e-1];
 
 /// Slopes of all measured values at a point, in two forms.
 pub struct Slopes {
     /// The numbers with slopes.
     pub numbers: Vec<usize>,
-    /// The change of each figure over that of each number, with jumps cut off.
+    /// By number, the change of each figure for a change of the number, with jumps cut off.
     columns: Vec<Vec<f64>>,
     /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
     smooth: NormalEquations,
     /// With jumps, cut off: an arm's time shows in nothing else.
     cut: NormalEquations,
+}
+
+/// The aim of a move.
+#[derive(Clone, Copy)]
+enum MoveAim {
+    /// The least squares of the residuals.
+    Residuals,
+    /// The least squares of the changes of all figures.
+    Changes,
+}
+
+/// The terms of a move: its equations, its aim, and its damping as a share of the mean slope squared.
+#[derive(Clone, Copy)]
+struct MoveTerms<'a> {
+    squares: &'a NormalEquations,
+    aim: MoveAim,
+    damping: f64,
 }
 
 /// The normal equations of the least squares.
@@ -64,18 +84,21 @@ impl NormalEquations {
         self.noise.max(1e-9)
     }
 
-    /// Solves for the move of all numbers, in shares of their ranges, with the least sum of squares: of the residuals, or of the changes
-    /// alone. Moves in `fixed` are given.
-    fn solve_move(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
+    /// Solves for the move of all numbers, in shares of their ranges, that serves `aim` best. Moves in `fixed` are given.
+    fn solve_move(&self, aim: MoveAim, damping: f64, fixed: &[Option<f64>]) -> Vec<f64> {
         let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
         let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
-        let own = damped * mean + self.ridge_term();
+        let own = damping * mean + self.ridge_term();
         let row = |&a: &usize| -> Vec<f64> {
             loose.iter().map(|&b| self.products[a][b] + if a == b { own } else { 0.0 }).collect()
         };
         let side = |&a: &usize| -> f64 {
             let follows = fixed.iter().enumerate().map(|(b, way)| way.map_or(0.0, |way| self.products[a][b] * way));
-            (if residuals { self.pulls[a] } else { 0.0 }) - follows.sum::<f64>()
+            let pull = match aim {
+                MoveAim::Residuals => self.pulls[a],
+                MoveAim::Changes => 0.0,
+            };
+            pull - follows.sum::<f64>()
         };
         let found = solve_linear(loose.iter().map(row).collect(), loose.iter().map(side).collect());
         let mut way: Vec<f64> = fixed.iter().map(|way| way.unwrap_or(0.0)).collect();
@@ -106,37 +129,39 @@ impl Slopes {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
         let here = evaluator.simulate_point(point)?;
-        let beside = |&index: &usize| -> NeighbourPoint {
+        let neighbour = |&index: &usize| -> NeighbourPoint {
             let (moved, by) = step_number(number_range(evaluator, index), point, index, share);
             let there = if by == 0.0 { None } else { evaluator.simulate_point(&moved) };
+            // A number that cannot move, or only to no drive, has no effect.
             there.map_or_else(|| NeighbourPoint { there: here.clone(), by: 1.0 }, |there| NeighbourPoint { there, by })
         };
-        let beside: Vec<NeighbourPoint> = numbers.par_iter().map(beside).collect();
+        let neighbours: Vec<NeighbourPoint> = numbers.par_iter().map(neighbour).collect();
         let targets = evaluator.targets();
         let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
         let cuts = residual_cuts(targets, &residuals);
-        let clamped = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
-        let near = |it: f64, row: usize| if it.abs() > cuts[row] { f64::NAN } else { it };
-        let rows = |one: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
-            residuals.iter().enumerate().map(|(row, it)| one(*it, row)).collect()
+        let cut_off = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
+        let drop_far = |it: f64, row: usize| if it.abs() > cuts[row] { f64::NAN } else { it };
+        let change_residuals = |change: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
+            residuals.iter().enumerate().map(|(row, it)| change(*it, row)).collect()
         };
-        let times = |it: &SimulatedValue, _: usize| it.value;
-        let whole = slope_columns(&beside, &here, times, clamped);
-        let cut = NormalEquations::new(&whole, &rows(&clamped));
-        let (mut smooth, mut left) = (slope_columns(&beside, &here, times, near), rows(&near));
-        remove_jumps(&mut smooth, &mut left);
+        let value = |it: &SimulatedValue, _: usize| it.value;
+        let columns = slope_columns(&neighbours, &here, value, cut_off);
+        let cut = NormalEquations::new(&columns, &change_residuals(&cut_off));
+        let mut smooth_columns = slope_columns(&neighbours, &here, value, drop_far);
+        let mut smooth_residuals = change_residuals(&drop_far);
+        remove_jumps(&mut smooth_columns, &mut smooth_residuals);
         // The instant at which the arm is ready does not jump.
         let weights: Vec<f64> =
             here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| instant_weight(it, to, *off)).collect();
         let ready = |it: &SimulatedValue, row: usize| weights[row] * (it.value - it.wait);
-        let far = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
-        let mut arm = slope_columns(&beside, &here, ready, far);
-        let mut later: Vec<f64> =
+        let drop_jump = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
+        let mut arm_columns = slope_columns(&neighbours, &here, ready, drop_jump);
+        let mut arm_residuals: Vec<f64> =
             here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| arm_lateness(it, to, *off)).collect();
-        remove_jumps(&mut arm, &mut later);
-        smooth.iter_mut().zip(arm).for_each(|(column, arm)| column.extend(arm));
-        left.extend(later);
-        Some(Slopes { numbers, columns: whole, smooth: NormalEquations::new(&smooth, &left), cut })
+        remove_jumps(&mut arm_columns, &mut arm_residuals);
+        smooth_columns.iter_mut().zip(arm_columns).for_each(|(column, arm)| column.extend(arm));
+        smooth_residuals.extend(arm_residuals);
+        Some(Slopes { numbers, columns, smooth: NormalEquations::new(&smooth_columns, &smooth_residuals), cut })
     }
 
     /// Solves the least squares from `point` on within the ranges: a number that reaches its end stays there, and the others follow.
@@ -144,7 +169,7 @@ impl Slopes {
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        (squares, residuals, damped): (&NormalEquations, bool, f64),
+        MoveTerms { squares, aim, damping }: MoveTerms<'_>,
         mut fixed: Vec<Option<f64>>,
     ) -> Vec<f64> {
         let held = |place: usize, way: f64| {
@@ -153,7 +178,7 @@ impl Slopes {
         };
         fixed.iter_mut().enumerate().for_each(|(place, way)| *way = way.map(|way| held(place, way)));
         loop {
-            let way = squares.solve_move(residuals, damped, &fixed);
+            let way = squares.solve_move(aim, damping, &fixed);
             let beyond: Vec<usize> = (0..way.len())
                 .filter(|&place| fixed[place].is_none() && held(place, way[place]) != way[place])
                 .collect();
@@ -173,20 +198,19 @@ impl Slopes {
     /// Moves one number by a share of its range, the others following with the least change; a point in either form.
     pub fn move_one_number(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
         [&self.smooth, &self.cut].map(|squares| {
-            self.step_within_ranges(evaluator, point, (squares, false, 0.0), self.fixed_moves(Some(one)))
+            let terms = MoveTerms { squares, aim: MoveAim::Changes, damping: 0.0 };
+            self.step_within_ranges(evaluator, point, terms, self.fixed_moves(Some(one)))
         })
     }
 
     /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
     pub fn residual_steps(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
         let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
-        let step = |squares| {
-            DAMPED
-                .iter()
-                .map(|damped| self.step_within_ranges(evaluator, point, (squares, true, *damped), fixed.clone()))
-                .collect()
+        let step = |squares, damping| {
+            let terms = MoveTerms { squares, aim: MoveAim::Residuals, damping };
+            self.step_within_ranges(evaluator, point, terms, fixed.clone())
         };
-        let both: [Vec<Vec<f64>>; 2] = [&self.smooth, &self.cut].map(step);
+        let both = [&self.smooth, &self.cut].map(|squares| DAMPED.map(|damping| step(squares, damping)));
         both.concat()
     }
 
@@ -205,10 +229,11 @@ impl Slopes {
         let cut: Vec<f64> = residuals.iter().zip(cuts).map(|(it, cut)| it.clamp(-cut, cut)).collect();
         let squares = NormalEquations::new(&self.columns, &cut);
         let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
-        ACROSS
-            .iter()
-            .map(|damped| self.step_within_ranges(evaluator, point, (&squares, true, *damped), fixed.clone()))
-            .collect()
+        let step = |&damping: &f64| {
+            let terms = MoveTerms { squares: &squares, aim: MoveAim::Residuals, damping };
+            self.step_within_ranges(evaluator, point, terms, fixed.clone())
+        };
+        ACROSS.iter().map(step).collect()
     }
 
     /// Correlations of the numbers, as far as the data determine them.
@@ -228,21 +253,22 @@ pub struct SimulatedValue {
 /// The simulated values with one number moved.
 struct NeighbourPoint {
     there: Vec<SimulatedValue>,
+    /// The number's move, as a share of its range.
     by: f64,
 }
 
-/// The changes of each figure over the change of each number, as `cut` leaves them.
+/// By number, the change of each figure for a change of the number: of `figure`, as `cut` leaves it.
 fn slope_columns(
-    beside: &[NeighbourPoint],
+    neighbours: &[NeighbourPoint],
     here: &[SimulatedValue],
-    one: impl Fn(&SimulatedValue, usize) -> f64,
+    figure: impl Fn(&SimulatedValue, usize) -> f64,
     cut: impl Fn(f64, usize) -> f64,
 ) -> Vec<Vec<f64>> {
-    let change = |there: &SimulatedValue, row: usize| cut(one(there, row) - one(&here[row], row), row);
-    let column = |beside: &NeighbourPoint| -> Vec<f64> {
-        beside.there.iter().enumerate().map(|(row, there)| change(there, row) / beside.by).collect()
+    let change = |there: &SimulatedValue, row: usize| cut(figure(there, row) - figure(&here[row], row), row);
+    let column = |neighbour: &NeighbourPoint| -> Vec<f64> {
+        neighbour.there.iter().enumerate().map(|(row, there)| change(there, row) / neighbour.by).collect()
     };
-    beside.iter().map(column).collect()
+    neighbours.iter().map(column).collect()
 }
 
 /// How much later than simulated the arm must have been ready for its request to take as long as measured: past its
@@ -270,16 +296,17 @@ fn instant_weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
     }
 }
 
-/// A measured value, in the loss's unit, and the distance from which on a simulated value counts only as far.
+/// A measured value, in the loss's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlopeTarget {
     pub measured: f64,
-    /// The distance.
+    /// The largest distance that counts: a simulated value further off counts as this far off. For the time of a request a quarter of a
+    /// revolution.
     pub cut: f64,
 }
 
-/// Residuals further than this many medians of all do not count: otherwise a few far ones would outweigh many near ones
-/// (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
+/// Residuals of more than this many medians of all are far: they are cut off or left out, for a few far ones would outweigh
+/// many near ones (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
 const MEDIANS: f64 = 4.0;
 
 /// The distance from which on a residual is far, for each figure.
@@ -291,8 +318,8 @@ fn residual_cuts(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
     targets.iter().map(|to| share * to.cut).collect()
 }
 
-/// No residual within this share of its cut is far: a hundredth of a quarter of a revolution, as much as a step of a
-/// time changes.
+/// No residual within this share of its cut is far: for the time of a request a twentieth of a quarter of a revolution,
+/// about as much as a step of a time changes.
 const LEAST_CUT: f64 = 0.05;
 
 /// A number for which more than this share of the figures jumps has no slope there.
@@ -472,12 +499,12 @@ mod tests {
             pulls: vec![1e3, 1e3, 0.0],
             noise: 1e-2,
         };
-        let way = slopes.solve_move(false, 0.0, &[Some(0.1), None, None]);
+        let way = slopes.solve_move(MoveAim::Changes, 0.0, &[Some(0.1), None, None]);
         assert!((way[1] + 0.1).abs() < 1e-3 && way[2] == 0.0, "{way:?}");
         let together = slopes.correlations();
         assert!(together[0][1] < -0.99 && together[0][2].abs() < 1e-9, "{together:?}");
-        let step = slopes.solve_move(true, 1e-6, &[None; 3]);
-        assert_eq!(slopes.solve_move(true, 1e-6, &[None, Some(0.0), None])[1], 0.0);
+        let step = slopes.solve_move(MoveAim::Residuals, 1e-6, &[None; 3]);
+        assert_eq!(slopes.solve_move(MoveAim::Residuals, 1e-6, &[None, Some(0.0), None])[1], 0.0);
         assert!((step[0] + step[1] - 0.1).abs() < 1e-2 && (step[0] - step[1]).abs() < 1e-6, "{step:?}");
     }
 }

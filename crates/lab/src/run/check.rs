@@ -15,8 +15,11 @@ const NS_PER_MS: f64 = 1e6;
 /// A figure that contradicts others: its name, and what was expected.
 type Fault = String;
 
+/// Figures smaller than this may differ as much as figures of this size: near 0 a relative error means nothing.
+const SMALL: f64 = 1e-3;
+
 fn is_close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= ROUNDING * a.abs().max(b.abs()).max(1e-3)
+    (a - b).abs() <= ROUNDING * a.abs().max(b.abs()).max(SMALL)
 }
 
 fn check_equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
@@ -32,10 +35,13 @@ impl RunRecord {
         let (all, read, write) = (&self.all, &self.read, &self.write);
         for (name, view) in [("all", all), ("read", read), ("write", write), ("flush", &self.flush)] {
             view.check_figures(name)?;
-            let (rate, why) = (view.iops * self.elapsed_s, format!("`{name}.ios` in {} s", self.elapsed_s));
-            if self.elapsed_s > 0.0 && !is_close(rate, view.ios as f64) {
-                let expected = view.ios as f64 / self.elapsed_s;
-                return Err(format!("`{name}.iops` is {}; expected {expected}, {} {why}", view.iops, view.ios));
+            let (count, elapsed_s) = (view.iops * self.elapsed_s, self.elapsed_s);
+            if elapsed_s > 0.0 && !is_close(count, view.ios as f64) {
+                let KindRecord { ios, iops, .. } = view;
+                let expected = *ios as f64 / elapsed_s;
+                return Err(format!(
+                    "`{name}.iops` is {iops}; expected {expected}, {ios} `{name}.ios` in {elapsed_s} s"
+                ));
             }
         }
         check_sums("", all, read, write)?;
@@ -87,29 +93,31 @@ impl RunRecord {
 }
 
 impl PhaseRecord {
-    fn check_figures(&self, name: &str) -> Result<(), Fault> {
+    /// Checks that its figures agree; `prefix` stands before the name of each.
+    fn check_figures(&self, prefix: &str) -> Result<(), Fault> {
         let views = [("all", &self.all), ("read", &self.read), ("write", &self.write), ("flush", &self.flush)];
-        views.into_iter().try_for_each(|(kind, view)| view.check_figures(&format!("{name}{kind}")))?;
-        check_sums(name, &self.all, &self.read, &self.write)
+        views.into_iter().try_for_each(|(kind, view)| view.check_figures(&format!("{prefix}{kind}")))?;
+        check_sums(prefix, &self.all, &self.read, &self.write)
     }
 }
 
-/// Checks that the counts of reads and writes together are the sums of those of each.
-fn check_sums(name: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
-    check_count(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
-    check_equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
+/// Checks that the figures of reads and writes together follow from those of each: counts and rates are sums, the longest
+/// time is the longer, the mean time is the mean by count. `prefix` stands before the name of each figure.
+fn check_sums(prefix: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
+    check_count(&format!("{prefix}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
+    check_equal(&format!("{prefix}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
     check_equal(
-        &format!("{name}all.bytes_per_s"),
+        &format!("{prefix}all.bytes_per_s"),
         all.bytes_per_s,
         read.bytes_per_s + write.bytes_per_s,
         "reads and writes",
     )?;
-    let Some(of) = &all.response_ms else { return Ok(()) };
+    let Some(times) = &all.response_ms else { return Ok(()) };
     let [r, w] = [read, write].map(|view| view.response_ms.unwrap_or_default());
-    check_equal(&format!("{name}all.response_ms.max"), of.max, r.max.max(w.max), "the longest of both")?;
+    check_equal(&format!("{prefix}all.response_ms.max"), times.max, r.max.max(w.max), "the longest of both")?;
     let sum = r.mean * read.ios as f64 + w.mean * write.ios as f64;
-    let key = format!("{name}all.response_ms.mean");
-    check_equal(&key, of.mean, sum / all.ios as f64, "the mean of reads and writes")
+    let key = format!("{prefix}all.response_ms.mean");
+    check_equal(&key, times.mean, sum / all.ios as f64, "the mean of reads and writes")
 }
 
 fn check_count(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> {
@@ -122,18 +130,19 @@ fn check_count(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fa
 impl KindRecord {
     /// Checks that the figures of requests of one kind, called `name`, agree.
     fn check_figures(&self, name: &str) -> Result<(), Fault> {
-        let of = self.response_ms.unwrap_or_default();
+        let times = self.response_ms.unwrap_or_default();
         let rising = [
-            ("p50", of.p50),
-            ("p90", of.p90),
-            // A record of before it was kept has none.
-            ("p95", of.p95.unwrap_or(of.p90)),
-            ("p99", of.p99),
-            ("p99_9", of.p99_9),
-            ("p99_99", of.p99_99),
-            ("max", of.max),
+            ("p50", times.p50),
+            ("p90", times.p90),
+            // Older records have no p95.
+            ("p95", times.p95.unwrap_or(times.p90)),
+            ("p99", times.p99),
+            ("p99_9", times.p99_9),
+            ("p99_99", times.p99_99),
+            ("max", times.max),
         ];
-        let figures = rising.into_iter().chain([("mean", of.mean)]).map(|(key, ms)| (format!("response_ms.{key}"), ms));
+        let figures =
+            rising.into_iter().chain([("mean", times.mean)]).map(|(key, ms)| (format!("response_ms.{key}"), ms));
         let rates = [("iops".to_owned(), self.iops), ("bytes_per_s".to_owned(), self.bytes_per_s)];
         for (key, value) in rates.into_iter().chain(figures) {
             if !(value.is_finite() && value >= 0.0) {
@@ -150,39 +159,39 @@ impl KindRecord {
                 return Err(format!("`{key}` is {below}; expected at most `{upper}`, {above}"));
             }
         }
-        if of.mean > of.max * (1.0 + ROUNDING) {
-            return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", of.mean, of.max));
+        if times.mean > times.max * (1.0 + ROUNDING) {
+            return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", times.mean, times.max));
         }
         if !self.anatomy_ms.is_empty() {
             let sum = self.anatomy_ms.total();
-            check_equal(&format!("{name}.response_ms.mean"), of.mean, sum, "the sum of `anatomy_ms`")?;
+            check_equal(&format!("{name}.response_ms.mean"), times.mean, sum, "the sum of `anatomy_ms`")?;
         }
         Ok(())
     }
 
-    /// Checks that a histogram, called `{name}histogram`, is that of these requests.
-    fn check_histogram(&self, name: &str, buckets: &PackedBuckets) -> Result<(), Fault> {
+    /// Checks that a histogram is that of these requests; `prefix` stands before the name of each figure.
+    fn check_histogram(&self, prefix: &str, buckets: &PackedBuckets) -> Result<(), Fault> {
         let buckets: Vec<(u64, u64)> = buckets.iter().collect();
-        let key = format!("{name}histogram");
+        let key = format!("{prefix}histogram");
         let count = buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.1));
         if count != self.ios {
-            return Err(format!("`{key}` counts {count}; expected {}, `{name}all.ios`", self.ios));
+            return Err(format!("`{key}` counts {count}; expected {}, `{prefix}all.ios`", self.ios));
         }
         if let Some(pair) = buckets.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
             return Err(format!("`{key}`: behind {} stands {}; expected rising times", pair[0].0, pair[1].0));
         }
         let greatest = buckets.last().map_or(0.0, |bucket| bucket.0 as f64 / NS_PER_MS);
-        let of = self.response_ms.unwrap_or_default();
-        check_equal(&format!("{name}all.response_ms.max"), of.max, greatest, "the last time of the histogram")?;
+        let times = self.response_ms.unwrap_or_default();
+        check_equal(&format!("{prefix}all.response_ms.max"), times.max, greatest, "the last time of the histogram")?;
         // A bucket's edge is its largest time: the mean lies below that of the edges, by at most a bucket's width.
         let sum: f64 = buckets.iter().map(|(edge, count)| *edge as f64 * *count as f64).sum();
-        let (most, mean) = (sum / count.max(1) as f64 / NS_PER_MS, of.mean);
+        let (most, mean) = (sum / count.max(1) as f64 / NS_PER_MS, times.mean);
         let least = most * (1.0 - 1.0 / RESOLUTION as f64);
         match mean <= most * (1.0 + ROUNDING) && mean >= least * (1.0 - ROUNDING) {
             true => Ok(()),
             false => {
                 let why = format!("expected {least} to {most}, what `{key}` comes to");
-                Err(format!("`{name}all.response_ms.mean` is {mean}; {why}"))
+                Err(format!("`{prefix}all.response_ms.mean` is {mean}; {why}"))
             }
         }
     }

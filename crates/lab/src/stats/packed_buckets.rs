@@ -1,17 +1,17 @@
-//! The buckets of a histogram as records hold them: most of a record, and a study holds thousands of records. A bucket takes three
-//! bytes or so instead of sixteen. Times and counts are whole, and any pairs come back as they were.
+//! The buckets of a histogram as records hold them. They make up most of a record, and a study holds thousands of records, so they are
+//! stored packed: about three bytes a bucket instead of sixteen. Times and counts are whole numbers, and nothing is lost.
 //!
-//! Each bucket is the distance of its edge from the one before and its count, both in groups of seven bits, the lowest first
-//! (LEB128, as in DWARF 5, section 7.6).
+//! Each bucket is stored as two numbers: the distance of its edge from the edge before, and its count. Both are written in groups of
+//! seven bits, the lowest first (LEB128, as in DWARF 5, section 7.6).
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Pairs of the upper edge of a bucket in ns and how many are in it.
+/// Buckets, each a pair: the upper edge in ns, and the count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackedBuckets(Box<[u8]>);
 
-/// Bits of a byte that are the number's; the highest says that another follows.
+/// Bits of a byte that hold the number. The highest bit says that another byte follows.
 const BITS: u32 = 7;
 const MORE: u8 = 1 << BITS;
 
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_response_times_bucket_takes_few_bytes() {
-        // A hundred buckets about 10 ms, as wide as two significant digits have them, some requests in each.
+        // A hundred buckets from 8.4 ms on, each 1/128 of that wide (`RESOLUTION`), with 1 to 90 requests.
         let packed: PackedBuckets = (0..100).map(|place| (8_388_608 + 65_536 * place, 1 + place % 90)).collect();
         assert!(packed.0.len() <= 4 * 100 + 4, "{}", packed.0.len());
     }

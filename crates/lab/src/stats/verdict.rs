@@ -19,8 +19,8 @@ use std::fmt;
 /// (J. Cohen, "Statistical Power Analysis", 1988).
 const POWER: f64 = 0.8;
 
-/// Runs before a spread means anything: at 5 the factor t(0.975) is 2.8, at 2 it is 12.7 (inferred from the table: each
-/// further run lowers it by less than a sixth).
+/// Runs before a spread means anything: Student's t(0.975) is 2.8 at 5 runs and 12.7 at 2 (inferred from the table of t:
+/// each run beyond 5 lowers it by less than a sixth).
 const PILOT_RUNS: u64 = 5;
 
 /// The most runs ever recommended, even if more are needed. Beyond it the t quantile loses digits.
@@ -171,6 +171,7 @@ pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> 
 }
 
 pub(super) fn signed_verdict(comparison: &PairedComparison) -> Verdict {
+    // The mean is that of the ratios' logarithms.
     let higher = comparison.paired.mean > 0.0;
     match (comparison.better, higher) {
         (BetterDirection::Higher, true) | (BetterDirection::Lower, false) => Verdict::Faster,
@@ -178,8 +179,8 @@ pub(super) fn signed_verdict(comparison: &PairedComparison) -> Verdict {
     }
 }
 
-/// Number of runs missing until the nearer of the two answers can be given: "different" is |mean| away from its boundary at 0, "no
-/// difference" is ln(1 + margin) - |mean| away from its own.
+/// Number of runs missing until the nearer of the two answers can be given. With the mean of the ratios' logarithms, "different" is |mean|
+/// away from its boundary at 0, "no difference" is ln(1 + margin) - |mean| away from its own.
 pub(super) fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
     let have = paired.runs as u64;
     if have < 2 {
@@ -411,7 +412,7 @@ mod tests {
         draws(150, 1_500)
     }
 
-    /// How many of so many studies of ten cells, all of the given true ratio, each event happens in to any cell.
+    /// For each event, the number of studies in which any cell shows it. A study has ten cells, all of the given true ratio.
     fn counts<const N: usize>(name: &str, studies: u32, ratio: f64, spread: f64, events: [Event; N]) -> [u32; N] {
         let mut rng = Seed(20).stream(name);
         let mut happened = [0u32; N];

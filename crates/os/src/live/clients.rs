@@ -1,5 +1,5 @@
-//! Clients of a disk, and its other messages: one thread serves them all, by `poll`, and waits for none. Data that a client does not
-//! read stay with it ([`Transmission`]); a client that breaks off is forgotten, and its requests are done.
+//! Serves the clients of a disk and receives its other messages, all on one thread, by `poll`: no client holds up another. Answers that
+//! a client does not read wait in its [`Transmission`]. A client that disconnects is removed; requests that it sent are still carried out.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -29,40 +29,41 @@ const LOOK: Span = Span::from_millis(500);
 #[derive(Clone)]
 pub struct Inbox {
     messages: Sender<DiskMessage>,
-    bell: Arc<DiskWakeUp>,
+    wake_up: Arc<DiskWakeUp>,
 }
 
 /// Wakes the disk's thread while it waits for its clients.
 struct DiskWakeUp {
-    /// A wake-up is pending.
-    rings: AtomicBool,
-    rope: Mutex<Box<dyn NbdWire>>,
+    /// A wake-up was sent and not received yet.
+    pending: AtomicBool,
+    socket: Mutex<Box<dyn NbdWire>>,
 }
 
 /// The receiving end of a disk's messages.
 pub struct Messages {
     messages: Receiver<DiskMessage>,
-    bell: Arc<DiskWakeUp>,
-    hears: Box<dyn NbdWire>,
+    wake_up: Arc<DiskWakeUp>,
+    /// The other end of the wake-up's socket.
+    wake_socket: Box<dyn NbdWire>,
 }
 
 /// Creates both ends. Errors are those of the system, which may have no more sockets.
 pub fn create_inbox() -> io::Result<(Inbox, Messages)> {
-    let (rope, hears) = pair()?;
-    rope.set_non_blocking()?;
-    hears.set_non_blocking()?;
-    let bell = Arc::new(DiskWakeUp { rings: AtomicBool::new(false), rope: Mutex::new(rope) });
+    let (socket, wake_socket) = pair()?;
+    socket.set_non_blocking()?;
+    wake_socket.set_non_blocking()?;
+    let wake_up = Arc::new(DiskWakeUp { pending: AtomicBool::new(false), socket: Mutex::new(socket) });
     let (sender, messages) = channel();
-    Ok((Inbox { messages: sender, bell: Arc::clone(&bell) }, Messages { messages, bell, hears }))
+    Ok((Inbox { messages: sender, wake_up: Arc::clone(&wake_up) }, Messages { messages, wake_up, wake_socket }))
 }
 
 impl Inbox {
     /// Sends a message; an error if the disk has ended.
     pub fn send(&self, message: DiskMessage) -> Result<(), SendError<DiskMessage>> {
         self.messages.send(message)?;
-        if !self.bell.rings.swap(true, Ordering::AcqRel) {
-            // If the socket is full, a wake-up is pending.
-            let _ = self.bell.rope.lock().unwrap_or_else(PoisonError::into_inner).write(&[0]);
+        if !self.wake_up.pending.swap(true, Ordering::AcqRel) {
+            // If the socket is full, a wake-up is in it.
+            let _ = self.wake_up.socket.lock().unwrap_or_else(PoisonError::into_inner).write(&[0]);
         }
         Ok(())
     }
@@ -71,8 +72,8 @@ impl Inbox {
 impl Messages {
     /// Resets the wake-up. Messages sent before can be received.
     fn reset_wake_up(&mut self) {
-        let _ = self.hears.read(&mut [0; 16]);
-        self.bell.rings.swap(false, Ordering::AcqRel);
+        let _ = self.wake_socket.read(&mut [0; 16]);
+        self.wake_up.pending.swap(false, Ordering::AcqRel);
     }
 
     /// Receives a message, if there is one.
@@ -108,6 +109,14 @@ struct ServedClient {
     idle: Option<(Instant, u64)>,
 }
 
+/// A request that a client sent.
+pub(super) struct ClientRequest {
+    /// The client's number.
+    pub client: u64,
+    pub head: RequestHead,
+    pub data: Vec<u8>,
+}
+
 /// All clients, by number.
 #[derive(Default)]
 pub(super) struct Clients {
@@ -115,10 +124,10 @@ pub(super) struct Clients {
     last: u64,
     share: Arc<MemoryShare>,
     pub(super) book: AttendanceCounters,
-    /// When a client was last turned away.
-    crowded: Option<Instant>,
+    /// When a client was last turned away, for as long as it may come again.
+    turned_away: Option<Instant>,
     /// Requests received and not taken yet.
-    asked: Vec<(u64, RequestHead, Vec<u8>)>,
+    received: Vec<ClientRequest>,
     /// Clients that may have answers to be written.
     answered: Vec<u64>,
 }
@@ -140,7 +149,7 @@ impl Clients {
         let there = self.served.values().filter(|it| !it.connection.ours).count();
         if there >= limit && !connection.ours && !self.drop_silent_client() {
             // The client may come again when those that do not read are gone.
-            self.crowded = Some(now);
+            self.turned_away = Some(now);
             return self.book.write(|book| book.turned_away += 1);
         }
         connection.line.use_share(Arc::clone(&self.share));
@@ -170,17 +179,18 @@ impl Clients {
         Some(&mut served.connection.line)
     }
 
-    /// Resumes clients that waited for memory, and disconnects those that have held it too long. True while some wait, or are turned away.
+    /// Makes room while clients wait for memory, or were turned away lately; true if so. A client that waits takes what memory is free.
+    /// A client that holds memory and moves less than [`MOVED`] in [`PATIENCE`] is disconnected.
     fn make_room(&mut self, clock: &Clock) -> bool {
-        let Clients { served, asked, crowded, .. } = self;
-        if crowded.is_none() && !served.values().any(|it| it.connection.line.waits_for_share()) {
+        let Clients { served, received, turned_away, .. } = self;
+        if turned_away.is_none() && !served.values().any(|it| it.connection.line.waits_for_share()) {
             return false;
         }
         let now = clock.now();
-        *crowded = crowded.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
+        *turned_away = turned_away.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
         let mut gone = Vec::new();
         for (number, ServedClient { connection, idle }) in served.iter_mut() {
-            if connection.line.waits_for_share() && connection.write_output(*number, asked).is_err() {
+            if connection.line.waits_for_share() && connection.write_output(*number, received).is_err() {
                 gone.push(*number);
                 continue;
             }
@@ -194,7 +204,7 @@ impl Clients {
             }
         }
         gone.iter().for_each(|number| drop(served.remove(number)));
-        let waits = crowded.is_some() || served.values().any(|it| it.connection.line.waits_for_share());
+        let waits = turned_away.is_some() || served.values().any(|it| it.connection.line.waits_for_share());
         if !waits {
             served.values_mut().for_each(|it| it.idle = None);
         }
@@ -203,49 +213,49 @@ impl Clients {
 
     /// Whether requests were received and not taken yet.
     pub fn has_requests(&self) -> bool {
-        !self.asked.is_empty()
+        !self.received.is_empty()
     }
 
     /// Takes the received requests.
-    pub fn take_requests(&mut self) -> impl Iterator<Item = (u64, RequestHead, Vec<u8>)> + use<> {
-        std::mem::take(&mut self.asked).into_iter()
+    pub fn take_requests(&mut self) -> impl Iterator<Item = ClientRequest> + use<> {
+        std::mem::take(&mut self.received).into_iter()
     }
 
     /// Waits until a client can be read or written to, a message comes, or `patience` is over; without it, for good. Serves the
     /// clients that are ready. True if there may be messages.
     pub fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
         let waits = self.make_room(clock);
-        let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
+        let patience = if self.received.is_empty() { patience } else { Some(Span::ZERO) };
         let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
         let patience = patience.map(to_timespec);
-        let mut ways = Vec::with_capacity(1 + self.served.len());
-        ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
+        let mut sockets = Vec::with_capacity(1 + self.served.len());
+        sockets.push(PollFd::from_borrowed_fd(messages.wake_socket.as_fd(), PollFlags::IN));
         for ServedClient { connection, .. } in self.served.values() {
-            ways.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.poll_flags()));
+            sockets.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.poll_flags()));
         }
-        if !poll(&mut ways, patience.as_ref()).is_ok_and(|ready| ready > 0) {
+        if !poll(&mut sockets, patience.as_ref()).is_ok_and(|ready| ready > 0) {
             return false;
         }
-        let rings = !ways[0].revents().is_empty();
-        let ready: Vec<PollFlags> = ways[1..].iter().map(PollFd::revents).collect();
+        let is_woken = !sockets[0].revents().is_empty();
+        let ready: Vec<PollFlags> = sockets[1..].iter().map(PollFd::revents).collect();
         let mut ready = ready.into_iter();
-        let Clients { served, asked, .. } = self;
+        let Clients { served, received, .. } = self;
         served.retain(|number, it| {
             let ready = ready.next().unwrap_or(PollFlags::empty());
-            ready.is_empty() || it.connection.read_and_write(ready, *number, asked).is_ok()
+            ready.is_empty() || it.connection.read_and_write(ready, *number, received).is_ok()
         });
-        if rings {
+        if is_woken {
             messages.reset_wake_up();
         }
-        rings
+        is_woken
     }
 
     /// Writes answers, as far as clients take them.
     pub fn write_answers(&mut self) {
-        let Clients { served, asked, answered, .. } = self;
+        let Clients { served, received, answered, .. } = self;
         for number in answered.drain(..) {
             let Some(it) = served.get_mut(&number) else { continue };
-            if it.connection.write_output(number, asked).is_err() {
+            if it.connection.write_output(number, received).is_err() {
                 served.remove(&number);
             }
         }
@@ -254,25 +264,21 @@ impl Clients {
 
 impl Connection {
     /// Reads and writes as far as it is ready; an error when it is over.
-    fn read_and_write(
-        &mut self,
-        ready: PollFlags,
-        number: u64,
-        asked: &mut Vec<(u64, RequestHead, Vec<u8>)>,
-    ) -> io::Result<()> {
+    fn read_and_write(&mut self, ready: PollFlags, client: u64, received: &mut Vec<ClientRequest>) -> io::Result<()> {
         if ready.contains(PollFlags::IN) && self.line.wants_read() {
             self.line.read_from(&mut self.wire)?;
-            asked.extend(std::iter::from_fn(|| self.line.next_request()).map(|(head, data)| (number, head, data)));
+            let requests = std::iter::from_fn(|| self.line.next_request());
+            received.extend(requests.map(|(head, data)| ClientRequest { client, head, data }));
         } else if ready.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // Refused requests have been answered.
-        self.write_output(number, asked)
+        self.write_output(client, received)
     }
 
     /// Writes what the client takes, which may make room for more requests; an error when it is over.
-    fn write_output(&mut self, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
-        self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
+    fn write_output(&mut self, client: u64, received: &mut Vec<ClientRequest>) -> io::Result<()> {
+        self.line.write_to(&mut self.wire, |head, data| received.push(ClientRequest { client, head, data }))?;
         if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 }
@@ -375,16 +381,17 @@ mod tests {
         asks(&mut *near, 1 << 20);
         turn(&mut clients);
         assert!(clients.has_requests() && clients.memory_bytes() >= alone + (1 << 20));
-        let asked: Vec<_> = clients.take_requests().collect();
+        let taken: Vec<_> = clients.take_requests().collect();
         assert!(!clients.has_requests());
-        assert!(clients.client_to_answer(asked[0].0).is_some() && clients.client_to_answer(asked[0].0 + 1).is_none());
+        let client = taken[0].client;
+        assert!(clients.client_to_answer(client).is_some() && clients.client_to_answer(client + 1).is_none());
         drop(near);
         // It has left, and is to be answered; then there is nobody to be written to.
         turn(&mut clients);
         assert!(clients.memory_bytes() > 0);
         turn(&mut clients);
         assert_eq!(clients.memory_bytes(), 0, "who hangs up has nothing any more");
-        assert!(clients.client_to_answer(asked[0].0).is_none());
+        assert!(clients.client_to_answer(client).is_none());
     }
 
     /// Two reads of a MiB are more than there is for all; each costs 256 bytes more, and a client's buffer 64 KiB.
@@ -400,21 +407,21 @@ mod tests {
             ends.push(near);
         }
         turn(&mut clients);
-        let asked: Vec<_> = clients.take_requests().collect();
-        assert_eq!(asked.len(), 1);
+        let taken: Vec<_> = clients.take_requests().collect();
+        assert_eq!(taken.len(), 1);
         for _ in 0..2 {
             turn(&mut clients);
             assert!(!clients.has_requests() && !ends.iter_mut().any(|it| is_left(&mut **it)));
         }
-        clients.client_to_answer(asked[0].0).unwrap().answer_failed(&asked[0].1, error::IO);
+        clients.client_to_answer(taken[0].client).unwrap().answer_failed(&taken[0].head, error::IO);
         clients.write_answers();
         turn(&mut clients);
-        let heard: Vec<u64> = clients.take_requests().map(|it| it.0).collect();
-        assert_eq!((asked[0].0, heard), (1, vec![2]));
+        let heard: Vec<u64> = clients.take_requests().map(|request| request.client).collect();
+        assert_eq!((taken[0].client, heard), (1, vec![2]));
     }
 
     #[test]
-    fn a_bell_that_rings_wakes_once_and_messages_come_in_order() {
+    fn a_wake_up_wakes_once_and_messages_come_in_order() {
         let (inbox, mut messages) = create_inbox().unwrap();
         let mut clients = within(1);
         let clock = Clock::start();
@@ -425,8 +432,8 @@ mod tests {
         assert!(clients.wait_for_clients(&mut messages, &clock, None));
         assert!(matches!(messages.try_receive(), Some(DiskMessage::Stop)));
         assert!(matches!(messages.try_receive(), Some(DiskMessage::Crowded(_))) && messages.try_receive().is_none());
-        assert!(!clients.wait_for_clients(&mut messages, &clock, Some(Span::ZERO)), "it is quiet again");
+        assert!(!clients.wait_for_clients(&mut messages, &clock, Some(Span::ZERO)), "the wake-up was reset");
         inbox.send(DiskMessage::Stop).unwrap();
-        assert!(clients.wait_for_clients(&mut messages, &clock, None), "and rings again");
+        assert!(clients.wait_for_clients(&mut messages, &clock, None), "and can be sent again");
     }
 }

@@ -43,7 +43,7 @@ pub struct ResolvedPath {
     pub path: PathBuf,
     /// A file or a device: decides how it is opened.
     pub kind: PathKind,
-    /// Identity, whatever has this path later; empty for a file before it is created.
+    /// Device and inode as found when resolved; empty for a file before it is created.
     identity: Arc<OnceLock<FileIdentity>>,
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
@@ -55,10 +55,11 @@ pub struct ResolvedPath {
 pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
-        Ok(is) if is.is_dir() && kind == PathKind::File => path.join(DATA),
+        Ok(metadata) if metadata.is_dir() && kind == PathKind::File => path.join(DATA),
         _ => path.to_owned(),
     };
-    if fs::symlink_metadata(&path).is_ok_and(|is| is.is_symlink()) && path.ends_with(DATA) {
+    // A link of another name was named by the user. `DATA` is a name of ours: the file must lie in the folder.
+    if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) && path.ends_with(DATA) {
         return Err(format!("{}: is a link out of the folder; expected the file itself", path.display()));
     }
     if let (Some(bytes), PathKind::File) = (layout, kind)
@@ -66,18 +67,20 @@ pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<
     {
         return resolve_missing(&path, bytes);
     }
-    let is = fs::metadata(&path).map_err(|why| missing_error(&path, kind, &why))?;
+    let metadata = fs::metadata(&path).map_err(|why| missing_error(&path, kind, &why))?;
     let path = fs::canonicalize(&path).map_err(|why| format!("{shown}: {why}"))?;
     let shown = path.display();
     match kind {
-        PathKind::File if is.file_type().is_block_device() => {
+        PathKind::File if metadata.file_type().is_block_device() => {
             return Err(format!("{shown}: is a block device; expected device:{shown}"));
         }
-        PathKind::File if !is.is_file() => {
+        PathKind::File if !metadata.is_file() => {
             return Err(format!("{shown}: is no regular file; expected one, or a folder"));
         }
-        PathKind::Device if is.is_file() => return Err(format!("{shown}: is a regular file; expected file:{shown}")),
-        PathKind::Device if !is.file_type().is_block_device() => {
+        PathKind::Device if metadata.is_file() => {
+            return Err(format!("{shown}: is a regular file; expected file:{shown}"));
+        }
+        PathKind::Device if !metadata.file_type().is_block_device() => {
             return Err(format!("{shown}: is no block device; expected one such as /dev/sdb"));
         }
         _ => {}
@@ -85,7 +88,7 @@ pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<
     // A file of a moment ago could be a pipe by now, which would make us wait for ever.
     let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
     let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
-    let identity = FileIdentity::from_metadata(&is);
+    let identity = FileIdentity::from_metadata(&metadata);
     if file.metadata().map(|now| FileIdentity::from_metadata(&now)).ok() != Some(identity) {
         return Err(format!("{shown}: became another file while it was looked at"));
     }
@@ -95,10 +98,10 @@ pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
     // A job runs on it: no output of the command takes its place.
-    mark_input(&is);
+    mark_input(&metadata);
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
-        return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
+        return Err(format!("{shown}: holds {bytes} bytes; expected {LENGTH_EXPECTATION}"));
     }
     let direct = direct_alignment(&path, &file, kind);
     Ok(ResolvedPath { path, kind, identity: Arc::new(identity.into()), sectors: bytes / SECTOR, direct })
@@ -133,7 +136,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux `include/uapi/linux/magic.h`).
 fn kernel_file_system(file: &File) -> Option<&'static str> {
-    const DOORS: [(u32, &str); 12] = [
+    const KERNEL_FILE_SYSTEMS: [(u32, &str); 12] = [
         (0x9fa0, "proc"),
         (0x6265_6572, "sysfs"),
         (0x6462_6720, "debugfs"),
@@ -149,11 +152,11 @@ fn kernel_file_system(file: &File) -> Option<&'static str> {
     ];
     // Types differ between machines in width and sign.
     let kind = fstatfs(file).ok()?.f_type as u32;
-    DOORS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+    KERNEL_FILE_SYSTEMS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
-/// Advice about a file that is too short.
-const LONGER: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
+/// The expectation in the error about a file that is too short.
+const LENGTH_EXPECTATION: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
 
 fn missing_error(path: &Path, kind: PathKind, why: &io::Error) -> String {
     let shown = path.display();
@@ -211,11 +214,11 @@ impl ResolvedPath {
         if self.identity().is_some() {
             return Ok(false);
         }
-        let makes = fs::symlink_metadata(&self.path).is_err();
-        if makes {
-            let made =
+        let is_missing = fs::symlink_metadata(&self.path).is_err();
+        if is_missing {
+            let written =
                 OutputFile::create(&self.path, false).and_then(|file| write_pattern(file, self.sectors * SECTOR));
-            made.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
+            written.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
         }
         // An earlier run of this command, or somebody else, may have made a file of its name.
         let found = resolve_path(&self.path, PathKind::File, None)?;
@@ -226,7 +229,7 @@ impl ResolvedPath {
         if let Some(identity) = found.identity() {
             let _ = self.identity.set(identity);
         }
-        Ok(makes)
+        Ok(is_missing)
     }
 
     /// Checks that an open file is the file or device that was found.

@@ -9,47 +9,51 @@ use std::thread;
 /// A running command, and its end.
 #[derive(Debug)]
 pub struct BesideCommand {
-    /// The process until it is waited for: no other process can have its number.
-    living: Arc<Mutex<Option<u32>>>,
-    code: Receiver<u8>,
+    /// Process id; `None` once reaped, for the system may then reuse it.
+    process: Arc<Mutex<Option<u32>>>,
+    exit_code: Receiver<u8>,
 }
 
 impl BesideCommand {
     /// Starts it; `ended` is called after its end.
     pub fn start(command: &mut Command, ended: impl FnOnce() + Send + 'static) -> io::Result<BesideCommand> {
         let mut child = command.spawn()?;
-        let living = Arc::new(Mutex::new(Some(child.id())));
-        let (waited, (tells, code)) = (Arc::clone(&living), channel());
+        let process = Arc::new(Mutex::new(Some(child.id())));
+        let reaped = Arc::clone(&process);
+        let (sender, exit_code) = channel();
         thread::spawn(move || {
-            await_end(&child);
+            // Two stages: first wait without reaping, so that signals can be sent meanwhile; then reap under the lock, so
+            // that none is sent to another process that was given the id.
+            await_end(&mut child);
             let status = {
-                let mut living = waited.lock().unwrap_or_else(PoisonError::into_inner);
-                *living = None;
+                let mut process = reaped.lock().unwrap_or_else(PoisonError::into_inner);
+                *process = None;
                 child.wait()
             };
-            let _ = tells.send(status.map_or(u8::MAX, exit_code));
+            let _ = sender.send(status.map_or(u8::MAX, shell_exit_code));
             ended();
         });
-        Ok(BesideCommand { living, code })
+        Ok(BesideCommand { process, exit_code })
     }
 
     /// Returns a function, for any thread, that passes a signal on to it; false if it has ended.
     pub fn signal_sender(&self) -> impl Fn(i32) -> bool + Send + use<> {
-        let living = Arc::clone(&self.living);
+        let process = Arc::clone(&self.process);
         move |signal| {
-            let living = living.lock().unwrap_or_else(PoisonError::into_inner);
-            living.is_some_and(|process| send(process, signal))
+            let process = process.lock().unwrap_or_else(PoisonError::into_inner);
+            process.is_some_and(|process| send(process, signal))
         }
     }
 
-    /// Returns the exit code, if it has ended: after death by a signal 128 and the signal's number.
+    /// Returns the exit code, once: `None` before the command has ended, and after the code was returned. After death by a
+    /// signal it is 128 and the signal's number.
     pub fn try_exit_code(&self) -> Option<u8> {
-        self.code.try_recv().ok()
+        self.exit_code.try_recv().ok()
     }
 }
 
 /// Converts a status to a shell's exit code.
-fn exit_code(status: ExitStatus) -> u8 {
+fn shell_exit_code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);
     #[cfg(not(unix))]
@@ -58,17 +62,20 @@ fn exit_code(status: ExitStatus) -> u8 {
     status.code().or(signal).map_or(u8::MAX, |code| u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-/// Waits until it has ended, and leaves its status to be taken.
+/// Waits until it has ended, without reaping it.
 #[cfg(unix)]
-fn await_end(child: &Child) {
+fn await_end(child: &mut Child) {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let process = Pid::from_child(child);
     let ended = || waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     while ended().is_err_and(|error| error == rustix::io::Errno::INTR) {}
 }
 
+/// Waits until it has ended. The child keeps its status, which the next wait returns.
 #[cfg(not(unix))]
-fn await_end(_: &Child) {}
+fn await_end(child: &mut Child) {
+    let _ = child.wait();
+}
 
 #[cfg(unix)]
 fn send(process: u32, signal: i32) -> bool {
@@ -87,14 +94,14 @@ mod tests {
     use super::*;
 
     fn ended(script: &str, signal: Option<i32>) -> u8 {
-        let (tells, hears) = channel();
-        let started = BesideCommand::start(Command::new("sh").args(["-c", script]), move || tells.send(()).unwrap());
+        let (sender, receiver) = channel();
+        let started = BesideCommand::start(Command::new("sh").args(["-c", script]), move || sender.send(()).unwrap());
         let command = started.unwrap();
         if let Some(signal) = signal {
             assert_eq!(command.try_exit_code(), None);
             assert!(command.signal_sender()(signal));
         }
-        hears.recv().unwrap();
+        receiver.recv().unwrap();
         assert!(!command.signal_sender()(15), "nobody is there any more");
         command.try_exit_code().unwrap()
     }

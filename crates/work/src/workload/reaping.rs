@@ -14,6 +14,13 @@ use alloc::collections::VecDeque;
 
 use super::job::{EngineKind, FioPattern, IoEngine, RwModifier};
 
+/// An offer to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineOffer {
+    Request,
+    Sync,
+}
+
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReapedEvent {
@@ -97,13 +104,13 @@ impl Reaper {
         (self.queued, self.counted) = (0, 0);
     }
 
-    /// Checks whether the engine refuses a request, or a sync, for now. If so, hands over what is queued and waits for
-    /// completions. `in_flight`: requests not done.
-    pub(crate) fn check_refusal(&mut self, sync: bool, in_flight: u32) -> bool {
+    /// Checks whether the engine refuses an offer for now. If so, hands over what is queued and waits for completions.
+    /// `in_flight`: requests not done.
+    pub(crate) fn check_refusal(&mut self, offer: EngineOffer, in_flight: u32) -> bool {
         let held = in_flight + self.unseen_count();
         let refused = match self.engine.kind {
             EngineKind::OneAtATime | EngineKind::AllQueued => false,
-            EngineKind::SyncsHold => sync && self.queued > 0,
+            EngineKind::SyncsHold => offer == EngineOffer::Sync && self.queued > 0,
             EngineKind::OneGroupAtATime => held > self.queued,
         };
         if refused {
@@ -114,9 +121,9 @@ impl Reaper {
         refused
     }
 
-    /// Hands over what is queued: fio waits for all of it before it sleeps. `asking`: it sleeps before its next request.
-    pub(crate) fn hand_over_all(&mut self, in_flight: u32, asking: bool) {
-        if asking || in_flight + self.unseen_count() > 0 {
+    /// Hands over what is queued before a pause, in which fio waits for all of it; nothing, if nothing is in flight.
+    pub(crate) fn hand_over_before_pause(&mut self, in_flight: u32) {
+        if in_flight + self.unseen_count() > 0 {
             self.hand_over();
         }
     }

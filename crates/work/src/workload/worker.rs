@@ -100,15 +100,18 @@ enum Stream {
 enum Phase {
     Waiting,
     Running,
-    /// `again`: another pass follows. `verify`: what the pass wrote is read back.
-    Settling {
-        again: bool,
-        verify: bool,
-    },
-    Verifying {
-        again: bool,
-    },
+    Settling(PassEnd),
+    Verifying { again: bool },
     Ended,
+}
+
+/// The sequel to a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PassEnd {
+    /// Another pass follows.
+    again: bool,
+    /// The writes of the pass are read back.
+    verify: bool,
 }
 
 /// How writes become durable (`sync=`).
@@ -288,7 +291,7 @@ impl WorkerState {
             }
             ended => {
                 self.cruising = false;
-                self.phase = Phase::Settling { again: ended == FioStep::Pass, verify: false };
+                self.phase = Phase::Settling(PassEnd { again: ended == FioStep::Pass, verify: false });
                 QuickPoll::Poll
             }
         }
@@ -375,7 +378,7 @@ impl WorkerState {
                 self.phase = Phase::Running;
                 self.poll_running(now, spaces)
             }
-            Phase::Settling { again, verify } => self.poll_settling(now, again, verify, spaces),
+            Phase::Settling(sequel) => self.poll_settling(now, sequel, spaces),
             Phase::Verifying { again } => self.poll_verifying(now, again, spaces),
             Phase::Ended => WorkerPoll::Ended,
         }
@@ -386,7 +389,7 @@ impl WorkerState {
         if self.in_flight > 0 {
             return false;
         }
-        self.see_before_sleep(true, spaces);
+        self.see_before_request(spaces);
         self.draining = false;
         true
     }
@@ -434,10 +437,18 @@ impl WorkerState {
         }
     }
 
-    /// Sees all completions, because the worker sleeps. `asking`: it sleeps before its next request.
-    fn see_before_sleep(&mut self, asking: bool, spaces: &mut JobZones) {
+    /// Sees all completions, because the worker sleeps before its next request.
+    fn see_before_request(&mut self, spaces: &mut JobZones) {
         if let Some(reaping) = &mut self.reaping {
-            reaping.hand_over_all(self.in_flight, asking);
+            reaping.hand_over();
+        }
+        self.see_all(spaces);
+    }
+
+    /// Sees all completions, because the worker pauses.
+    fn see_before_pause(&mut self, spaces: &mut JobZones) {
+        if let Some(reaping) = &mut self.reaping {
+            reaping.hand_over_before_pause(self.in_flight);
         }
         self.see_all(spaces);
     }
@@ -454,7 +465,7 @@ impl WorkerState {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
             let thought = thinking.next_action(now, self.in_flight);
             if !matches!(thought, ThinkAction::Issue) {
-                self.see_before_sleep(false, spaces);
+                self.see_before_pause(spaces);
             }
             match thought {
                 ThinkAction::Issue => {}
@@ -465,7 +476,7 @@ impl WorkerState {
         }
         if now >= self.end {
             (self.pending, self.put_off) = (None, None);
-            return self.poll_settling(now, false, false, spaces);
+            return self.poll_settling(now, PassEnd { again: false, verify: false }, spaces);
         }
         if self.ramping && now >= self.ramp_end {
             self.leave_ramp();
@@ -529,14 +540,14 @@ impl WorkerState {
         if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
             return;
         }
-        self.phase = Phase::Settling { again: false, verify: false };
+        self.phase = Phase::Settling(PassEnd { again: false, verify: false });
         (self.pending, self.written) = (None, None);
         (self.flush_at_end, self.cruising) = (false, false);
     }
 
     /// Waits for everything in flight, sends the last flush, then goes on.
-    fn poll_settling(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut JobZones) -> WorkerPoll {
-        self.phase = Phase::Settling { again, verify };
+    fn poll_settling(&mut self, now: Instant, sequel: PassEnd, spaces: &mut JobZones) -> WorkerPoll {
+        self.phase = Phase::Settling(sequel);
         self.cruising = false;
         if self.in_flight > 0 {
             return WorkerPoll::Wait;
@@ -545,10 +556,10 @@ impl WorkerState {
         if let Some(flush) = self.issue_end_flush(now) {
             return WorkerPoll::Issue(flush);
         }
-        if verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
-            return self.poll_verifying(now, again, spaces);
+        if sequel.verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
+            return self.poll_verifying(now, sequel.again, spaces);
         }
-        self.next_pass(now, again, spaces)
+        self.next_pass(now, sequel.again, spaces)
     }
 
     /// Issues the flush of the next file at the end of a pass. There is none if a sync came last.

@@ -27,16 +27,17 @@ pub(super) struct SustainedRates {
 }
 
 impl SustainedRates {
-    /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
+    /// The rates of the datasheet. A missing one follows from the other by their ratio in `base`; without both, the tracks of `base` turn
+    /// at the datasheet's speed.
     pub(super) fn from_datasheet(base: &DriveFile, base_profile: &Profile, given: &Datasheet) -> SustainedRates {
         let were = SustainedRates::from_profile(base_profile);
-        let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number(figure::MECHANICS_RPM).unwrap_or(rpm));
+        let rpm_ratio = given.rpm.map_or(1.0, |rpm| rpm / base.number(figure::MECHANICS_RPM).unwrap_or(rpm));
         let ratio = were.outer / were.inner;
         match (given.outer, given.inner) {
             (Some(outer), Some(inner)) => SustainedRates { outer, inner },
             (Some(outer), None) => SustainedRates { outer, inner: outer / ratio },
             (None, Some(inner)) => SustainedRates { outer: inner * ratio, inner },
-            (None, None) => SustainedRates { outer: were.outer * faster, inner: were.inner * faster },
+            (None, None) => SustainedRates { outer: were.outer * rpm_ratio, inner: were.inner * rpm_ratio },
         }
     }
 
@@ -81,7 +82,8 @@ pub(super) struct SketchLayout {
 }
 
 impl SketchLayout {
-    /// A layout that holds what is given at these rates, and otherwise follows `base`.
+    /// A layout with the datasheet's capacity at these rates, which otherwise follows `base`. Its skews take `wider` times as long as those
+    /// of `base`.
     pub(super) fn from_datasheet(
         base: &DriveFile,
         given: &Datasheet,
@@ -98,17 +100,19 @@ impl SketchLayout {
             None => number(figure::GEOMETRY_SECTORS) as u64,
         };
         let rpm = given.rpm.unwrap_or_else(|| number(figure::MECHANICS_RPM));
-        let slower = rpm / number(figure::MECHANICS_RPM);
-        let skew = |key: &str| super::round_six_digits((number(key) * slower * wider).min(0.99));
+        // A time is a larger share of a revolution if the revolution is shorter.
+        let rpm_ratio = rpm / number(figure::MECHANICS_RPM);
+        let skew = |key: &str| super::round_six_digits((number(key) * rpm_ratio * wider).min(0.99));
         let skews = (skew(figure::GEOMETRY_TRACK_SKEW), skew(figure::GEOMETRY_HEAD_SKEW));
         let run = base.number(figure::GEOMETRY_RUN_TRACKS).unwrap_or(1.0);
-        // Consecutive tracks have the one skew or the other.
-        let (long, short) = match base.figure(figure::GEOMETRY_ORDER).map(|figure| figure.value.to_string()).as_deref()
-        {
-            Some("serpentine") => (run - 1.0, 1.0),
-            _ => (1.0, number(figure::GEOMETRY_HEADS) - 1.0),
-        };
-        let lost = (long * skews.0 + short * skews.1) / (long + short);
+        // Changes of track with the track skew, and with the head skew: a serpentine follows a surface for a run of tracks, the other orders
+        // take all heads of a cylinder first.
+        let (track_skews, head_skews) =
+            match base.figure(figure::GEOMETRY_ORDER).map(|figure| figure.value.to_string()).as_deref() {
+                Some("serpentine") => (run - 1.0, 1.0),
+                _ => (1.0, number(figure::GEOMETRY_HEADS) - 1.0),
+            };
+        let lost = (track_skews * skews.0 + head_skews * skews.1) / (track_skews + head_skews);
         let track = |rate: f64| {
             let sectors = rate * 1e6 * 60.0 * (1.0 + lost) / (SECTOR as f64 * rpm);
             ((sectors / unit as f64).round() as u64).max(1) * unit
@@ -123,18 +127,19 @@ impl SketchLayout {
         let mean: f64 = rows.iter().map(|&(share, spt)| share * spt as f64).sum();
         let reserved = number(figure::CACHE_MEDIA_CACHE_MIB) as u64 * 2048;
         let tracks = (sectors + reserved) as f64 / mean;
-        let of_surface = shape.tracks_a_sector * outer as f64;
-        let heads = given.heads.map_or_else(|| (tracks / of_surface).round().max(1.0), f64::from);
+        let surface_tracks = shape.tracks_a_sector * outer as f64;
+        let heads = given.heads.map_or_else(|| (tracks / surface_tracks).round().max(1.0), f64::from);
         if heads > HEADS || tracks / heads < CYLINDERS {
             return Err(format!(
-                "--capacity {} bytes takes {tracks:.0} tracks at these rates, and a surface as dense as that has {of_surface:.0}: \
+                "--capacity {} bytes takes {tracks:.0} tracks at these rates, and a surface as dense as that has {surface_tracks:.0}: \
                  {:.2} surfaces; expected 1 to {HEADS}, with {CYLINDERS} cylinders or more",
                 sectors * SECTOR,
-                tracks / of_surface
+                tracks / surface_tracks
             ));
         }
-        let whole = if tracks / heads > 1000.0 * run { run } else { 1.0 } as u64;
-        let zones = fill_zones(&rows, (sectors + reserved, heads as u64, tracks / heads), whole);
+        // Zones of whole runs, unless the surface has so few that rounding would show.
+        let multiple = if tracks / heads > 1000.0 * run { run as u64 } else { 1 };
+        let zones = fill_zones(&rows, sectors + reserved, heads as u64, tracks / heads, multiple);
         let held: u64 = zones.iter().map(|&(cylinders, spt)| cylinders * spt * heads as u64).sum();
         let spare = held - sectors - reserved;
         Ok(SketchLayout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
@@ -210,7 +215,7 @@ struct ZoneShape {
     rows: Vec<(f64, f64)>,
     /// Sectors of the outermost track, as the mean of its heads.
     longest: f64,
-    /// Tracks of a surface divided by `longest`.
+    /// Tracks of a surface for each sector of its outermost track (`longest`): the shape of a bit.
     tracks_a_sector: f64,
 }
 
@@ -237,15 +242,15 @@ fn zone_shape(base: &DriveFile) -> ZoneShape {
     }
 }
 
-/// Cylinders of each row, in multiples of `whole` if possible: the shares of `cylinders`, and in the last row as many
-/// as `sectors` need.
-fn fill_zones(rows: &[(f64, u64)], (sectors, heads, cylinders): (u64, u64, f64), whole: u64) -> Vec<(u64, u64)> {
+/// Cylinders and sectors a track of each zone. `rows` has its share of all `cylinders`, and its sectors a track. The last zone has as many
+/// cylinders as the rest of `sectors` needs. Cylinders are a multiple of `multiple`, if possible.
+fn fill_zones(rows: &[(f64, u64)], sectors: u64, heads: u64, cylinders: f64, multiple: u64) -> Vec<(u64, u64)> {
     let (mut zones, mut left): (Vec<(u64, u64)>, u64) = (Vec::new(), sectors);
     for (index, &(share, spt)) in rows.iter().enumerate() {
         let a_cylinder = spt * heads;
         let wanted = match index + 1 == rows.len() {
-            true => left.div_ceil(a_cylinder).next_multiple_of(whole),
-            false => ((share * cylinders) as u64 / whole * whole).max(1).min(left / a_cylinder),
+            true => left.div_ceil(a_cylinder).next_multiple_of(multiple),
+            false => ((share * cylinders) as u64 / multiple * multiple).max(1).min(left / a_cylinder),
         };
         if wanted > 0 {
             left = left.saturating_sub(wanted * a_cylinder);

@@ -1,16 +1,17 @@
 //! The next action of a worker of fio: a read-back, a request, a sync, or one of these that its engine has put off.
 //!
-//! An engine may refuse a request or a sync for now (`reaping`). fio then waits for completions and offers the same again,
-//! whatever they change. Not here: whether the worker may issue at all (`worker`), which requests and syncs there are
-//! (`fio`). Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
+//! An engine may refuse a request or a sync for now (`reaping`). fio then waits for completions and offers the same request
+//! or sync again, even if another would be drawn by then. Where a function returns an `Option`, `None` means done without a
+//! request: the next action is drawn. Not here: whether the worker may issue at all (`worker`), which requests and syncs
+//! there are (`fio`). Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
 
 use seekwise_disk::block::{Flags, Op, SECTOR};
 use seekwise_disk::time::Instant;
 
-use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
+use super::{PassEnd, Stream, WorkerPoll, WorkerRequest, WorkerState};
 use crate::workload::arrival::admit_by_rate;
 use crate::workload::fio::{FioRequest, FioStep, FioSync, READ, ZoneContext};
-use crate::workload::reaping::ReapedEvent;
+use crate::workload::reaping::{EngineOffer, ReapedEvent};
 use crate::workload::verify::VerifyQueue;
 use crate::workload::zoned::JobZones;
 
@@ -22,6 +23,8 @@ pub(super) enum PutOff {
 }
 
 impl WorkerState {
+    /// Returns the next action of a running worker of fio. The order: an offer that was put off, a read-back that is due,
+    /// a wait for the rate, the stream's next step.
     #[inline]
     pub(super) fn draw_fio(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
         if let Some(put_off) = self.put_off.take()
@@ -48,18 +51,18 @@ impl WorkerState {
             match admit_by_rate(arrival, fio, direction, now) {
                 Ok(due) => intended = due.unwrap_or(now),
                 Err(due) => {
-                    self.see_before_sleep(true, spaces);
+                    self.see_before_request(spaces);
                     return self.wait_until(due);
                 }
             }
         }
         loop {
-            let in_flight = self.requests_held();
+            let held = self.requests_held();
             let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
-            let mut around = ZoneContext { spaces, in_flight, quiesces: false };
+            let mut around = ZoneContext { spaces, in_flight: held, quiesces: false };
             let drawn = fio.next(&mut around);
-            if around.quiesces && in_flight == 0 {
-                self.see_before_sleep(true, spaces);
+            if around.quiesces && held == 0 {
+                self.see_before_request(spaces);
             }
             return match drawn {
                 FioStep::Request(draw) => {
@@ -70,15 +73,18 @@ impl WorkerState {
                     issue.flags = issue.flags.with(self.draw_priority(draw.direction));
                     self.issue_or_put_off(issue, now, spaces)
                 }
-                FioStep::Sync(sync) if self.check_refusal(true) => self.put_off(PutOff::Sync(sync), now, spaces),
+                FioStep::Sync(sync) if self.check_refusal(EngineOffer::Sync) => {
+                    self.put_off(PutOff::Sync(sync), now, spaces)
+                }
                 FioStep::Sync(sync) => match self.issue_sync(sync, now, spaces) {
                     Some(polled) => polled,
                     None => self.draw_fio(now, spaces),
                 },
-                FioStep::Pass => self.poll_settling(now, true, true, spaces),
-                FioStep::End => self.poll_settling(now, false, true, spaces),
-                FioStep::Drain | FioStep::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
-                    self.see_before_sleep(true, spaces);
+                FioStep::Pass => self.poll_settling(now, PassEnd { again: true, verify: true }, spaces),
+                FioStep::End => self.poll_settling(now, PassEnd { again: false, verify: true }, spaces),
+                // All requests are done, but fio has not seen that.
+                FioStep::Drain | FioStep::Wait if held > self.in_flight && self.in_flight == 0 => {
+                    self.see_before_request(spaces);
                     continue;
                 }
                 FioStep::Drain | FioStep::Wait => {
@@ -90,24 +96,24 @@ impl WorkerState {
         }
     }
 
-    /// Checks whether the engine refuses a request, or a sync, for now.
-    fn check_refusal(&mut self, sync: bool) -> bool {
+    /// Checks whether the engine refuses an offer for now.
+    fn check_refusal(&mut self, offer: EngineOffer) -> bool {
         let in_flight = self.in_flight;
-        self.reaping.as_mut().is_some_and(|reaping| reaping.check_refusal(sync, in_flight))
+        self.reaping.as_mut().is_some_and(|reaping| reaping.check_refusal(offer, in_flight))
     }
 
     /// Issues a request, now or once the engine takes it.
     fn issue_or_put_off(&mut self, issue: WorkerRequest, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
-        if self.check_refusal(false) {
+        if self.check_refusal(EngineOffer::Request) {
             self.put_off(PutOff::Request(issue), now, spaces)
         } else {
             self.issue_request(issue)
         }
     }
 
-    fn put_off(&mut self, what: PutOff, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
-        self.put_off = Some(what);
-        if let PutOff::Request(issue) = what {
+    fn put_off(&mut self, refused: PutOff, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
+        self.put_off = Some(refused);
+        if let PutOff::Request(issue) = refused {
             if let Some(thinking) = &mut self.thinking {
                 thinking.record_offer();
             }
@@ -118,12 +124,12 @@ impl WorkerState {
         if self.reap_completions(spaces) { self.poll_running(now, spaces) } else { WorkerPoll::Wait }
     }
 
-    /// Issues what was put off; `None` if that is done and issued no request.
-    fn offer_again(&mut self, what: PutOff, now: Instant, spaces: &mut JobZones) -> Option<WorkerPoll> {
+    /// Issues a sync or request that was put off.
+    fn offer_again(&mut self, refused: PutOff, now: Instant, spaces: &mut JobZones) -> Option<WorkerPoll> {
         if let Some(written) = &mut self.written {
             written.count_offer_again();
         }
-        match what {
+        match refused {
             PutOff::Sync(sync) => self.issue_sync(sync, now, spaces),
             PutOff::Request(issue) => {
                 // fio's time counts from here, unless the request is due at an instant.
@@ -133,7 +139,7 @@ impl WorkerState {
         }
     }
 
-    /// Issues a sync; `None` if it is done and does not concern the drive.
+    /// Issues a sync. A sync of a range does not concern the drive.
     fn issue_sync(&mut self, sync: FioSync, now: Instant, spaces: &mut JobZones) -> Option<WorkerPoll> {
         match sync {
             FioSync::Flush => Some(WorkerPoll::Issue(self.issue_flush(now, self.calls))),
