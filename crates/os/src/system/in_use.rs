@@ -11,6 +11,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
@@ -148,9 +149,13 @@ fn writer_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRo
         // An entry without a path (a socket, a pipe) is no file of a disk.
         let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
         for path in files {
-            let Some(it) = FileIdentity::cached_identity(&path).and_then(is_it) else { continue };
+            let what = || FileIdentity::cached_identity(&path).and_then(is_it);
+            let Some(it) = what() else { continue };
             let number = path.file_name().unwrap_or_default();
-            if fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| is_open_for_writing(&text)) {
+            let is_writer =
+                || fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| is_open_for_writing(&text));
+            if is_writer() && (parent_process(&folder) != Some(own) || stays_open(&|| what().is_some() && is_writer()))
+            {
                 let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
                 found.push(format!("{} (process {process}) has {it} open for writing", name.trim()));
                 break;
@@ -158,6 +163,22 @@ fn writer_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRo
         }
     }
     found
+}
+
+/// The time in which a child has become the program that it was forked for, and has closed the files of its parent.
+const FORKED: Duration = Duration::from_millis(20);
+
+/// Whether a child of this process still has a file open when it has had time to close those that are its parent's.
+fn stays_open(is_open: &dyn Fn() -> bool) -> bool {
+    std::thread::sleep(FORKED);
+    is_open()
+}
+
+/// The parent of the process with this folder in `/proc`.
+fn parent_process(folder: &Path) -> Option<u32> {
+    let text = fs::read_to_string(folder.join("stat")).ok()?;
+    // The name before may contain spaces and brackets.
+    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Returns the process that holds the lock of a file or folder, if it can be seen from here.
