@@ -2,11 +2,11 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`clock`] | the one file that reads real time |
 //! | [`unfinished`] | files that a program killed now would leave half done |
 //! | `system` | the kernel's block devices; users of a file or device |
 //! | [`outputs`] | files and folders that commands write, whole or not at all |
 //! | [`accounts`] | the kernel's accounts of processor time and disks |
-//! | [`clock`] | the one file that reads real time |
 //! | [`kernel`] | the system's side of a disk in a file: loop devices, file systems, and programs on them |
 //! | [`real_time`] | the traits of a place in real time, and the loop that the clock drives |
 //! | `threads` | a job whose workers run each on a thread of its own |

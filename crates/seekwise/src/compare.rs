@@ -102,7 +102,7 @@ impl Comparison {
     }
 
     /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
-    /// they are there ([`kept_in`](Comparison::kept_in)).
+    /// they are there ([`kept_in`](study::kept_in)).
     pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
         judge_runs(run_session(self.open_session(&options, observer)?, observer)?)

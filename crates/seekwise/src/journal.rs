@@ -6,7 +6,7 @@
 //! others       {"question":"…","answer":"VALUE …","sum":"…"}, numbers as short as they can be said and read back the same
 //! ```
 //!
-//! Lines are sealed ([`seal`](crate::seal)) with the first line, so that none stands for that of another journal. The last line
+//! Lines are sealed (`seal`) with the first line, so that none stands for that of another journal. The last line
 //! may have been cut short by the end of its writer. Only one process at a time writes a journal.
 
 use std::collections::BTreeMap;

@@ -7,6 +7,8 @@ use std::io::Result;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use sha2::{Digest, Sha256};
+
 /// A file's name, and what makes its text.
 type FileSource = (&'static str, fn() -> String);
 
@@ -32,11 +34,12 @@ enum Origin {
     Texts(&'static [&'static str]),
     /// What the program makes by these commands.
     Made(&'static [&'static [&'static str]]),
-    /// The same without its sums, as of an earlier version: a sum would refuse each change before its figures are read.
-    Bare(&'static [&'static [&'static str]]),
+    /// The same, with sums anew after each change, as of somebody who hides it: else a sum would refuse a change before its figures are
+    /// read.
+    Resealed(&'static [&'static [&'static str]]),
 }
 
-use Origin::{Bare, Made, Texts};
+use Origin::{Made, Resealed, Texts};
 
 /// What the program printed, as a file of the folder.
 pub(super) const STDOUT: &str = "stdout";
@@ -163,7 +166,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "records",
         file: "out/results.jsonl",
-        from: Bare(STUDIED),
+        from: Resealed(STUDIED),
         beside: OF_STUDY,
         arguments: &["report", "out"],
         ..PLAIN
@@ -171,7 +174,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "made-from",
         file: "out/made-from.json",
-        from: Bare(STUDIED),
+        from: Resealed(STUDIED),
         beside: OF_STUDY,
         arguments: &["report", "out"],
         ..PLAIN
@@ -271,7 +274,7 @@ impl Kind {
         for (name, text) in self.beside {
             fs::write(folder.join(name), text())?;
         }
-        let (Made(commands) | Bare(commands)) = self.from else { return Ok(()) };
+        let (Made(commands) | Resealed(commands)) = self.from else { return Ok(()) };
         for words in commands {
             let mut making = Command::new(program);
             making.args(*words).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
@@ -279,10 +282,7 @@ impl Kind {
         }
         let made = fs::read_to_string(folder.join(self.file))?;
         let whole = match self.from {
-            Bare(_) => {
-                fs::remove_file(folder.join("out/sums.txt"))?;
-                made.lines().map(|line| without_sum(line) + "\n").collect()
-            }
+            Resealed(_) => made.lines().map(|line| without_sum(line) + "\n").collect(),
             _ => made,
         };
         fs::write(folder.join(WHOLE), whole)
@@ -292,7 +292,7 @@ impl Kind {
     pub(super) fn texts(&self) -> u64 {
         match self.from {
             Texts(texts) => texts.len() as u64,
-            Made(_) | Bare(_) => 1,
+            Made(_) | Resealed(_) => 1,
         }
     }
 
@@ -309,6 +309,9 @@ impl Kind {
     pub(super) fn place(&self, folder: &Path, input: &[u8]) -> Result<()> {
         for path in self.left.iter().map(|name| folder.join(name)).filter(|path| path.exists()) {
             if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
+        }
+        if matches!(self.from, Resealed(_)) {
+            return place_resealed(&folder.join("out"), self.file, input);
         }
         let text = String::from_utf8_lossy(input);
         if self.name != "disksim" {
@@ -333,6 +336,36 @@ impl Kind {
     pub(super) fn is_silent(figures: Option<&str>, reference: Option<&str>) -> bool {
         figures != reference && !figures.is_some_and(|figures| figures.contains(FEWER))
     }
+}
+
+/// Puts a changed file into a result folder with sums anew: each record has its own, other files have lines in `sums.txt`.
+fn place_resealed(out: &Path, file: &str, input: &[u8]) -> Result<()> {
+    let name = file.trim_start_matches("out/");
+    let lines = || input.split_inclusive(|&byte| byte == b'\n');
+    if name == "results.jsonl" {
+        let sealed = lines().map(|line| {
+            let bare = line.strip_suffix(b"\n").unwrap_or(line);
+            match bare.strip_suffix(b"}") {
+                Some(open) => [open, b",\"sum\":\"", line_sum(bare).as_bytes(), b"\"}\n"].concat(),
+                None => line.to_vec(),
+            }
+        });
+        return fs::write(out.join(name), sealed.collect::<Vec<_>>().concat());
+    }
+    fs::write(out.join(name), input)?;
+    let mut sums = String::new();
+    for of in ["study.toml", "made-from.json"] {
+        let text = fs::read(out.join(of))?;
+        for (at, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            writeln!(sums, "{of}:{} {}", at + 1, line_sum(line)).expect("a text takes all that is written");
+        }
+    }
+    fs::write(out.join("sums.txt"), sums)
+}
+
+/// The sum of a line: sixteen digits of its SHA-256.
+fn line_sum(line: &[u8]) -> String {
+    Sha256::digest(line).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A line of results without its sum.

@@ -11,11 +11,12 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
+use seekwise_disk::time::Span;
 
 use super::{BlockDevice, DeviceNumber, SystemRoot};
+use crate::clock::Clock;
 
 /// Identity of a file or device, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,11 +167,12 @@ fn writer_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRo
 }
 
 /// The time in which a child has become the program that it was forked for, and has closed the files of its parent.
-const FORKED: Duration = Duration::from_millis(20);
+const FORKED: Span = Span::from_millis(20);
 
 /// Whether a child of this process still has a file open when it has had time to close those that are its parent's.
 fn stays_open(is_open: &dyn Fn() -> bool) -> bool {
-    std::thread::sleep(FORKED);
+    let clock = Clock::start();
+    clock.wait_until(clock.now() + FORKED);
     is_open()
 }
 
