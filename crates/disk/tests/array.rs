@@ -455,7 +455,7 @@ fn scripted(spec: &ArraySpec, unreadable: &[(u32, u64)]) -> (LayeredDevice<Array
     (Array::build_above(spec.clone(), Box::new(members)), reached)
 }
 
-/// What one request reached, and its answer.
+/// The commands that a request became, and its answer.
 fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Reached>, Completion) {
     let (mut device, reached) = scripted(spec, unreadable);
     let done = serve(&mut device, Instant::ZERO, what);

@@ -1,6 +1,6 @@
-//! What random stacks do, to the nanosecond, is what they did when it was looked at last: of each the number of records, their hash and
-//! the last instant stand in `golden/stacks.txt`. The laws say what is right; this notices that anything moved. `SEEKWISE_UPDATE=1` writes it anew:
-//! say in the commit why results change.
+//! Random stacks behave as when somebody last looked, to the nanosecond. `golden/stacks.txt` has for each the number of records, their
+//! hash and the last instant. The laws say what is right; this test notices any change. `SEEKWISE_UPDATE=1` writes the file anew: say
+//! in the commit why results change.
 
 use std::fmt::Write;
 use std::fs;

@@ -74,7 +74,7 @@ pub struct StackFile {
     /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
-    /// What changes during a run, in order of time: when, its key and its value.
+    /// Changes during a run, in order of time: instant, key and value.
     changes: Vec<(Instant, String, String)>,
 }
 

@@ -70,12 +70,12 @@ fn files_with(name: &str, text: Option<&str>) -> Files {
 }
 
 /// The value of a call. Of a field that does not fit, the field's own error is raised, and not that of the value around it.
-pub struct Call<T>(pub T);
+pub struct CallValue<T>(pub T);
 
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Call<T> {
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for CallValue<T> {
     type Error = PyErr;
 
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Call<T>> {
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<CallValue<T>> {
         let innermost = |error: T::Error| {
             let mut error: PyErr = error.into();
             while let Some(cause) = error.cause(value.py()) {
@@ -83,7 +83,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Call<T> {
             }
             error
         };
-        value.extract().map(Call).map_err(innermost)
+        value.extract().map(CallValue).map_err(innermost)
     }
 }
 
@@ -122,8 +122,8 @@ type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
 
 /// Runs a job on a target.
 #[pyfunction]
-pub fn run(py: Python<'_>, call: Call<RunCall>, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
-    let Call(call) = call;
+pub fn run(py: Python<'_>, call: CallValue<RunCall>, progress: Option<Py<PyAny>>) -> PyResult<Ran> {
+    let CallValue(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let RunCall { setup: named, log, requests, out, force, max_memory } = call;
         let setup = named.to_setup();
@@ -165,7 +165,7 @@ pub struct CompareCall {
 
 /// A comparison as Python takes it.
 #[derive(IntoPyObject)]
-pub struct ComparisonAnswer {
+pub struct ComparisonParts {
     json: String,
     command: String,
     /// The cause and the secondary figures of each finding.
@@ -178,8 +178,8 @@ pub struct ComparisonAnswer {
 
 /// Makes a comparison.
 #[pyfunction]
-pub fn compare(py: Python<'_>, call: Call<CompareCall>, progress: Option<Py<PyAny>>) -> PyResult<ComparisonAnswer> {
-    let Call(call) = call;
+pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py<PyAny>>) -> PyResult<ComparisonParts> {
+    let CallValue(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let CompareCall { setup: named, key, levels, runs, out, force, max_memory, .. } = call;
         let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
@@ -202,18 +202,18 @@ pub fn compare(py: Python<'_>, call: Call<CompareCall>, progress: Option<Py<PyAn
         push_option(&mut line, "out", shown_path(out.as_deref()));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(if force { " --force --json" } else { " --json" });
-        ComparisonAnswer::new(&compared, piped_line(named.text.as_deref(), line))
+        ComparisonParts::new(&compared, piped_line(named.text.as_deref(), line))
     })
 }
 
-impl ComparisonAnswer {
-    fn new(compared: &StudyResult, command: String) -> Result<ComparisonAnswer, Error> {
+impl ComparisonParts {
+    fn new(compared: &StudyResult, command: String) -> Result<ComparisonParts, Error> {
         let said = compared.comparison()?;
         let reason = |finding: &Finding| {
             let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
             (finding.cause.as_ref().map(|cause| cause.text()), beside)
         };
-        Ok(ComparisonAnswer {
+        Ok(ComparisonParts {
             json: answer::json(&said.json()),
             command,
             reasons: said.findings.iter().map(reason).collect(),
@@ -296,8 +296,8 @@ pub struct StudyCall {
 
 /// Runs a study or a review.
 #[pyfunction]
-pub fn study(py: Python<'_>, call: Call<StudyCall>, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
-    let Call(call) = call;
+pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyAny>>) -> PyResult<(Studied, String)> {
+    let CallValue(call) = call;
     let work = |observer: &dyn Observer| {
         let StudyCall { name, text, out, resume, force, until_decided, threads, max_memory } = call;
         let (text, sampling) = (text.as_deref(), until_decided.map(sampling_rule));
@@ -361,10 +361,10 @@ pub struct ValidateCall {
 #[pyfunction]
 pub fn validate(
     py: Python<'_>,
-    call: Call<ValidateCall>,
+    call: CallValue<ValidateCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, Table)> {
-    let Call(call) = call;
+    let CallValue(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let ValidateCall { trace, drive, set, replay, seed, log, force, at_most } = call;
         let timing = match replay.as_str() {
@@ -431,8 +431,12 @@ impl FitCall {
 
 /// Fits a drive to what was measured: JSON, shell line, the profile's text.
 #[pyfunction]
-pub fn fit(py: Python<'_>, call: Call<FitCall>, progress: Option<Py<PyAny>>) -> PyResult<(String, String, String)> {
-    let Call(call) = call;
+pub fn fit(
+    py: Python<'_>,
+    call: CallValue<FitCall>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, String)> {
+    let CallValue(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let line = call.command();
         let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
@@ -461,10 +465,10 @@ pub struct PowerCutCall {
 #[pyfunction]
 pub fn power_cut(
     py: Python<'_>,
-    call: Call<PowerCutCall>,
+    call: CallValue<PowerCutCall>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, bool, Table)> {
-    let Call(call) = call;
+    let CallValue(call) = call;
     run_watched(py, progress.as_ref(), None, |observer| {
         let PowerCutCall { setup: named, cuts, at, after, shutdown, max_memory } = call;
         let setup = named.to_setup();

@@ -7,7 +7,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use super::{Call, SetupCall, Studied, process_files, study_parts};
+use super::{CallValue, SetupCall, Studied, process_files, study_parts};
 use crate::boundary::fault;
 use crate::boundary::watch::{CancelFlag, run_watched};
 
@@ -21,11 +21,11 @@ impl Plan {
     #[staticmethod]
     fn of_setup(
         py: Python<'_>,
-        setup: Call<SetupCall>,
+        setup: CallValue<SetupCall>,
         factors: Vec<(String, Vec<String>)>,
         runs: u32,
     ) -> PyResult<Plan> {
-        let Call(setup) = setup;
+        let CallValue(setup) = setup;
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
         run_watched(py, None, None, |_| SweepPlan::of_setup(&setup.to_setup(), &factors, runs).map(Plan))
     }
