@@ -205,7 +205,7 @@ impl Completion {
 
     /// Moves the acceptance back to `since`; the time from there counts as `part`.
     #[inline]
-    pub fn extend_back(&mut self, part: Part, since: Instant) {
+    pub(crate) fn extend_back(&mut self, part: Part, since: Instant) {
         self.parts.add(part, self.submitted.since(since));
         self.submitted = since;
     }
@@ -550,15 +550,4 @@ pub struct ForcedWrite {
     pub sectors: u32,
     /// When the write was issued, before its flush.
     pub issued: Instant,
-}
-
-/// How long a queue can postpone a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PostponementBound {
-    /// There is no bound: a steady supply of better placed requests starves it.
-    None,
-    /// At most this many later requests are served first.
-    Passes(u64),
-    /// No request that came later by more than this is served before it.
-    Wait(Span),
 }

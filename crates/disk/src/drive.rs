@@ -155,7 +155,7 @@ impl Drive {
     }
 
     /// Records arm movements in `movements`, as drive number `drive`.
-    pub fn record_movements(&mut self, drive: u32, movements: MovementLog) {
+    pub(crate) fn record_movements(&mut self, drive: u32, movements: MovementLog) {
         self.medium.set_listener(MovementListener { drive, movements });
     }
 

@@ -66,7 +66,7 @@ pub trait Tally {
     }
 
     /// Reports a cut, in order: the write that each sector of the medium holds, and the sectors that the cut decides.
-    /// Only a judge that follows every sector calls it ([`judge::CutJudge::with_surface`], [`judge::CutJudge::with_source`]).
+    /// Only a judge that follows every sector calls it (`judge::CutJudge::with_surface`, [`judge::CutJudge::with_source`]).
     fn record_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
         let _ = (at, surface, overlay);
     }

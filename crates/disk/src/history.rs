@@ -142,7 +142,7 @@ impl History {
     }
 
     /// Replays all events to a witness.
-    pub fn replay_to(&self, witness: &mut impl Witness) {
+    pub(crate) fn replay_to(&self, witness: &mut impl Witness) {
         for event in &self.events {
             match event {
                 HistoryEvent::Taken(at, request) => witness.note_submission(*at, request),

@@ -47,7 +47,7 @@ pub trait Costs<T> {
 }
 
 /// No costs: for policies that go by order or position alone.
-pub struct NoCosts;
+pub(crate) struct NoCosts;
 
 impl<T> Costs<T> for NoCosts {
     fn request_cost(&self, _: &T) -> u64 {
@@ -125,7 +125,7 @@ impl<A> CandidateFilter<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     number: u32,
-    /// The cost; 0 from [`Queue::lowest_by`].
+    /// The cost; 0 from `Queue::lowest_by`.
     pub cost: u64,
 }
 
@@ -197,7 +197,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The most requests that have waited at once: no choice had more.
-    pub fn most_waiting(&self) -> u32 {
+    pub(crate) fn most_waiting(&self) -> u32 {
         self.most
     }
 
@@ -313,18 +313,18 @@ impl<T: Copy> Queue<T> {
     }
 
     /// How many older requests a choice passes.
-    pub fn count_passed(&self, choice: &Choice) -> usize {
+    pub(crate) fn count_passed(&self, choice: &Choice) -> usize {
         self.by_age().take_while(|&(number, _)| number != choice.number).count()
     }
 
     /// The request with the lowest `rank`, the oldest of equals. Requests without a rank do not count.
-    pub fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&T) -> Option<K>) -> Option<Choice> {
+    pub(crate) fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&T) -> Option<K>) -> Option<Choice> {
         let ranked = self.by_age().filter_map(|(number, waiting)| Some((rank(&waiting.item)?, number)));
         ranked.min_by(|one, other| one.0.cmp(&other.0)).map(|(_, number)| Choice { number, cost: 0 })
     }
 
     /// The chosen request, and since when it waits.
-    pub fn chosen_request(&self, choice: &Choice) -> (Instant, &T) {
+    pub(crate) fn chosen_request(&self, choice: &Choice) -> (Instant, &T) {
         let waiting = self.waiting_at(choice.number);
         (waiting.since, &waiting.item)
     }
@@ -349,7 +349,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Moves the request that `which` selects to another position.
-    pub fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
+    pub(crate) fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
         let found = self.by_age().find(|(_, waiting)| which(&waiting.item));
         let Some(number) = found.map(|(number, _)| number) else { return };
         if self.sorted {
@@ -386,19 +386,19 @@ impl<T: Copy> Queue<T> {
 
     /// Acts as if a request were added at `position` and taken, while no other waits.
     #[inline]
-    pub fn pass_through(&mut self, position: u64) {
+    pub(crate) fn pass_through(&mut self, position: u64) {
         self.next_order += 1;
         self.note_served(position);
     }
 
     /// Counts a turn: a request that never waited here was served while others wait.
     #[inline]
-    pub fn count_turn(&mut self) {
+    pub(crate) fn count_turn(&mut self) {
         self.next_order += 1;
     }
 
     /// True if the chosen request, or without a choice an arriving one, must wait for a round to begin.
-    pub fn awaits_round(&self, choice: Option<&Choice>) -> bool {
+    pub(crate) fn awaits_round(&self, choice: Option<&Choice>) -> bool {
         let runs = !self.round.is_over(self.discipline.round);
         let within =
             runs && choice.is_some_and(|choice| self.round.contains_order(self.waiting_at(choice.number).order));
@@ -406,7 +406,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// True if the oldest has no patience left.
-    pub fn is_out_of_patience(&self) -> bool {
+    pub(crate) fn is_out_of_patience(&self) -> bool {
         self.discipline.patience > 0 && self.oldest != NONE && self.weigh_by_patience(self.oldest, 1) == 0
     }
 
@@ -444,7 +444,7 @@ impl<T: Copy> Queue<T> {
     /// The next request to serve among those that `admit` selects. The oldest of all goes first if it has waited beyond
     /// the limit. If SPTF finds none that costs less than `bar`, it returns any of them, at a cost of at least `bar`.
     #[inline]
-    pub fn choose_among(
+    pub(crate) fn choose_among(
         &self,
         admit: impl Fn(&T) -> bool,
         now: Instant,
@@ -493,7 +493,7 @@ impl<T: Copy> Queue<T> {
 
     /// When the oldest request reaches the wait limit; `None` without a limit or without requests.
     #[inline]
-    pub fn wait_deadline(&self) -> Option<Instant> {
+    pub(crate) fn wait_deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
         self.held.get(self.oldest as usize).map(|oldest| oldest.since + limit)
     }

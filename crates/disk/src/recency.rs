@@ -73,7 +73,7 @@ impl LruList {
     }
 
     /// Makes `item` the least recently used.
-    pub fn demote(&mut self, item: usize) {
+    pub(crate) fn demote(&mut self, item: usize) {
         let item = item as u32;
         self.unlink(item);
         self.link_after(self.end_index(), item);
@@ -101,7 +101,7 @@ impl LruList {
 
     /// The item used just after `item`.
     #[inline(always)]
-    pub fn next_newer(&self, item: usize) -> Option<usize> {
+    pub(crate) fn next_newer(&self, item: usize) -> Option<usize> {
         let after = self.links[item].newer;
         (after != self.end_index()).then_some(after as usize)
     }
@@ -116,7 +116,7 @@ impl LruList {
 
     /// True if `item` is off the list.
     #[inline(always)]
-    pub fn is_retired(&self, item: usize) -> bool {
+    pub(crate) fn is_retired(&self, item: usize) -> bool {
         self.links[item].newer == item as u32
     }
 
@@ -130,7 +130,7 @@ impl LruList {
 
     /// All items, the least recently used first.
     #[inline]
-    pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.end_index();
         let after = move |&item: &u32| Some(self.links[item as usize].newer).filter(|&next| next != end);
         core::iter::successors(after(&end), after).map(|item| item as usize)

@@ -32,7 +32,7 @@ impl Ledger {
 
     /// Closes the account at `at`. If the request broke off, `at` may lie before the mark: entries beyond `at` are
     /// taken back, the latest part first, and any time missing up to `at` goes to `part`.
-    pub fn close_at(&mut self, part: Part, at: Instant) {
+    pub(crate) fn close_at(&mut self, part: Part, at: Instant) {
         if at >= self.mark {
             return self.book_until(part, at);
         }
@@ -42,7 +42,7 @@ impl Ledger {
 
     /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
-    pub fn book_child(&mut self, waiting: Part, child: &Completion) {
+    pub(crate) fn book_child(&mut self, waiting: Part, child: &Completion) {
         self.parts.add_all(&child.parts);
         self.book_until(waiting, child.submitted);
         self.mark = child.finished;
@@ -50,7 +50,7 @@ impl Ledger {
 
     /// Moves the opening back to `since`; the time from there goes to `part`.
     #[inline]
-    pub fn extend_back(&mut self, part: Part, since: Instant) {
+    pub(crate) fn extend_back(&mut self, part: Part, since: Instant) {
         self.parts.add(part, self.start.since(since));
         self.start = since;
     }
@@ -73,7 +73,7 @@ impl Ledger {
 
 /// The account of one request: its time and its effort.
 #[derive(Clone, Copy, Debug)]
-pub struct Account {
+pub(crate) struct Account {
     /// Where its time went.
     pub ledger: Ledger,
     pub effort: Effort,
@@ -86,14 +86,14 @@ impl Account {
     }
 
     /// The account of a completed request.
-    pub fn from_completion(answer: &Completion) -> Account {
+    pub(crate) fn from_completion(answer: &Completion) -> Account {
         let ledger = Ledger { start: answer.submitted, mark: answer.finished, parts: answer.parts };
         Account { ledger, effort: answer.effort }
     }
 
     /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
-    pub fn book_child(&mut self, waiting: Part, child: &Completion) {
+    pub(crate) fn book_child(&mut self, waiting: Part, child: &Completion) {
         self.ledger.book_child(waiting, child);
         self.effort.add(&child.effort);
     }
@@ -125,7 +125,7 @@ impl Record {
 
     /// The record of a request that its source served: all its time except computing counts as waiting in the operating
     /// system.
-    pub fn from_served(served: &ServedRequest) -> Record {
+    pub(crate) fn from_served(served: &ServedRequest) -> Record {
         let ServedRequest { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
         let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
         let request = Request { tag: 0, unit: 0, origin: worker, op, flags, lba, sectors, stamp: 0 };

@@ -50,13 +50,13 @@ impl<T> Slab<T> {
 
     /// Returns the first of the `last` most recently freed places; none of them may have been taken since.
     #[inline]
-    pub fn nth_last_freed(&self, last: u32) -> u32 {
+    pub(crate) fn nth_last_freed(&self, last: u32) -> u32 {
         self.free[self.free.len() - last as usize]
     }
 
     /// The number of places in use.
     #[inline]
-    pub fn places_in_use(&self) -> u32 {
+    pub(crate) fn places_in_use(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32
     }
 

@@ -285,7 +285,7 @@ fn number_layers(layers: &[Layer]) -> Vec<u32> {
 type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
 
 /// Builds `layers`, the lowest first, above the drives that `drive` returns by number.
-pub fn build_layers(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
+pub(crate) fn build_layers(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
     build_one(layers, &number_layers(layers), 0, drive)
 }
 

@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The known word that differs from `word` only in case and punctuation, or else the only one that ends in its parts.
-pub fn meant_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn meant_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let same = known.iter().copied().find(|known| is_same(known, word));
     same.or_else(|| only_word(&endings(word, &known)))
@@ -58,7 +58,7 @@ fn find_containing<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The known words that begin with `word`; none if one of them is the word, or if they are too many to choose from.
-pub fn words_beginning_with<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn words_beginning_with<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 12;
     let begin = letters(word);
     if begin.len() < LEAST || known.iter().any(|known| letters(known) == begin) {

@@ -30,7 +30,7 @@ use crate::provenance::{StudyProvenance, differing_keys};
 const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechanics, Media, Firmware, Faults];
 
 /// A side of a comparison.
-pub struct ComparisonSide<'a> {
+pub(crate) struct ComparisonSide<'a> {
     settings: Vec<&'a Setting>,
     /// The job as asked for, with its variables, before it was laid out.
     job: BTreeMap<&'a str, &'a str>,
@@ -38,7 +38,7 @@ pub struct ComparisonSide<'a> {
 
 impl<'a> ComparisonSide<'a> {
     /// The side of a study's cell.
-    pub fn from_cell(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
+    pub(crate) fn from_cell(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
         let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
         let job = asked.filter(|(key, _)| key == "job" || job_variable(key).is_some());
         let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
@@ -83,7 +83,7 @@ fn is_other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
 
 /// The credit of a comparison, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
-pub fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
+pub(crate) fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
     match credited_concerns(compare, factor, sides) {
         concerns if concerns.is_empty() => compare.factor.clone(),
         concerns => credit_title(&concerns),
@@ -91,7 +91,11 @@ pub fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[Compariso
 }
 
 /// The concerns in which its sides differ at once, if there are several: the comparison cannot tell what each does by itself.
-pub fn joint_concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
+pub(crate) fn joint_concerns(
+    compare: &ComparisonSpec,
+    factor: &Factor,
+    sides: &[ComparisonSide<'_>; 2],
+) -> Vec<&'static str> {
     let concerns = credited_concerns(compare, factor, sides);
     if concerns.len() < 2 { Vec::new() } else { concerns.into_iter().map(Concern::title).collect() }
 }
@@ -110,7 +114,11 @@ fn credited_concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[Compari
 }
 
 /// Why `compare` between these sides may not be credited as it is; `None` if it may.
-pub fn refusal_reason(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Option<String> {
+pub(crate) fn refusal_reason(
+    compare: &ComparisonSpec,
+    factor: &Factor,
+    sides: &[ComparisonSide<'_>; 2],
+) -> Option<String> {
     let differ = differing_settings(sides);
     let keys = factor_keys(factor, [&compare.from, &compare.to]);
     let brings = is_other_drive(sides);

@@ -214,7 +214,7 @@ pub fn cut_array(stack: &Stack, work: &Work) -> Result<CutArray, String> {
 
 /// The observer of progress: how much is done, and of how much if that is known; requests, or runs if there are
 /// several.
-pub type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
+pub(crate) type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 
 /// Requests between two reports of progress.
 const STEP: u64 = 1 << 16;

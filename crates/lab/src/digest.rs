@@ -10,7 +10,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells
 /// of equal hashes run the same work on the same stack.
-pub fn settings_hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
+pub(crate) fn settings_hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
     let mut lines: Vec<String> = settings.map(|s| format!("{}={} {}\n", s.key, s.value, s.unit)).collect();
     lines.sort_unstable();
     sha256(lines.concat().as_bytes())[..16].to_owned()

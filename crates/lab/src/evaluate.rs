@@ -64,7 +64,7 @@ impl EvaluatedCheck {
 }
 
 /// Checks as lines: each expression once, with what was wanted; below it its values, one for each level.
-pub fn check_lines(checked: &[EvaluatedCheck]) -> Vec<String> {
+pub(crate) fn check_lines(checked: &[EvaluatedCheck]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut before: Option<&EvaluatedCheck> = None;
     for check in checked {
@@ -99,7 +99,7 @@ type Scope = Vec<(String, String)>;
 type KnownFigures = BTreeMap<(usize, String), Option<Vec<f64>>>;
 
 /// The results of a study.
-pub struct StudyResults<'a> {
+pub(crate) struct StudyResults<'a> {
     study: &'a Study,
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
@@ -136,7 +136,7 @@ impl<'a> StudyResults<'a> {
     }
 
     /// The values of an expression, for each of its levels, at each place of the range of some factors.
-    pub fn check_expression(&self, expression: &Expression, over: &[String]) -> Vec<EvaluatedCheck> {
+    pub(crate) fn check_expression(&self, expression: &Expression, over: &[String]) -> Vec<EvaluatedCheck> {
         let range: Vec<FactorAxis> =
             over.iter().map(|name| FactorAxis { factor: name.clone(), levels: None, log2: false }).collect();
         let all = [&range[..], &expression.each].concat();
@@ -160,7 +160,7 @@ impl<'a> StudyResults<'a> {
     }
 
     /// The values of a figure at one level of a factor, run by run; `None` if a cell has no runs.
-    pub fn figure_at(&self, expression: &Expression, factor: &str, level: &str) -> Option<Vec<f64>> {
+    pub(crate) fn figure_at(&self, expression: &Expression, factor: &str, level: &str) -> Option<Vec<f64>> {
         self.run_values(&expression.body, &mut vec![(factor.to_owned(), level.to_owned())])
     }
 

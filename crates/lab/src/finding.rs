@@ -87,7 +87,7 @@ pub struct Finding {
     pub pairs: Option<usize>,
     /// The credit for the difference, for the reader ([`confound`]).
     pub credit: String,
-    /// Concerns in which the sides differ at once ([`confound::joint_concerns`]).
+    /// Concerns in which the sides differ at once (`confound::joint_concerns`).
     pub at_once: Vec<&'static str>,
     /// Why the comparison is refused, if it is.
     pub refused: Option<String>,
@@ -626,7 +626,7 @@ impl ClaimAnswer {
 }
 
 /// The outcome of a judgement; refused if there is a reason.
-pub fn judgement_outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
+pub(crate) fn judgement_outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
     if refused.is_some() {
         return Outcome::Refused;
     }

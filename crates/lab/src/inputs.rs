@@ -25,10 +25,10 @@ use crate::built_in;
 use crate::digest::sha256;
 
 /// Opens a trace by its name: its parts, each with a name of its own.
-pub type OpenParts = Arc<dyn Fn(&str) -> io::Result<Vec<TracePart>> + Send + Sync>;
+pub(crate) type OpenParts = Arc<dyn Fn(&str) -> io::Result<Vec<TracePart>> + Send + Sync>;
 
 /// Fetches the text of a file.
-pub type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+pub(crate) type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
 /// The role of a text. A drive and a job may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,18 +177,18 @@ impl<'a> Inputs<'a> {
     }
 
     /// False if no trace of this name is opened: a plan that is made again opens those alone that were traces before.
-    pub fn may_be_trace(&self, name: &str) -> bool {
+    pub(crate) fn may_be_trace(&self, name: &str) -> bool {
         self.read.is_some() || self.keeps_trace(name)
     }
 
     /// True if a trace of this name was read.
-    pub fn keeps_trace(&self, name: &str) -> bool {
+    pub(crate) fn keeps_trace(&self, name: &str) -> bool {
         self.taken.borrow().find_text(InputRole::Trace, name).is_some()
     }
 
     /// The survey of the trace called `name`, read in this way; `make` surveys it. An error if it differs from the kept
     /// one.
-    pub fn survey_trace(
+    pub(crate) fn survey_trace(
         &self,
         name: &str,
         reading: &TraceReadOptions,
@@ -259,7 +259,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// An environment variable.
-    pub fn read_variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn read_variable(&self, name: &str) -> Option<String> {
         if let Some(value) = self.taken.borrow().variables.get(name) {
             return value.clone();
         }
@@ -285,7 +285,7 @@ impl InputTexts {
     }
 
     /// Checks every text against its hash; an error is the name of one that differs.
-    pub fn check_hashes(&self) -> Result<(), String> {
+    pub(crate) fn check_hashes(&self) -> Result<(), String> {
         let fits = |kept: &&InputText| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
         match self.texts.iter().find(|kept| !fits(kept)) {
             Some(kept) => Err(format!("the text of {} `{}` does not fit its sha256", kept.role.word(), kept.name)),

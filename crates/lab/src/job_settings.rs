@@ -23,7 +23,7 @@ use crate::digest::sha256;
 type Told = (&'static str, String);
 
 /// The settings of `job` on a volume of `capacity` sectors.
-pub fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
+pub(crate) fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
     let told: Vec<Vec<Told>> = job.workers.iter().map(worker_values).collect();
     let value = |key: &'static str| match key {
         work::CAPACITY => Some(format!("{capacity} sectors")),
@@ -36,14 +36,14 @@ pub fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
 }
 
 /// The common settings of all scenes: when it ends, and the volume on which it is laid out.
-pub fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
+pub(crate) fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), format_seconds);
     let told = [(work::CAPACITY, format!("{capacity} sectors")), (work::DURATION_RUNTIME, end)];
     told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
 /// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
-pub fn from_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
+pub(crate) fn from_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
     let hash = sha256(session.entries.iter().map(recording::request_line).collect::<String>().as_bytes());
     let told = [
         (work::NAMES, session.name.clone()),

@@ -96,7 +96,7 @@ impl LoadedJob {
 
 /// Options of a job besides its name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct JobQuery<'a> {
+pub(crate) struct JobQuery<'a> {
     /// Variables of a fio job; they override the environment's.
     pub variables: &'a [(&'a str, &'a str)],
     /// Dotted keys of a scene and their values; for a fio job those of its page cache.
@@ -125,7 +125,7 @@ pub fn load_job(
 }
 
 /// As [`load_job`], with all that is asked of the job.
-pub fn load_job_with(
+pub(crate) fn load_job_with(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,

@@ -14,7 +14,7 @@
 //! | [`jobs`] | jobs: files, configurations, scenes, sessions, traces, built-in patterns |
 //! | [`job_settings`] | the work of a job, as settings |
 //! | [`plan`] | a study's cells, and the target and work of each |
-//! | [`sampling_plan`] | how a study is sampled until it is decided, as it is kept |
+//! | `sampling_plan` | how a study is sampled until it is decided, as it is kept |
 //! | [`cut`] | losses by power cuts, from one run |
 //! | [`run`] | a run, and the record kept of it |
 //! | [`validate`] | a measured trace against the simulated drive |
@@ -63,7 +63,7 @@ pub mod report;
 mod rewriting;
 pub mod rounds;
 pub mod run;
-pub mod sampling_plan;
+pub(crate) mod sampling_plan;
 pub mod stats;
 pub mod stretch;
 pub mod study;

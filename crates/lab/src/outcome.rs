@@ -74,7 +74,7 @@ const PROCESSOR: DifferenceWords =
     DifferenceWords { better: "less processor use", worse: "more processor use", times: " as much" };
 
 /// Words for the processor's time for a request.
-pub const PROCESSOR_TIME: DifferenceWords =
+pub(crate) const PROCESSOR_TIME: DifferenceWords =
     DifferenceWords { better: "less processor time", worse: "more processor time", times: " as much" };
 
 /// Words for requests that a second of the processor serves.
@@ -115,12 +115,12 @@ impl DifferenceWords {
     }
 
     /// True of rates and of times, which are one thing seen from two sides: how fast.
-    pub const fn is_speed(self) -> bool {
+    pub(crate) const fn is_speed(self) -> bool {
         matches!(self.better.as_bytes(), b"faster" | b"shorter")
     }
 
     /// How many times the base it is: `0.82 × as long`.
-    pub fn times_base(self, ratio: &str) -> String {
+    pub(crate) fn times_base(self, ratio: &str) -> String {
         format!("{ratio} ×{}", self.times)
     }
 

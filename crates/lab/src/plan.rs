@@ -60,7 +60,7 @@ pub struct PreparedCell {
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Arc<Setting>>,
-    /// A hash of the settings ([`settings_hash`]): cells of equal hashes run the same.
+    /// A hash of the settings (`settings_hash`): cells of equal hashes run the same.
     pub hash: String,
     /// A hash of those of the job: cells of equal hashes do the same work, where their stacks have as many sectors.
     pub work: String,
@@ -438,7 +438,7 @@ fn job_sectors(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnos
 const BLOCK: u64 = 4096;
 
 /// Changes all workers of a job by a dotted key.
-pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
     let fault = |expected: &str| {
         vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(expected)]
     };

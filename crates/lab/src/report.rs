@@ -129,7 +129,7 @@ pub struct ReportVerdict {
     /// Better, and taken back in part: a power cut loses more, or less was done.
     pub tempered: bool,
     /// Better or worse in few of its cells and by little, so no colour stands for all of them:
-    /// [`CellTally::is_slight`](crate::finding::CellTally::is_slight).
+    /// `CellTally::is_slight`.
     pub slight: bool,
     /// The number of its cells.
     pub cells: usize,
@@ -167,13 +167,13 @@ pub struct ReportVerdict {
 
 impl ReportVerdict {
     /// Adds a price; a better verdict says that it has one.
-    pub fn set_price(&mut self, price: String, loses: bool) {
+    pub(crate) fn set_price(&mut self, price: String, loses: bool) {
         self.price = Some(price);
         self.add_cost(loses);
     }
 
     /// Adds a cost whose words another verdict has.
-    pub fn add_cost(&mut self, loses: bool) {
+    pub(crate) fn add_cost(&mut self, loses: bool) {
         if loses && !self.loses && self.verdict == Outcome::Faster {
             self.qualify("at a price");
         }
@@ -181,7 +181,7 @@ impl ReportVerdict {
     }
 
     /// Adds to the word what takes the verdict back in part.
-    pub fn qualify(&mut self, by: &str) {
+    pub(crate) fn qualify(&mut self, by: &str) {
         self.tempered = true;
         self.word = format!("{}, {by}", self.word);
     }

@@ -149,7 +149,7 @@ impl RunRecord {
 
     /// True if both are one and the same run of the model, though the settings differ: to the nanosecond, all that is judged is
     /// equal.
-    pub fn is_same_run(&self, other: &RunRecord) -> bool {
+    pub(crate) fn is_same_run(&self, other: &RunRecord) -> bool {
         let of = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
         !self.is_measured()
             && !other.is_measured()
@@ -605,7 +605,7 @@ pub fn measure_run(
 }
 
 /// As [`measure_run`], to `cutoff` at most.
-pub fn measure_run_until(
+pub(crate) fn measure_run_until(
     cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
@@ -615,7 +615,7 @@ pub fn measure_run_until(
     measure_run_telling(cutoff, target, work, seed, None, watch)
 }
 
-/// As [`measure_run_until`]; `tell` is told of each request of a job's workers as it is issued.
+/// As `measure_run_until`; `tell` is told of each request of a job's workers as it is issued.
 pub fn measure_run_telling(
     cutoff: RunCutoff<'_>,
     target: &Target,
@@ -685,7 +685,7 @@ impl MeasuredRun {
     }
 
     /// Reads and writes by the names of the workers; empty if all have one name.
-    pub fn group_records(&self) -> Vec<GroupRecord> {
+    pub(crate) fn group_records(&self) -> Vec<GroupRecord> {
         let mut groups: Vec<(&str, TallySummary)> = Vec::new();
         for (index, name) in self.names.iter().enumerate().take(self.run.group_count()) {
             let summary = self.run.group_reads_and_writes(index);

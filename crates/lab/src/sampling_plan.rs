@@ -43,22 +43,22 @@ pub struct SampledGroup {
 
 impl SamplingPlan {
     /// The group of a cell.
-    pub fn group_of_cell(&self, cell: usize) -> &SampledGroup {
+    pub(crate) fn group_of_cell(&self, cell: usize) -> &SampledGroup {
         &self.groups[self.of_cell[cell]]
     }
 
     /// The numbers of runs after which a cell's pairs are looked at.
-    pub fn looks_of_cell(&self, cell: usize) -> &[u32] {
+    pub(crate) fn looks_of_cell(&self, cell: usize) -> &[u32] {
         &self.group_of_cell(cell).looks
     }
 
     /// Runs of a cell before the first look.
-    pub fn first_look(&self, cell: usize) -> u32 {
+    pub(crate) fn first_look(&self, cell: usize) -> u32 {
         self.looks_of_cell(cell).first().copied().unwrap_or(0)
     }
 
     /// The looks at the ratio over several cells: those that all of them have, up to `most` runs.
-    pub fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most: u32) -> Vec<u32> {
+    pub(crate) fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most: u32) -> Vec<u32> {
         let of: Vec<&[u32]> = cells.map(|cell| self.looks_of_cell(cell)).collect();
         let last = of.iter().filter_map(|looks| looks.last()).copied().min().unwrap_or(0);
         let longest = of.iter().max_by_key(|looks| looks.len()).copied().unwrap_or(&[]);

@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`histogram`] | response times in buckets of bounded error, with exact moments |
-//! | [`packed_buckets`] | a histogram's buckets as records hold them |
+//! | `packed_buckets` | a histogram's buckets as records hold them |
 //! | [`summary`] | records counted: one run, by kind of request and by group of workers |
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`response`] | the figures of a distribution, as records and pages hold them |
@@ -22,7 +22,7 @@ pub mod demerit;
 pub(crate) mod draws;
 pub mod histogram;
 pub mod interval;
-pub mod packed_buckets;
+pub(crate) mod packed_buckets;
 pub mod quality;
 pub mod response;
 pub mod sequential;

@@ -28,7 +28,7 @@ const MOVEMENTS: usize = 1600;
 
 /// The stretches of these cells' first runs. A cell has none if its warm-up is too long, or if this program would set
 /// it differently.
-pub fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
+pub(crate) fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
     if made.program != ProgramVersion::current() {
         return Vec::new();
     }

@@ -26,7 +26,7 @@ use crate::provenance::StudyProvenance;
 use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_run_until};
 
 /// The result of a run.
-pub type CellRunResult = Result<RunRecord, RunError>;
+pub(crate) type CellRunResult = Result<RunRecord, RunError>;
 
 /// Checks, before the first run, that the cuts of `study` can be judged in every cell. `file` names it in errors.
 pub fn check_study(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
@@ -216,7 +216,7 @@ fn run_or_reuse(
 }
 
 /// Makes a run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
-pub fn run_cell(
+pub(crate) fn run_cell(
     cutoff: RunCutoff<'_>,
     study: &Study,
     prepared: &PreparedCell,

@@ -38,7 +38,7 @@ pub struct LoadedTrace {
 
 /// The keys of a job that apply to a trace.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TraceLimits<'a> {
+pub(crate) struct TraceLimits<'a> {
     /// Requests outstanding in a closed loop, as in `job.depth`.
     pub depth: Option<&'a str>,
     /// When it ends.
@@ -48,7 +48,7 @@ pub struct TraceLimits<'a> {
 }
 
 /// The trace called `name`; `None` if it is no trace, or a recording that is to be played as it is.
-pub fn load_trace(
+pub(crate) fn load_trace(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
@@ -62,7 +62,7 @@ pub fn load_trace(
 
 /// The log that a fio job plays. Job files come from others: what is no plain file is not opened, and what is no log of
 /// fio's is not read beyond its first lines.
-pub fn load_replayed_log(
+pub(crate) fn load_replayed_log(
     replayed: &IologReplay,
     map: AddressMapping,
     sectors: u64,
@@ -292,7 +292,7 @@ fn count_beyond_end(
 }
 
 /// The trace and how it is played, as settings.
-pub fn to_settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
+pub(crate) fn to_settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
     let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let mut told = vec![
@@ -362,7 +362,7 @@ impl TraceFeed for RecordedFeed {
     }
 }
 
-/// True if a file with these first bytes is for [`load_trace`] and not to be read as text.
+/// True if a file with these first bytes is for `load_trace` and not to be read as text.
 pub fn is_trace_head(head: &[u8]) -> bool {
     matches!(trace::recognise(head), FormatGuess::As(format) if format != TraceFormat::Recording)
 }

@@ -11,13 +11,13 @@ use seekwise_run::usage::{DiskUsage, SystemUsage, ThreadUsage};
 
 /// Empty: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub fn of_this_thread() -> ThreadUsage {
+pub(crate) fn of_this_thread() -> ThreadUsage {
     ThreadUsage::default()
 }
 
 /// Usage of the calling thread until now; `wall` is zero.
 #[cfg(target_os = "linux")]
-pub fn of_this_thread() -> ThreadUsage {
+pub(crate) fn of_this_thread() -> ThreadUsage {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return ThreadUsage::default() };
     let span = |time: nix::sys::time::TimeVal| {
         Span::from_micros(time.tv_sec().max(0) as u64 * 1_000_000 + time.tv_usec().max(0) as u64)
@@ -35,7 +35,7 @@ pub fn of_this_thread() -> ThreadUsage {
 
 /// Cumulative counters of the whole system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SystemCounters {
+pub(crate) struct SystemCounters {
     /// Busy ticks of all processors, and all their ticks.
     ticks: [u64; 2],
     /// Number of processors.

@@ -4,8 +4,8 @@
 //! ([`Landing`], rule 5 of the contract); so the image holds exactly what a power cut leaves. Memory holds written data other than
 //! zeroes; an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
 //!
-//! An array that lacks a drive is the exception: its caller works out what a cut leaves ([`Bytes::apply_remains`]). Until then the former
-//! content of overwritten places is kept ([`Bytes::keep_former`]).
+//! An array that lacks a drive is the exception: its caller works out what a cut leaves (`Bytes::apply_remains`). Until then the former
+//! content of overwritten places is kept (`Bytes::keep_former`).
 
 #[cfg(test)]
 mod oracle;
@@ -172,14 +172,14 @@ impl Bytes {
     }
 
     /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
+    pub(crate) fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
         let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
         let whole = if bytes == 0 { 0 } else { self.copy_count() * pieces * PIECE_COST };
         WRITE_COST + 2 * RUN_COST + bytes + whole
     }
 
     /// Memory for such a write, without the pieces that exist already; zeroes need none.
-    pub fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
+    pub(crate) fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
         let needs_pieces = bytes > 0 && self.surface.is_in_memory();
         let there = if needs_pieces { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
         self.write_cost(lba, bytes) - there * PIECE_COST
@@ -196,7 +196,7 @@ impl Bytes {
     }
 
     /// Applies a landing. In an array the first copy counts, as a read after a cut finds it; if its drive is lost, see
-    /// [`Bytes::apply_flush`].
+    /// `Bytes::apply_flush`.
     pub fn apply_landing(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
         if told || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
@@ -218,7 +218,7 @@ impl Bytes {
     }
 
     /// Records that a write was answered as done, when `last` was the last stamp given.
-    pub fn mark_done(&mut self, stamp: u64, last: u64) {
+    pub(crate) fn mark_done(&mut self, stamp: u64, last: u64) {
         if let Some(written) = self.written.get_mut(&stamp) {
             written.done = Some(last);
             self.drop_if_complete(stamp);
@@ -241,7 +241,7 @@ impl Bytes {
 
     /// Applies a flush of this stamp that is over. In an array that has lost a drive the first copy of a write may never land: only another
     /// copy or parity holds its data. So the writes that were done before the flush began are put on the platters.
-    pub fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
+    pub(crate) fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
         let over = |(stamp, written): (&u64, &PendingWrite)| written.done.filter(|last| *last < flush).map(|_| *stamp);
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
@@ -274,17 +274,17 @@ impl Bytes {
     }
 
     /// Starts to keep the former content of overwritten places, anew if it was kept, or stops.
-    pub fn keep_former(&mut self, keep: bool) {
+    pub(crate) fn keep_former(&mut self, keep: bool) {
         self.former = keep.then(|| FormerContent { torn: self.torn.clone(), ..FormerContent::default() });
     }
 
     /// Whether the former content of overwritten places is kept.
-    pub fn keeps_former(&self) -> bool {
+    pub(crate) fn keeps_former(&self) -> bool {
         self.former.is_some()
     }
 
     /// Sets the content that a power cut leaves of `history`, which began with [`Bytes::keep_former`].
-    pub fn apply_remains(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
+    pub(crate) fn apply_remains(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
         self.apply_cut();
         let former = self.former.take().unwrap_or_default();
         for (number, (kept, data)) in &former.pieces {
@@ -401,34 +401,34 @@ impl Bytes {
     }
 
     /// Bytes not on the platters: lost if the power failed now, except those that the device saves.
-    pub fn bytes_at_risk(&self) -> u64 {
+    pub(crate) fn bytes_at_risk(&self) -> u64 {
         self.above.sector_count() * SECTOR
     }
 
     /// Bytes at risk that were answered as done.
-    pub fn acknowledged_bytes_at_risk(&self) -> u64 {
+    pub(crate) fn acknowledged_bytes_at_risk(&self) -> u64 {
         let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
         self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
     }
 
     /// Number of unreadable sectors.
-    pub fn unreadable_sectors(&self) -> u64 {
+    pub(crate) fn unreadable_sectors(&self) -> u64 {
         self.torn.sector_count()
     }
 
     /// Syncs the image, if it is a file.
-    pub fn sync_image(&self) -> io::Result<()> {
+    pub(crate) fn sync_image(&self) -> io::Result<()> {
         self.surface.sync_image()
     }
 
     /// Returns the first sector of `lba..end` that may not be zero, or `end`.
-    pub fn data_from(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn data_from(&self, lba: u64, end: u64) -> u64 {
         let above = self.above.runs_within(lba, end).next().map_or(end, |run| run.0);
         self.surface.data_from(lba, end).min(above)
     }
 
     /// Returns the first sector of `lba..end` at which a run of zeroes begins, or `end`.
-    pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn hole_from(&self, lba: u64, end: u64) -> u64 {
         let mut at = lba;
         loop {
             let below = self.surface.hole_from(at, end);

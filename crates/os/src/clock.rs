@@ -7,15 +7,15 @@ use seekwise_disk::time::{Instant, Span};
 
 /// How long before a deadline a sleep ends; the rest is waited for awake. Measured on a virtual machine of two cores: a sleep of a
 /// thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.
-pub const AWAKE: Span = Span::from_micros(150);
+pub(crate) const AWAKE: Span = Span::from_micros(150);
 
 /// A time of a file, for interfaces of file systems. No clock is read for it.
-pub type FileTime = std::time::SystemTime;
+pub(crate) type FileTime = std::time::SystemTime;
 
 /// Gives this thread, which has deadlines, precedence over all ordinary ones if the system permits (`SCHED_FIFO`), and its sleeps
 /// no slack. True if it has precedence.
 #[cfg(target_os = "linux")]
-pub fn take_precedence() -> bool {
+pub(crate) fn take_precedence() -> bool {
     use thread_priority::unix::set_thread_priority_and_policy;
     use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -26,7 +26,7 @@ pub fn take_precedence() -> bool {
 
 /// Makes this thread an ordinary one again, of its former niceness.
 #[cfg(target_os = "linux")]
-pub fn give_up_precedence() {
+pub(crate) fn give_up_precedence() {
     use rustix::process::{getpriority_process, setpriority_process};
     use thread_priority::unix::set_thread_priority_and_policy;
     use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
@@ -42,13 +42,13 @@ pub fn give_up_precedence() {
 
 /// Returns false: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub fn take_precedence() -> bool {
+pub(crate) fn take_precedence() -> bool {
     false
 }
 
 /// Does nothing: there was no precedence.
 #[cfg(not(target_os = "linux"))]
-pub fn give_up_precedence() {}
+pub(crate) fn give_up_precedence() {}
 
 /// The wall clock, from its start on.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +61,6 @@ impl Clock {
     /// Starts now, at [`Instant::ZERO`].
     pub fn start() -> Clock {
         Clock { started: read_monotonic(), processor: processor() }
-    }
-
-    /// Returns this clock for the calling thread, whose processor time counts from now on.
-    pub fn for_this_thread(&self) -> Clock {
-        Clock { started: self.started, processor: processor() }
     }
 
     /// The present instant.

@@ -85,7 +85,7 @@ const DETACHING: usize = 100;
 
 /// A loop device on a file, detached when it is dropped.
 #[derive(Debug)]
-pub struct LoopDevice(PathBuf);
+pub(crate) struct LoopDevice(PathBuf);
 
 impl LoopDevice {
     /// Attaches a free loop device to the file's first `bytes`, past the system's cache.

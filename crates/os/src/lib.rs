@@ -10,7 +10,7 @@
 //! | [`kernel`] | the system's side of a disk in a file: loop devices, file systems, and programs on them |
 //! | [`real_time`] | the traits of a place in real time, and the loop that the clock drives |
 //! | `threads` | a job whose workers run each on a thread of its own |
-//! | [`measured_place`] | a place in real time as runs see it |
+//! | `measured_place` | a place in real time as runs see it |
 //! | [`real`] | real files and block devices: the places, their test beds, whether they may be written, their settings |
 //! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
 //! | [`chronicle`] | a history that is being recorded |
@@ -39,7 +39,7 @@ pub mod image_checker;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 pub mod live;
-pub mod measured_place;
+pub(crate) mod measured_place;
 #[cfg(target_os = "linux")]
 pub mod medium_change;
 pub mod nbd;

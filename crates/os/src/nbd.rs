@@ -64,7 +64,7 @@ pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
 }
 
 /// Creates both ends of a connection over this machine's network.
-pub fn tcp_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
+pub(crate) fn tcp_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     let near = TcpStream::connect(door.local_addr()?)?;
     let (far, from) = door.accept()?;

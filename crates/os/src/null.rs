@@ -36,7 +36,7 @@ impl NullPlace {
     pub const NAME: &'static str = "null";
 
     /// Creates the place.
-    pub fn new_place() -> Arc<dyn Place> {
+    pub(crate) fn new_place() -> Arc<dyn Place> {
         Arc::new(Measured(NullPlace))
     }
 }

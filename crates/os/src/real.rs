@@ -51,7 +51,7 @@ pub const FILE: &str = "file";
 pub const DEVICE: &str = "device";
 
 /// Most workers at once: each is a thread.
-pub const MOST_THREADS: usize = 1024;
+pub(crate) const MOST_THREADS: usize = 1024;
 
 /// Opens the file at this path as a place.
 #[cfg(target_os = "linux")]
@@ -80,7 +80,7 @@ pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
 
 /// Checks whether this kernel grants an io_uring; the error says why not.
 #[cfg(target_os = "linux")]
-pub fn ring_is_there() -> Result<(), String> {
+pub(crate) fn ring_is_there() -> Result<(), String> {
     uring::probe_ring().map_err(|why| why.to_string())
 }
 
@@ -98,6 +98,6 @@ pub fn device(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
 
 /// Always an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn ring_is_there() -> Result<(), String> {
+pub(crate) fn ring_is_there() -> Result<(), String> {
     Err("rings are Linux's".to_owned())
 }

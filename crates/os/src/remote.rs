@@ -41,7 +41,7 @@ impl RemotePlace {
     }
 
     /// Connects to the export at this address as a place.
-    pub fn connect_place(address: &str) -> Result<Arc<dyn Place>, String> {
+    pub(crate) fn connect_place(address: &str) -> Result<Arc<dyn Place>, String> {
         Ok(Arc::new(Measured(RemotePlace::connect(address)?)))
     }
 }
@@ -133,7 +133,7 @@ impl LivePlace {
     }
 
     /// Creates the place of this stack's disk, as runs see it.
-    pub fn new_place(stack: Stack) -> Arc<dyn Place> {
+    pub(crate) fn new_place(stack: Stack) -> Arc<dyn Place> {
         Arc::new(Measured(LivePlace::new(stack)))
     }
 }

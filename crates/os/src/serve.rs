@@ -104,7 +104,7 @@ impl ListenAddress {
 
 /// An export of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportUri {
+pub(crate) struct ExportUri {
     /// Address of the server.
     pub address: ListenAddress,
     /// Name of the export there; most servers have one without a name.
@@ -360,7 +360,7 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
 /// Serves a modelled disk to this program alone, from now on; its bytes are in memory. The device is the client's
 /// end of the connection.
 #[cfg(unix)]
-pub fn serve_to_self(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
+pub(crate) fn serve_to_self(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
     let export = Export::new(&stack.build(seed).limits(0), stack.profile.name.clone());
     let (stack, path, measured) = (stack.clone(), path_cost()?, DoorRecorder::default());
     let told = measured.clone();

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// The root of `/sys`, `/proc` and `/dev`.
 #[derive(Clone, Debug)]
-pub struct SystemRoot {
+pub(crate) struct SystemRoot {
     root: PathBuf,
 }
 
 /// A device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeviceNumber {
+pub(crate) struct DeviceNumber {
     /// Number of the driver.
     pub major: u32,
     /// Number among the driver's devices.
@@ -40,7 +40,7 @@ impl DeviceNumber {
 
 /// A block device: a disk, or a partition of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockDevice {
+pub(crate) struct BlockDevice {
     /// The kernel's name, such as `sda1`.
     pub name: String,
     pub number: DeviceNumber,
@@ -52,7 +52,7 @@ pub struct BlockDevice {
 
 /// A line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MountLine {
+pub(crate) struct MountLine {
     /// Number of its device; several file systems have numbers that are no device's.
     pub number: DeviceNumber,
     /// Mount point.
@@ -67,7 +67,7 @@ pub struct MountLine {
 
 impl SystemRoot {
     /// The root of this machine.
-    pub fn this_machine() -> SystemRoot {
+    pub(crate) fn this_machine() -> SystemRoot {
         SystemRoot { root: PathBuf::from("/") }
     }
 
@@ -78,12 +78,12 @@ impl SystemRoot {
     }
 
     /// Whether it is that of this machine, about which programs can be asked.
-    pub fn is_this_machine(&self) -> bool {
+    pub(crate) fn is_this_machine(&self) -> bool {
         self.root == Path::new("/")
     }
 
     /// Returns all visible processes, with their folders.
-    pub fn visible_processes(&self) -> Vec<(u32, PathBuf)> {
+    pub(crate) fn visible_processes(&self) -> Vec<(u32, PathBuf)> {
         let entries = fs::read_dir(self.at_root("proc")).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
     }
@@ -98,7 +98,7 @@ impl SystemRoot {
     }
 
     /// Returns the device of this number.
-    pub fn find_device(&self, number: DeviceNumber) -> Option<BlockDevice> {
+    pub(crate) fn find_device(&self, number: DeviceNumber) -> Option<BlockDevice> {
         let link = self.at_root(&format!("sys/dev/block/{}:{}", number.major, number.minor));
         self.device_in(fs::canonicalize(link).ok()?)
     }
@@ -111,33 +111,33 @@ impl SystemRoot {
     }
 
     /// Returns all disks.
-    pub fn list_disks(&self) -> Vec<BlockDevice> {
+    pub(crate) fn list_disks(&self) -> Vec<BlockDevice> {
         let entries = fs::read_dir(self.at_root("sys/block")).into_iter().flatten().flatten();
         entries.filter_map(|entry| self.device_in(fs::canonicalize(entry.path()).ok()?)).collect()
     }
 
     /// Returns a disk's partitions.
-    pub fn list_partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
+    pub(crate) fn list_partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
         let entries = fs::read_dir(&node.folder).into_iter().flatten().flatten();
         let folders = entries.map(|entry| entry.path()).filter(|path| path.join("partition").is_file());
         folders.filter_map(|folder| self.device_in(folder)).collect()
     }
 
     /// Returns all mounts.
-    pub fn read_mounts(&self) -> Vec<MountLine> {
+    pub(crate) fn read_mounts(&self) -> Vec<MountLine> {
         let text = self.read_text("proc/self/mountinfo").unwrap_or_default();
         text.lines().filter_map(parse_mount).collect()
     }
 
     /// Returns the files and devices of swap.
-    pub fn read_swaps(&self) -> Vec<PathBuf> {
+    pub(crate) fn read_swaps(&self) -> Vec<PathBuf> {
         let text = self.read_text("proc/swaps").unwrap_or_default();
         let first = |line: &str| Some(PathBuf::from(unescape_octal(line.split_whitespace().next()?)));
         text.lines().skip(1).filter_map(first).collect()
     }
 
     /// Returns the number of the block device at a path, if it is one.
-    pub fn device_number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
+    pub(crate) fn device_number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
         let meta = fs::metadata(path)?;
         Ok(meta.file_type().is_block_device().then(|| DeviceNumber::new(meta.rdev())))
     }
@@ -146,33 +146,33 @@ impl SystemRoot {
 impl BlockDevice {
     /// Reads an attribute, such as `queue/scheduler`; for a partition without it, that of its disk. `None` if there is none, or an empty
     /// one.
-    pub fn read_attribute(&self, below: &str) -> Option<String> {
+    pub(crate) fn read_attribute(&self, below: &str) -> Option<String> {
         self.attribute_path(below).and_then(|path| read_trimmed(&path)).filter(|word| !word.is_empty())
     }
 
     /// Returns the path of an attribute.
-    pub fn attribute_path(&self, below: &str) -> Option<PathBuf> {
+    pub(crate) fn attribute_path(&self, below: &str) -> Option<PathBuf> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         folders.map(|folder| folder.join(below)).find(|path| path.exists())
     }
 
     /// Iterates over its folder and all above it: the host, the port, the bus.
-    pub fn folder_chain(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn folder_chain(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors()
     }
 
     /// Reads the bytes of an attribute.
-    pub fn attribute_bytes(&self, below: &str) -> Option<Vec<u8>> {
+    pub(crate) fn attribute_bytes(&self, below: &str) -> Option<Vec<u8>> {
         fs::read(self.attribute_path(below)?).ok()
     }
 
     /// Number of the partition on its disk, if it is one.
-    pub fn partition_number(&self) -> Option<&str> {
+    pub(crate) fn partition_number(&self) -> Option<&str> {
         self.part.as_ref().map(|(number, _)| number.as_str())
     }
 
     /// Returns the names of the devices that are made of it, or of its disk.
-    pub fn holder_names(&self) -> Vec<String> {
+    pub(crate) fn holder_names(&self) -> Vec<String> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         let entries = folders.flat_map(|folder| fs::read_dir(folder.join("holders")).into_iter().flatten().flatten());
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

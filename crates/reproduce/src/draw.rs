@@ -61,7 +61,7 @@ impl fmt::Display for ProfileDraw {
 impl ProfileDraw {
     /// The cell with each inferred figure as drawn. If figures must fit together, those stay that do not fit what was
     /// drawn before them.
-    pub fn draw_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
+    pub(crate) fn draw_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
         let settings = prepare_cell(file, cell, inputs)?.settings;
         let drawn: Vec<(String, String)> = settings.iter().filter_map(|setting| self.draw_figure(setting)).collect();
         let with = |some: &[(String, String)]| {

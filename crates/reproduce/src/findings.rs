@@ -42,7 +42,7 @@ pub fn catalogue_claims() -> Vec<CatalogueClaim> {
 }
 
 /// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
-pub fn changed_cells(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
+pub(crate) fn changed_cells(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
     let with = |cell: &Cell| {
         let level = |name: &str| study.factor.iter().position(|factor| factor.name == name).map(|at| &cell.levels[at]);
         let mut chosen = change.cells.iter();
@@ -61,7 +61,7 @@ pub fn changed_cells(study: &Study, cells: &[Cell], claim: &Claim, change: &Cell
 /// the switch changes equals none of those.
 ///
 /// Cells are compared by their results, run by run and figure by figure: settings may differ in name and do the same.
-pub fn repeated_levels(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
+pub(crate) fn repeated_levels(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
     let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
     let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| run_results(evidence.cell_runs(cell))).collect();
     let mut levels: Vec<String> = Vec::new();
@@ -102,13 +102,13 @@ fn run_results(runs: &[&RunRecord]) -> Vec<String> {
 }
 
 /// The cells of `study` that `claim` checks.
-pub fn checked_cells(study: &Study, claim: &Claim) -> Vec<Cell> {
+pub(crate) fn checked_cells(study: &Study, claim: &Claim) -> Vec<Cell> {
     let cells = study_cells(study);
     needed_cells(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
 }
 
 /// The settings of cells below a key: an entry for each combination, so one if all have the same.
-pub fn settings_below(cells: &[PreparedCell], key: &str) -> Vec<String> {
+pub(crate) fn settings_below(cells: &[PreparedCell], key: &str) -> Vec<String> {
     let below = |cell: &PreparedCell| {
         let settings = cell.settings.iter();
         let here = settings.filter(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));

@@ -104,7 +104,7 @@ impl Lever {
     }
 
     /// All cells; those that have the setting get `value`.
-    pub fn cells_with_value(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
+    pub(crate) fn cells_with_value(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
         let one = |(cell, prepared): (&Cell, &PreparedCell)| {
             let here = prepared.settings.iter().filter(|setting| self.is_same_figure(setting));
             let mut cell = cell.clone();

@@ -57,7 +57,7 @@ struct PublishedList {
 }
 
 /// All cases of some built-in drives.
-pub fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
+pub(crate) fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
     let list: PublishedList = toml::from_str(include_str!("../published.toml")).expect("the list is well formed");
     list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
 }
@@ -137,13 +137,13 @@ impl PublishedCase {
     }
 
     /// Whether it is met with more settings of the stack, for a built-in drive.
-    pub fn is_met(&self, more: &[(String, String)], cache: &Arc<InputCache>) -> Result<bool, String> {
+    pub(crate) fn is_met(&self, more: &[(String, String)], cache: &Arc<InputCache>) -> Result<bool, String> {
         let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
         self.simulate(more, &absent, cache).map(|found| self.is_within_tolerance(found))
     }
 
     /// Whether it sets a key itself.
-    pub fn sets_key(&self, key: &str) -> bool {
+    pub(crate) fn sets_key(&self, key: &str) -> bool {
         let all = self.set.iter().chain(self.over.iter().flatten());
         all.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
     }

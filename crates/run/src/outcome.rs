@@ -62,7 +62,7 @@ pub struct RunFigures {
 
 impl<S> RunOutcome<S> {
     /// Returns the outcome, or an error if it was cancelled: then its figures are those of a part.
-    pub fn unless_cancelled(self) -> Result<RunOutcome<S>, RunError> {
+    pub(crate) fn unless_cancelled(self) -> Result<RunOutcome<S>, RunError> {
         if self.figures.cancelled { Err(RunError::Cancelled) } else { Ok(self) }
     }
 }

@@ -260,7 +260,7 @@ pub struct TransportCost {
 
 impl TransportCost {
     /// The share of a client's mean response that is not the model's.
-    pub fn added_share(&self) -> f64 {
+    pub(crate) fn added_share(&self) -> f64 {
         share_of_added(self.modelled, self.added)
     }
 

@@ -18,7 +18,7 @@ use crate::error::Error;
 const HEAD: &[u8; 12] = b"fio version ";
 
 /// The logs of a run, by worker. Workers may be threads: each has a lock of its own.
-pub struct Iologs(Arc<Vec<Option<Mutex<OpenIolog>>>>);
+pub(crate) struct Iologs(Arc<Vec<Option<Mutex<OpenIolog>>>>);
 
 /// A log that is being written.
 struct OpenIolog {
@@ -32,7 +32,7 @@ struct OpenIolog {
 
 /// Checks that the logs may be written, before work is done for them. A job comes from anybody, so its logs go to the current
 /// folder alone, under plain names that no program reads by itself, and replace nothing but logs, and these only with `force`.
-pub fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
+pub(crate) fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
     for LogOf { path: name, place: (file, line), .. } in logs {
         let refused = |why: String| Err(Error::new(format!("{file}:{line}: `write_iolog`: `{name}` {why}")));
         let path = Path::new(name);
@@ -81,7 +81,7 @@ impl Iologs {
     }
 
     /// A listener that logs requests; `None` if there is no log.
-    pub fn request_listener(&self) -> Option<Tell> {
+    pub(crate) fn request_listener(&self) -> Option<Tell> {
         let logs = Arc::clone(&self.0);
         (!logs.is_empty()).then(|| {
             Tell::new(move |now, request| {

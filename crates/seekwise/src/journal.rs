@@ -42,7 +42,7 @@ pub struct SearchJournal {
 type Known = BTreeMap<String, Vec<f64>>;
 
 /// Whether values can answer a question; an error says why not.
-pub type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>;
+pub(crate) type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>;
 
 /// How a journal is opened.
 #[derive(Clone, Copy, Debug)]

@@ -13,17 +13,17 @@ pub struct WriteLock(File);
 
 impl WriteLock {
     /// The lock of a folder.
-    pub fn of_folder(folder: &Path) -> io::Result<WriteLock> {
+    pub(crate) fn of_folder(folder: &Path) -> io::Result<WriteLock> {
         WriteLock::of_opened(open_folder(folder)?, folder)
     }
 
     /// The lock of a folder; `None` if the folder does not exist.
-    pub fn of_known(folder: &Path) -> io::Result<Option<WriteLock>> {
+    pub(crate) fn of_known(folder: &Path) -> io::Result<Option<WriteLock>> {
         if folder.is_dir() { WriteLock::of_folder(folder).map(Some) } else { Ok(None) }
     }
 
     /// The lock of an open file or folder, which is at `path`.
-    pub fn of_opened(opened: File, path: &Path) -> io::Result<WriteLock> {
+    pub(crate) fn of_opened(opened: File, path: &Path) -> io::Result<WriteLock> {
         match opened.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(in_use(&opened)),
             // Some file systems have no locks, and some none of folders.

@@ -14,7 +14,7 @@ use seekwise_os::outputs::admit;
 
 /// The log of all requests, where one is wanted.
 #[cfg(feature = "parquet")]
-pub struct RequestLog {
+pub(crate) struct RequestLog {
     log: Option<ParquetLog>,
     failure: Option<Error>,
 }
@@ -57,7 +57,7 @@ impl RequestLog {
 
 /// None: the feature `parquet` is off.
 #[cfg(not(feature = "parquet"))]
-pub struct RequestLog;
+pub(crate) struct RequestLog;
 
 #[cfg(not(feature = "parquet"))]
 impl RequestLog {

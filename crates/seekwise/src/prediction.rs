@@ -34,7 +34,7 @@ const BLOCK: u64 = 4096;
 const ALPHA: f64 = 0.05;
 
 /// A figure of a run.
-pub type RunFigure = (&'static str, fn(&KindRecord) -> f64);
+pub(crate) type RunFigure = (&'static str, fn(&KindRecord) -> f64);
 
 /// The figures that are compared.
 pub const FIGURES: [RunFigure; 7] = [

@@ -32,7 +32,7 @@ pub fn spoken(name: &str) -> &str {
 }
 
 /// An error if two inputs of a command are on standard input.
-pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
+pub(crate) fn one_standard_input(names: &[&str]) -> Result<(), Error> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
         _ => Err(Error::new("-: standard input can only be used once; expected a file for the other argument")),
@@ -120,7 +120,7 @@ impl Files {
     }
 
     /// Whether a file is a trace, which need not be held in memory.
-    pub fn is_trace(&self, path: &str) -> bool {
+    pub(crate) fn is_trace(&self, path: &str) -> bool {
         let head = |(_, part): TracePart| {
             let mut head = Vec::new();
             part.take(HEAD).read_to_end(&mut head).map(|_| head)
@@ -136,7 +136,7 @@ impl Files {
     }
 
     /// The inputs of a plan that is made again: texts that were kept, and traces.
-    pub fn kept_inputs(&self, kept: InputTexts) -> Inputs<'static> {
+    pub(crate) fn kept_inputs(&self, kept: InputTexts) -> Inputs<'static> {
         self.add_traces(Inputs::from_kept(kept))
     }
 

@@ -82,7 +82,7 @@ pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
 }
 
 /// The run that a log is of.
-pub struct LogHeader<'a> {
+pub(crate) struct LogHeader<'a> {
     /// The job that ran.
     pub job: &'a str,
     /// The target that it ran on.
@@ -108,7 +108,7 @@ impl LogHeader<'_> {
 }
 
 /// An open log.
-pub struct ParquetLog {
+pub(crate) struct ParquetLog {
     path: PathBuf,
     writer: SerializedFileWriter<OutputFile>,
     columns: Vec<Vec<i64>>,

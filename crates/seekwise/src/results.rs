@@ -237,7 +237,13 @@ fn is_review(files: &Files, folder: &Path) -> bool {
 
 /// Checks whether a review's results may go to `folder`: with `resume`, to go on from those of the same review; with
 /// `force`, to replace what it holds.
-pub fn admit_review(files: &Files, folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
+pub(crate) fn admit_review(
+    files: &Files,
+    folder: &Path,
+    text: &str,
+    resume: bool,
+    force: bool,
+) -> Result<(), FolderError> {
     if !says(folder) || !is_review(files, folder) {
         return admit(files, folder, text, force);
     }
@@ -253,7 +259,7 @@ pub fn admit_review(files: &Files, folder: &Path, text: &str, resume: bool, forc
 }
 
 /// Writes a review, and the origin of its parts, beside them. Files that are there and differ are replaced only with `force`.
-pub fn say_review(
+pub(crate) fn say_review(
     files: &Files,
     folder: &Path,
     text: &str,
@@ -318,7 +324,7 @@ impl ResultFolder {
     }
 
     /// Begins results in a folder that is there and locked.
-    pub fn begin_locked(
+    pub(crate) fn begin_locked(
         files: &Files,
         lock: WriteLock,
         folder: &Path,

@@ -14,14 +14,14 @@ const END: &str = "\"}";
 const DIGITS: usize = 16;
 
 /// The sum of a text.
-pub fn text_sum(text: &str) -> String {
+pub(crate) fn text_sum(text: &str) -> String {
     let mut all = sha256(text.as_bytes());
     all.truncate(DIGITS);
     all
 }
 
 /// An object as a sealed line. Lines of different files do not stand for one another if `salt` is another.
-pub fn seal_line(salt: &str, object: &str) -> String {
+pub(crate) fn seal_line(salt: &str, object: &str) -> String {
     match object.strip_suffix('}') {
         Some(open) => format!("{open}{FIELD}{}{END}\n", text_sum(&format!("{salt}{object}"))),
         None => format!("{object}\n"),
@@ -29,7 +29,7 @@ pub fn seal_line(salt: &str, object: &str) -> String {
 }
 
 /// Checks a line against its sum.
-pub fn check_line(salt: &str, line: &str) -> Result<(), String> {
+pub(crate) fn check_line(salt: &str, line: &str) -> Result<(), String> {
     let parts = line.trim_end_matches('\n').strip_suffix(END).and_then(|rest| rest.rsplit_once(FIELD));
     let Some((open, kept)) = parts else {
         return Err("it does not end in its `sum`: this line was changed after it was written".to_owned());

@@ -149,7 +149,10 @@ impl PendingStudy {
 }
 
 /// Makes the missing runs of an opened study.
-pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+pub(crate) fn run_session(
+    opened: StudySession,
+    observer: &dyn Observer,
+) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let StudySession { planned, mut results, done, threads } = opened;
     let records = run_missing(&planned, &mut results, done, threads, observer)?;
     Ok((planned, records))
@@ -305,7 +308,7 @@ pub(crate) fn is_headline_refused(evidence: &Evidence<'_>) -> bool {
 }
 
 /// An error if no run of any cell has a counted request; a warning for each cell that has none.
-pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
+pub(crate) fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     let empty = |cell: &usize| {
         let runs = evidence.cell_runs(*cell);
         !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)

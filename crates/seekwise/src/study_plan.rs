@@ -57,7 +57,7 @@ impl PlannedStudy {
 
     /// The same plan with this seed for its one run.
     #[must_use]
-    pub fn with_seed(mut self, seed: u64) -> PlannedStudy {
+    pub(crate) fn with_seed(mut self, seed: u64) -> PlannedStudy {
         self.made.seeds = vec![seed];
         self
     }
@@ -145,7 +145,7 @@ impl StudySession {
 
 impl WaitingSession {
     /// Prepares the plan again, as its turn has come.
-    pub fn take_turn(self, files: &Files) -> Result<StudySession, Error> {
+    pub(crate) fn take_turn(self, files: &Files) -> Result<StudySession, Error> {
         let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
         let folder = results.folder();
         let kept = results::kept(files, folder)?;
@@ -210,7 +210,7 @@ impl StudyOptions<'_> {
     }
 
     /// Opens results for the study that the folder `of` keeps: anew in another folder, or to go on in the folder itself.
-    pub fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
+    pub(crate) fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
         let lock = results::lock(self.folder)?;
         let kept = results::kept(&self.files, of)?;
         if self.resume && same_place(of, self.folder) {
@@ -299,7 +299,7 @@ impl StudyOptions<'_> {
 
 /// Checks that a plan keeps within its bounds; then plans to sample it as `wanted` or, without that, as planned. Returns the plan and
 /// the number of cores on which it keeps within the bounds.
-pub fn admit_plan(
+pub(crate) fn admit_plan(
     files: &Files,
     planned: PlannedStudy,
     wanted: Option<Sampling>,

@@ -21,7 +21,7 @@ pub enum Assurance {
 
 /// A setting of a level that breaks an assurance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenPromise {
+pub(crate) struct BrokenPromise {
     /// The setting's key within its level.
     pub key: &'static str,
     /// As in a stack file.

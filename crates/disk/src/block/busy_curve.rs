@@ -50,7 +50,7 @@ impl BusyCurve {
 
     /// Counts the work of `working` units up to `until`, if that is later than what is counted.
     #[inline]
-    pub fn count_work(&mut self, until: Instant, working: u32) {
+    pub(crate) fn count_work(&mut self, until: Instant, working: u32) {
         let from = self.until;
         if until > from {
             self.until = until;
@@ -74,7 +74,7 @@ impl BusyCurve {
     }
 
     /// Counts work done at an unknown time since `from`, as late as units were idle. Idle time must suffice for all of it.
-    pub fn count_in_idle_time(&mut self, from: Instant, work: Span) {
+    pub(crate) fn count_in_idle_time(&mut self, from: Instant, work: Span) {
         let (mut left, mut end) = (work.nanos(), self.until.nanos());
         if left == 0 {
             return;

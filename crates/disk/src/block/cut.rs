@@ -84,7 +84,7 @@ impl Landing {
     }
 
     /// True if `next` passes under the head directly after it: both belong to one track run.
-    pub fn is_followed_by(&self, next: &Landing) -> bool {
+    pub(crate) fn is_followed_by(&self, next: &Landing) -> bool {
         self.member == next.member && self.sector_end() == next.sector && self.to == next.from
     }
 

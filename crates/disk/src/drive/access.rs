@@ -65,12 +65,12 @@ pub struct Pass {
 impl Pass {
     /// When the next pass may start.
     #[inline]
-    pub fn next_start(&self) -> Instant {
+    pub(crate) fn next_start(&self) -> Instant {
         self.end + self.verified
     }
 
     /// When the first block begins to pass, if blocks pass from first to last.
-    pub fn transfer_start(&self) -> Instant {
+    pub(crate) fn transfer_start(&self) -> Instant {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
     }
 
@@ -83,7 +83,7 @@ impl Pass {
 
 /// Timing of an access over all passes.
 #[derive(Clone, Copy, Debug)]
-pub struct AccessTiming {
+pub(crate) struct AccessTiming {
     /// When as many blocks are in the buffer as the link waits for.
     pub led: Instant,
     /// When all blocks have passed.
@@ -114,7 +114,7 @@ impl AccessTiming {
     }
 
     /// Adds retries of a read, which take `span`, in whole revolutions.
-    pub fn add_retries(&mut self, span: Span) {
+    pub(crate) fn add_retries(&mut self, span: Span) {
         self.rotation += span;
         self.end += span;
     }
@@ -127,7 +127,7 @@ impl AccessTiming {
 
     /// Charges the access to the ledger of the request it serves.
     #[inline]
-    pub fn charge_ledger(&self, ledger: &mut Ledger) {
+    pub(crate) fn charge_ledger(&self, ledger: &mut Ledger) {
         let mut at = ledger.mark();
         for (part, span) in [
             (Part::Seek, self.seek),
@@ -161,7 +161,7 @@ impl Access {
 
     /// Timing of all passes together.
     #[inline(always)]
-    pub fn total_timing(&self, geometry: &Geometry, mechanics: &Mechanics) -> AccessTiming {
+    pub(crate) fn total_timing(&self, geometry: &Geometry, mechanics: &Mechanics) -> AccessTiming {
         match self.sectors <= self.first.sectors {
             true => self.single_track_timing(mechanics),
             false => self.multi_track_timing(geometry, mechanics),
@@ -170,7 +170,7 @@ impl Access {
 
     /// Timing of an access that fits on one track.
     #[inline(always)]
-    pub fn single_track_timing(&self, mechanics: &Mechanics) -> AccessTiming {
+    pub(crate) fn single_track_timing(&self, mechanics: &Mechanics) -> AccessTiming {
         let pass = self.extent_pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
         AccessTiming { led: pass.lead_end(mechanics, self.lead.min(self.sectors)), ..AccessTiming::from_pass(&pass) }
     }
@@ -229,7 +229,7 @@ impl Access {
     }
 
     /// Charges the access to `ledger` as far as it went by `now`.
-    pub fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
+    pub(crate) fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
         let mut at = self.start;
         for pass in self.passes(geometry, mechanics) {
             for (part, span) in [

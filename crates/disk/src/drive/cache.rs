@@ -171,7 +171,7 @@ impl Buffer {
     }
 
     /// Limits the number and length of dirty segments ahead of a division.
-    pub fn tighten_dirty_limits(&mut self, division: &Division) {
+    pub(crate) fn tighten_dirty_limits(&mut self, division: &Division) {
         self.dirty.tighten_limits(division.dirty, self.segment_sectors.min(u64::from(division.sectors)));
     }
 
@@ -345,7 +345,7 @@ impl Buffer {
     }
 
     /// Makes a segment the first to be replaced.
-    pub fn make_first_to_evict(&mut self, segment: usize) {
+    pub(crate) fn make_first_to_evict(&mut self, segment: usize) {
         self.demote(segment);
     }
 
@@ -390,21 +390,21 @@ impl Buffer {
 
     /// Extends a segment to `end`; a segment is a ring, its first blocks give way.
     #[inline(always)]
-    pub fn extend_segment(&mut self, segment: usize, end: u64) {
+    pub(crate) fn extend_segment(&mut self, segment: usize, end: u64) {
         let start = self.span(segment).0;
         let longest = if self.memory.is_none() { self.segment_sectors } else { self.grow_to_fit(segment, end - start) };
         self.set_span(segment, start.max(end.saturating_sub(longest)), end);
     }
 
     /// Extends a segment back to `start`.
-    pub fn extend_back(&mut self, segment: usize, start: u64) {
+    pub(crate) fn extend_back(&mut self, segment: usize, start: u64) {
         let (before, end) = self.span(segment);
         self.set_span(segment, start.min(before), end.max(before));
     }
 
     /// Removes the blocks from `end` on.
     #[inline(always)]
-    pub fn truncate_segment(&mut self, segment: usize, end: u64) {
+    pub(crate) fn truncate_segment(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
         self.set_span(segment, start, stop.min(end).max(start));
         self.trim_memory(segment);
@@ -435,7 +435,7 @@ impl Buffer {
     }
 
     /// Allocates a segment, except `filling`, for a written run from `start`.
-    pub fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
+    pub(crate) fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take_segment(filling, true)?;
         self.assign_segment(segment, start)
     }
@@ -503,7 +503,7 @@ impl Buffer {
 
     /// Caches blocks `lba..end` that were written to the medium, as many as a segment holds, unless newer ones of them
     /// are dirty, and appends them to a clean segment that ends at `lba`, if there is one.
-    pub fn cache_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
+    pub(crate) fn cache_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
         if self.overlaps_dirty(lba, end) {
             return;
         }

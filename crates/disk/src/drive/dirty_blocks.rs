@@ -13,7 +13,7 @@ use crate::time::Instant;
 impl Buffer {
     /// End of the first part of a write of `lba..end` that lies wholly inside one dirty run, or wholly outside all.
     /// Blocks being destaged count as outside: a write of them goes to another segment, destaged later.
-    pub fn uniform_part_end(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn uniform_part_end(&self, lba: u64, end: u64) -> u64 {
         let open =
             self.dirty_near(lba, end).map(|segment| self.undestaged_blocks(segment)).filter(|(from, to)| from < to);
         open.fold(end, |end, (from, to)| match from <= lba {
@@ -32,7 +32,7 @@ impl Buffer {
 
     /// Finds the place of a write of `lba..end`, all of which is inside one dirty run or outside all. Segments numbered below `fence` take
     /// no more (a flush waits for them). All before `passed` of the segment being destaged is on the medium.
-    pub fn write_admission(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
+    pub(crate) fn write_admission(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
         let mut join = None;
         for segment in self.dirty_near(lba, end) {
             let (start, stop) = self.span(segment);
@@ -104,32 +104,32 @@ impl Buffer {
     }
 
     /// True if a stream of writes still fills the dirty segment.
-    pub fn is_growing(&self, segment: usize) -> bool {
+    pub(crate) fn is_growing(&self, segment: usize) -> bool {
         let (start, stop) = self.span(segment);
         self.unwritten_segments().is_growing(segment, stop - start)
     }
 
     /// True if any dirty segment may be growing: a write continued an earlier one lately.
-    pub fn any_may_grow(&self) -> bool {
+    pub(crate) fn any_may_grow(&self) -> bool {
         self.unwritten_segments().any_may_grow()
     }
 
     /// Replaces blocks inside a dirty segment; calls `superseded` for each run that is replaced.
-    pub fn overwrite_piece(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
+    pub(crate) fn overwrite_piece(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
         self.touch(segment);
         self.unwritten_segments_mut().replace_blocks(segment, piece, superseded);
     }
 
     /// State of a dirty segment; `None` if it is clean.
     #[inline]
-    pub fn dirty_state(&self, segment: usize) -> Option<&DirtySegment> {
+    pub(crate) fn dirty_state(&self, segment: usize) -> Option<&DirtySegment> {
         self.unwritten_segments().get(segment)
     }
 
     /// Block up to which a dirty segment can be destaged from its start, and when: at `now` as much as has come over
     /// the link, in whole physical sectors of `unit` blocks if more follows. If nothing has come, all of it as soon as
     /// it is there.
-    pub fn destageable_until(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
+    pub(crate) fn destageable_until(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
         let (start, stop) = self.span(segment);
         let Some(dirty) = self.dirty_state(segment) else {
             return (stop, now);
@@ -143,14 +143,14 @@ impl Buffer {
     }
 
     /// Begins the destage of a dirty segment up to block `until`.
-    pub fn begin_destage(&mut self, segment: usize, until: u64) {
+    pub(crate) fn begin_destage(&mut self, segment: usize, until: u64) {
         let behind = self.span(segment).1 > until;
         self.unwritten_segments_mut().begin_destage(segment, until, behind);
     }
 
     /// Ends the destage of a segment up to block `until`. Returns true if blocks after it remain dirty; if not, its
     /// blocks stay as clean ones, if written blocks serve reads.
-    pub fn end_destage(&mut self, segment: usize, until: u64) -> bool {
+    pub(crate) fn end_destage(&mut self, segment: usize, until: u64) -> bool {
         let (start, stop) = self.span(segment);
         if until < stop && self.unwritten_segments_mut().end_partial_destage(segment, until) {
             self.set_span(segment, until, stop);
@@ -190,18 +190,18 @@ impl Buffer {
     }
 
     /// Number of blocks in dirty segments.
-    pub fn dirty_blocks(&self) -> u64 {
+    pub(crate) fn dirty_blocks(&self) -> u64 {
         let length = |segment: usize| self.span(segment).1 - self.span(segment).0;
         self.unwritten_segments().by_age().map(length).sum()
     }
 
     /// Dirty segments that are not being destaged, oldest first.
-    pub fn destageable_segments(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
+    pub(crate) fn destageable_segments(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().by_age_with_state().filter(|(_, dirty)| !dirty.is_destaging())
     }
 
     /// Oldest segment to destage that begins at block `lba`.
-    pub fn destageable_segment_at(&self, lba: u64) -> Option<usize> {
+    pub(crate) fn destageable_segment_at(&self, lba: u64) -> Option<usize> {
         let begins = self.segments_in_row(self.row_at(lba)).filter(|&segment| self.span(segment).0 == lba);
         let dirty = begins.filter_map(|segment| Some((self.dirty_state(segment)?, segment)));
         let first = dirty.filter(|(dirty, _)| !dirty.is_destaging()).min_by_key(|(dirty, _)| dirty.serial);
@@ -209,17 +209,17 @@ impl Buffer {
     }
 
     /// Dirty segments from the number `serial` on, oldest first.
-    pub fn dirty_from_serial(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
+    pub(crate) fn dirty_from_serial(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().from(serial)
     }
 
     /// Changes whenever a dirty segment is dropped, or begins to be destaged.
-    pub fn departures(&self) -> u64 {
+    pub(crate) fn departures(&self) -> u64 {
         self.unwritten_segments().departures()
     }
 
     /// True when a dirty segment holds any of `lba..end`.
-    pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
+    pub(crate) fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
         self.dirty_near(lba, end).any(|segment| lba < self.span(segment).1)
     }
 
@@ -230,27 +230,27 @@ impl Buffer {
     }
 
     /// Maximum blocks of a dirty segment.
-    pub fn max_dirty_sectors(&self) -> u64 {
+    pub(crate) fn max_dirty_sectors(&self) -> u64 {
         self.unwritten_segments().max_sectors()
     }
 
     /// True if no more segments may become dirty, or none that is as long as it may get.
-    pub fn is_dirty_limit_reached(&self) -> bool {
+    pub(crate) fn is_dirty_limit_reached(&self) -> bool {
         self.unwritten_segments().is_full() || !self.has_memory_for(self.max_dirty_sectors())
     }
 
     /// How many more segments may become dirty.
-    pub fn free_runs(&self) -> usize {
+    pub(crate) fn free_runs(&self) -> usize {
         self.unwritten_segments().free_count()
     }
 
     /// Serial number of the next segment to become dirty.
-    pub fn next_serial(&self) -> u64 {
+    pub(crate) fn next_serial(&self) -> u64 {
         self.unwritten_segments().next_serial()
     }
 
     /// Lowest serial number among the dirty segments.
-    pub fn oldest_serial(&self) -> Option<u64> {
+    pub(crate) fn oldest_serial(&self) -> Option<u64> {
         self.unwritten_segments().oldest_serial()
     }
 }

@@ -251,7 +251,7 @@ impl Extent {
 
     /// Rest of the extent after its first `sectors` blocks.
     #[inline]
-    pub fn rest_after(&self, sectors: u32) -> Option<Extent> {
+    pub(crate) fn rest_after(&self, sectors: u32) -> Option<Extent> {
         (sectors < self.sectors).then(|| Extent {
             lba: self.lba + u64::from(sectors),
             sectors: self.sectors - sectors,
@@ -446,11 +446,6 @@ impl Geometry {
         self.surfaces
     }
 
-    /// Index of the zone of a block.
-    pub fn zone_of_block(&self, lba: u64) -> usize {
-        self.zone_of_slot(lba + self.gap_before(lba).0)
-    }
-
     /// Index of the zone of a slot.
     fn zone_of_slot(&self, slot: u64) -> usize {
         let mut zone = usize::from(self.index[(slot >> self.slice) as usize]);
@@ -549,7 +544,7 @@ impl Geometry {
     }
 
     /// Extent of `slot` and the slots that follow on its track, at most `sectors`; its `lba` is the slot.
-    pub fn slot_extent(&self, slot: u64, sectors: u32) -> Extent {
+    pub(crate) fn slot_extent(&self, slot: u64, sectors: u32) -> Extent {
         self.extent_in_slot(slot, slot, sectors)
     }
 

@@ -3,7 +3,7 @@
 //! # Time and angle
 //! The platter's angle is `phase + t · rate` in wrapping 64-bit arithmetic, `rate = round(2^64 · rpm / 60e9)` per
 //! nanosecond: it wraps exactly and drifts less than 10^-12 a turn. Spans are rounded **down** to whole nanoseconds, so a
-//! wait ends at most 1 ns before its sector; a head that is past a sector by no more than [`CATCH`] still reads it,
+//! wait ends at most 1 ns before its sector; a head that is past a sector by no more than `CATCH` still reads it,
 //! so that rounding never costs a revolution.
 //!
 //! # Seek
@@ -20,7 +20,7 @@ use crate::time::{Instant, Span};
 
 /// A head this far past a sector's start still catches it. Two roundings of at most 1 ns each meet at a sector
 /// boundary; the gap between real sectors is some hundred nanoseconds, so 2 ns stays inside it.
-pub const CATCH: Span = Span::from_nanos(2);
+pub(crate) const CATCH: Span = Span::from_nanos(2);
 
 /// Error in a seek curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ pub struct Arm {
 
 /// Costs of reaching other places from one place and instant, for a choice among many.
 #[derive(Clone, Copy)]
-pub struct PositioningCosts<'a> {
+pub(crate) struct PositioningCosts<'a> {
     /// Movement times of reads, and of writes.
     ways: [MovementTimes<'a>; 2],
     floors: &'a [u32],
@@ -230,7 +230,7 @@ pub struct PositioningCosts<'a> {
 
 /// Costs of reads alone, whose data are never awaited: most choices are among reads, and these cost less to compute.
 #[derive(Clone, Copy)]
-pub struct ReadPositioningCosts<'a> {
+pub(crate) struct ReadPositioningCosts<'a> {
     way: MovementTimes<'a>,
     floors: &'a [u32],
     arm: Arm,
@@ -266,13 +266,13 @@ impl ReadPositioningCosts<'_> {
 
     /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
-    pub fn least_movement(&self, distance: u64) -> Span {
+    pub(crate) fn least_movement(&self, distance: u64) -> Span {
         lower_bound(self.floors, distance)
     }
 
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
-    pub fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
+    pub(crate) fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
         self.turning.rotation_wait(movement, angle)
     }
 }
@@ -303,7 +303,7 @@ impl MovementTimes<'_> {
 impl PositioningCosts<'_> {
     /// Instant at which the movement starts.
     #[inline(always)]
-    pub fn start_instant(&self) -> Instant {
+    pub(crate) fn start_instant(&self) -> Instant {
         self.begun
     }
 
@@ -315,19 +315,19 @@ impl PositioningCosts<'_> {
 
     /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
-    pub fn least_movement(&self, distance: u64) -> Span {
+    pub(crate) fn least_movement(&self, distance: u64) -> Span {
         lower_bound(self.floors, distance)
     }
 
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
-    pub fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
+    pub(crate) fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
         self.turning.rotation_wait(movement, angle)
     }
 
     /// Cost of a place whose data are ready after `ready`: `cost`, and as many revolutions as it takes until then.
     #[inline(always)]
-    pub fn wait_until_ready(&self, cost: u64, ready: Span) -> u64 {
+    pub(crate) fn wait_until_ready(&self, cost: u64, ready: Span) -> u64 {
         match ready.nanos().checked_sub(cost) {
             None | Some(0) => cost,
             Some(early) => add_revolutions(cost, early, self.turning.period),
@@ -468,7 +468,7 @@ impl Mechanics {
     }
 
     /// Slows the platter by `ppm` millionths.
-    pub fn slowed_by(mut self, ppm: u64) -> Mechanics {
+    pub(crate) fn slowed_by(mut self, ppm: u64) -> Mechanics {
         let share = |value: u64, of: u64| ((u128::from(value) * u128::from(of)) / 1_000_000) as u64;
         (self.rate, self.period) = (share(self.rate, 1_000_000 - ppm), share(self.period, 1_000_000 + ppm));
         self.catch = CATCH.nanos() * self.rate;
@@ -476,7 +476,7 @@ impl Mechanics {
     }
 
     /// Turns the platter by `phase` at time 0.
-    pub fn with_phase(mut self, phase: u64) -> Mechanics {
+    pub(crate) fn with_phase(mut self, phase: u64) -> Mechanics {
         self.phase = phase;
         self
     }
@@ -514,7 +514,7 @@ impl Mechanics {
     }
 
     /// Angle that passes in `span`, less than a revolution.
-    pub fn angle_passed_in(&self, span: Span) -> u64 {
+    pub(crate) fn angle_passed_in(&self, span: Span) -> u64 {
         span.nanos().wrapping_mul(self.rate)
     }
 
@@ -526,7 +526,7 @@ impl Mechanics {
 
     /// Wait from `at` until `angle` comes under the head.
     #[inline(always)]
-    pub fn rotation_wait(&self, at: Instant, angle: u64) -> Span {
+    pub(crate) fn rotation_wait(&self, at: Instant, angle: u64) -> Span {
         wait_beyond(angle.wrapping_sub(self.uncaught_angle(at)), self.period, self.catch)
     }
 
@@ -538,7 +538,7 @@ impl Mechanics {
 
     /// Costs of reaching other places from `arm` and `at`.
     #[inline]
-    pub fn positioning_costs(&self, arm: Arm, at: Instant) -> PositioningCosts<'_> {
+    pub(crate) fn positioning_costs(&self, arm: Arm, at: Instant) -> PositioningCosts<'_> {
         let written = self.written.as_ref().unwrap_or(&self.seek.0);
         let [same, other] = [Span::ZERO, self.head_switch];
         PositioningCosts {
@@ -558,7 +558,7 @@ impl Mechanics {
 
     /// Costs of reads alone from `arm` and `at`.
     #[inline]
-    pub fn read_positioning_costs(&self, arm: Arm, at: Instant) -> ReadPositioningCosts<'_> {
+    pub(crate) fn read_positioning_costs(&self, arm: Arm, at: Instant) -> ReadPositioningCosts<'_> {
         ReadPositioningCosts {
             way: MovementTimes { times: SeekTimes::new(&self.seek.0), least: [Span::ZERO, self.head_switch] },
             floors: &self.floors,

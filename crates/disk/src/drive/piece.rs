@@ -56,14 +56,14 @@ pub struct DirtySegment {
 
 impl DirtySegment {
     /// True while it is being destaged.
-    pub fn is_destaging(&self) -> bool {
+    pub(crate) fn is_destaging(&self) -> bool {
         self.leaving.is_some()
     }
 }
 
 /// Where a cached write is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteAdmission {
+pub(crate) enum WriteAdmission {
     /// Joins the dirty segment whose end it continues.
     Join(usize),
     /// Overwrites blocks inside this dirty segment.

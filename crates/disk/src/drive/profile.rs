@@ -65,7 +65,7 @@ pub struct Faults {
 
 impl Faults {
     /// Assurances that the faults break, of a drive whose buffer does not outlive a power cut.
-    pub fn broken_assurances(&self) -> Vec<BrokenPromise> {
+    pub(crate) fn broken_assurances(&self) -> Vec<BrokenPromise> {
         let faults = [
             (self.ignores_fua, "faults.ignores_fua", Assurance::Fua),
             (self.early_flush, "faults.early_flush", Assurance::Flush),

@@ -88,7 +88,7 @@ struct WindowCounts {
 
 /// Counts of commands, and the division derived from them.
 #[derive(Clone, Debug)]
-pub struct Segmentation {
+pub(crate) struct Segmentation {
     adaptive: AdaptiveDivision,
     runs: SequentialRuns,
     seen: WindowCounts,
@@ -114,7 +114,7 @@ impl Segmentation {
     }
 
     /// Counts a read or write. Returns true if read-ahead after it may pay.
-    pub fn count_command(&mut self, request: &Request, hit: bool) -> bool {
+    pub(crate) fn count_command(&mut self, request: &Request, hit: bool) -> bool {
         self.seen.commands += 1;
         let write = request.op != Op::Read;
         self.seen.reads += u32::from(!write);
@@ -168,12 +168,12 @@ impl Segmentation {
     }
 
     /// Division that the buffer has yet to take.
-    pub fn wanted_division(&self) -> Option<Division> {
+    pub(crate) fn wanted_division(&self) -> Option<Division> {
         self.wanted
     }
 
     /// Notes that the buffer has taken the division wanted.
-    pub fn confirm_division(&mut self) {
+    pub(crate) fn confirm_division(&mut self) {
         if let Some(division) = self.wanted.take() {
             self.segments = division.segments;
         }

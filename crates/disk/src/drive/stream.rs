@@ -6,7 +6,7 @@ use crate::time::Instant;
 
 /// Blocks that pass one after another into a segment.
 #[derive(Clone, Copy, Debug)]
-pub struct MediaStream {
+pub(crate) struct MediaStream {
     /// The segment that takes them.
     pub segment: usize,
     /// Block after the last to be read.
@@ -24,7 +24,7 @@ pub struct MediaStream {
 
 /// Mechanism on which a stream runs.
 #[derive(Clone, Copy)]
-pub struct DiskMechanism<'a> {
+pub(crate) struct DiskMechanism<'a> {
     /// Layout of the blocks.
     pub geometry: &'a Geometry,
     /// Timing of arm and platter.
@@ -47,14 +47,14 @@ impl MediaStream {
     }
 
     /// Moves the limit on to `limit`, never back.
-    pub fn raise_limit(&mut self, limit: u64) {
+    pub(crate) fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
         self.settled = Instant::FAR;
     }
 
     /// End of the stream, if that is by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn end_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
+    pub(crate) fn end_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
         let over = (self.extent.end() >= self.limit).then(|| self.passing_end(platter, self.limit))?;
         (over <= now).then_some(over)
     }
@@ -62,7 +62,7 @@ impl MediaStream {
     /// When the block before `end` is in the buffer. Blocks before the extent that passes, some of them there before
     /// the stream began, count as there all the time.
     #[inline]
-    pub fn arrival_before(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
+    pub(crate) fn arrival_before(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         if end <= self.extent.lba {
             return Instant::ZERO;
         }
@@ -84,13 +84,13 @@ impl MediaStream {
 
     /// True if the extent that passes stays the same until `now`.
     #[inline(always)]
-    pub fn stays_on_extent(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
+    pub(crate) fn stays_on_extent(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
         self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer_time(&self.extent) > now
     }
 
     /// Advances the stream to `now`.
     #[inline]
-    pub fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
+    pub(crate) fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
         while self.extent.end() < self.limit {
             if self.begin + platter.mechanics.transfer_time(&self.extent) > now {
                 return;
@@ -106,7 +106,7 @@ impl MediaStream {
 
     /// The first block that is not in the buffer by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn first_missing_block(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
+    pub(crate) fn first_missing_block(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
         let passed = platter.mechanics.angle_at(now).wrapping_sub(platter.mechanics.angle_at(self.begin));
         let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer_time(&self.extent);
         let sectors = match (now < self.begin, whole) {

@@ -15,7 +15,7 @@ use super::terms::DriveTerms;
 
 /// Sectors written with one stamp, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StampedRun {
+pub(crate) struct StampedRun {
     pub member: u32,
     /// The role of the sectors in an array.
     pub role: MemberRole,
@@ -61,26 +61,26 @@ impl Heads {
     }
 
     /// Stops a drive: no more landings come from it.
-    pub fn stop_drive(&mut self, member: u32) {
+    pub(crate) fn stop_drive(&mut self, member: u32) {
         self.close_run();
         self.heads[member as usize].known = Instant::FAR;
     }
 
     /// Starts a replacement drive, which may write from `now` on.
-    pub fn start_drive(&mut self, member: u32, now: Instant) {
+    pub(crate) fn start_drive(&mut self, member: u32, now: Instant) {
         self.close_run();
         self.heads[member as usize].known = now;
     }
 
     /// Takes a landing. True if it ended the track run before it.
-    pub fn take_landing(&mut self, landing: &Landing) -> bool {
+    pub(crate) fn take_landing(&mut self, landing: &Landing) -> bool {
         let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close_run();
         self.open.push(*landing);
         ends
     }
 
     /// Completes the track run that is being reported. True if there was one.
-    pub fn close_run(&mut self) -> bool {
+    pub(crate) fn close_run(&mut self) -> bool {
         let run = core::mem::take(&mut self.open);
         let Some(last) = run.last() else { return false };
         let member = last.member as usize;
@@ -97,18 +97,18 @@ impl Heads {
     }
 
     /// The instant up to which the landings of all drives are known.
-    pub fn known_until(&self) -> Instant {
+    pub(crate) fn known_until(&self) -> Instant {
         self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
     }
 
     /// When the next track run begins or ends.
-    pub fn next_edge(&self) -> Option<Instant> {
+    pub(crate) fn next_edge(&self) -> Option<Instant> {
         self.heads.iter().filter_map(Head::run_edge).min()
     }
 
     /// Returns the sectors that have passed the heads by `at`, in whole physical sectors, and those that a cut would
     /// tear.
-    pub fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
+    pub(crate) fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
         let (mut done, mut under) = (Vec::new(), Vec::new());
         for head in &mut self.heads {
             while head.run_edge().is_some_and(|edge| edge <= at) {
@@ -144,7 +144,7 @@ fn split_at_head(
 }
 
 /// The sectors of a landing.
-pub fn stamped_run(landing: &Landing) -> StampedRun {
+pub(crate) fn stamped_run(landing: &Landing) -> StampedRun {
     let Landing { member, role, stamp, number, .. } = *landing;
     StampedRun { member, role, run: (landing.lba, landing.end()), stamp, number }
 }

@@ -335,7 +335,7 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     }
 
     /// Reports to the tally what each cut leaves on the medium, write by write.
-    pub fn with_surface(mut self) -> CutJudge<T, S> {
+    pub(crate) fn with_surface(mut self) -> CutJudge<T, S> {
         self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }

@@ -34,7 +34,7 @@ impl Rebuilds {
     }
 
     /// Returns the parts of a rebuilt run, each with number and stamp of the write that it copies.
-    pub fn copied_parts(&self, part: &StampedRun) -> Vec<StampedRun> {
+    pub(crate) fn copied_parts(&self, part: &StampedRun) -> Vec<StampedRun> {
         let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
         let held = chunk.into_iter().flat_map(|(_, held)| held);
         let inside = held.filter_map(|&(run, number, stamp)| Some((run_overlap(run, part.run)?, number, stamp)));
@@ -44,7 +44,7 @@ impl Rebuilds {
     }
 
     /// Ends the rebuild: everything restored is on the medium.
-    pub fn end_rebuild(&mut self) {
+    pub(crate) fn end_rebuild(&mut self) {
         self.runs.clear();
     }
 }

@@ -18,7 +18,7 @@ use super::runs::{SectorRun, SectorRuns, run_overlap, run_without, union_sectors
 
 /// The content of a run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SectorContent {
+pub(crate) struct SectorContent {
     /// The stamp of the write that brought it.
     pub stamp: u64,
     /// The number of its acknowledgement, if it has one.
@@ -29,7 +29,7 @@ pub struct SectorContent {
 
 impl SectorRuns<SectorContent> {
     /// Marks the content that the write `stamp` brought to `run` as acknowledged.
-    pub fn mark_acknowledged(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
+    pub(crate) fn mark_acknowledged(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
         self.update_touching(run, |held| {
             if held.stamp == stamp {
                 (held.acknowledged, held.forced) = (Some(number), forced);
@@ -40,7 +40,7 @@ impl SectorRuns<SectorContent> {
 
 /// Writes by stamp, and their sectors that are not safe.
 #[derive(Clone, Debug, Default)]
-pub struct WritesAtRisk {
+pub(crate) struct WritesAtRisk {
     writes: BTreeMap<u64, WriteAtRisk>,
     /// First sector and stamp, to the sector after the last.
     exposed: BTreeMap<(u64, u64), u64>,
@@ -115,7 +115,7 @@ pub struct WriteAtCut<'a> {
 
 impl WritesAtRisk {
     /// Submits a write; `sure`: no level acknowledges writes before they are durable.
-    pub fn submit_write(&mut self, request: &Request, sure: bool) {
+    pub(crate) fn submit_write(&mut self, request: &Request, sure: bool) {
         self.doings += 1;
         let run = (request.lba, request.end());
         let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| run_overlap(other.run, run).is_some());
@@ -135,14 +135,14 @@ impl WritesAtRisk {
     }
 
     /// Marks all writes in flight: from now on writes are acknowledged before they are durable.
-    pub fn mark_unsure(&mut self) {
+    pub(crate) fn mark_unsure(&mut self) {
         for stamp in &self.in_flight {
             self.writes.entry(*stamp).and_modify(|write| write.sure = false);
         }
     }
 
     /// Acknowledges a write at `at`. Returns the number of the acknowledgement.
-    pub fn acknowledge_write(&mut self, at: Instant, stamp: u64) -> u64 {
+    pub(crate) fn acknowledge_write(&mut self, at: Instant, stamp: u64) -> u64 {
         self.doings += 1;
         let number = self.doings;
         self.end_in_flight(stamp);
@@ -164,7 +164,7 @@ impl WritesAtRisk {
     }
 
     /// Counts sectors of the write `stamp` that a later write superseded before they reached the medium.
-    pub fn supersede_sectors(&mut self, stamp: u64, sectors: u64) {
+    pub(crate) fn supersede_sectors(&mut self, stamp: u64, sectors: u64) {
         if let Some(write) = self.writes.get_mut(&stamp) {
             write.superseded += sectors;
         }
@@ -200,7 +200,7 @@ impl WritesAtRisk {
     }
 
     /// Content of a sector on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
-    pub fn landed_content(&self, stamp: u64, volatile: bool) -> SectorContent {
+    pub(crate) fn landed_content(&self, stamp: u64, volatile: bool) -> SectorContent {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
@@ -212,7 +212,7 @@ impl WritesAtRisk {
     }
 
     /// Removes a failed write: the client does not rely on it.
-    pub fn fail_write(&mut self, stamp: u64) {
+    pub(crate) fn fail_write(&mut self, stamp: u64) {
         self.doings += 1;
         self.end_in_flight(stamp);
         if let Some(write) = self.writes.remove(&stamp) {
@@ -230,21 +230,21 @@ impl WritesAtRisk {
     }
 
     /// Submits a flush.
-    pub fn submit_flush(&mut self, stamp: u64) {
+    pub(crate) fn submit_flush(&mut self, stamp: u64) {
         self.doings += 1;
         self.epoch += 1;
         self.flushes.insert(stamp, self.doings);
     }
 
     /// Completes a flush; `done`: without an error.
-    pub fn complete_flush(&mut self, stamp: u64, done: bool) {
+    pub(crate) fn complete_flush(&mut self, stamp: u64, done: bool) {
         if let Some(begun) = self.flushes.remove(&stamp).filter(|_| done) {
             self.flushed = self.flushed.max(begun);
         }
     }
 
     /// Records that the write `stamp` reached the medium in `run` at `at`.
-    pub fn land_write(&mut self, at: Instant, run: SectorRun, stamp: u64) {
+    pub(crate) fn land_write(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if !self.early.is_empty() {
             let rests = |(old, of): (SectorRun, u64)| run_without(old, run).map(move |rest| (rest, of));
             self.early = core::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
@@ -304,17 +304,17 @@ impl WritesAtRisk {
     }
 
     /// Acknowledged data that are not on the medium.
-    pub fn risk_level(&self) -> RiskLevel {
+    pub(crate) fn risk_level(&self) -> RiskLevel {
         self.level
     }
 
     /// Returns (`fua`, `sure`) of a write in flight or at risk.
-    pub fn write_marks(&self, stamp: u64) -> Option<(bool, bool)> {
+    pub(crate) fn write_marks(&self, stamp: u64) -> Option<(bool, bool)> {
         self.writes.get(&stamp).map(|write| (write.fua, write.sure))
     }
 
     /// True if no write is in flight or at risk.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.writes.is_empty()
     }
 
@@ -332,7 +332,7 @@ impl WritesAtRisk {
 
     /// Returns all writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as
     /// well.
-    pub fn writes_at_cut(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
+    pub(crate) fn writes_at_cut(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
         let mut missing: Vec<(u64, SectorRun)> = Vec::with_capacity(self.exposed.len());
         for (&(lba, stamp), &end) in &self.exposed {
             let write = &self.writes[&stamp];

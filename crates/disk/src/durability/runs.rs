@@ -15,20 +15,20 @@ pub fn run_overlap(a: SectorRun, b: SectorRun) -> Option<SectorRun> {
 }
 
 /// The parts of `run` outside `other`: up to two.
-pub fn run_without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
+pub(crate) fn run_without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
     let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
     rests.into_iter().filter(|rest| rest.0 < rest.1)
 }
 
 /// The parts of `run` outside all `others`.
-pub fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
+pub(crate) fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
     let less =
         |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| run_without(run, *other)).collect();
     others.iter().fold(vec![run], less)
 }
 
 /// Number of sectors in any of `runs`.
-pub fn union_sectors(runs: impl Iterator<Item = SectorRun>) -> u64 {
+pub(crate) fn union_sectors(runs: impl Iterator<Item = SectorRun>) -> u64 {
     let mut runs: Vec<SectorRun> = runs.collect();
     runs.sort_unstable();
     let (mut reach, mut sectors) = (0, 0);
@@ -51,13 +51,13 @@ impl<T> Default for SectorRuns<T> {
 
 impl SectorRuns<u64> {
     /// Writes `stamp` to `run`, except where a later write is.
-    pub fn set_if_newer(&mut self, run: SectorRun, stamp: u64) {
+    pub(crate) fn set_if_newer(&mut self, run: SectorRun, stamp: u64) {
         let later: Vec<SectorRun> = self.content_in(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
         run_without_all(run, &later).into_iter().for_each(|part| self.set_and_merge(part, stamp));
     }
 
     /// Sets the content of `run`; merges with an equal entry before it.
-    pub fn set_and_merge(&mut self, run: SectorRun, stamp: u64) {
+    pub(crate) fn set_and_merge(&mut self, run: SectorRun, stamp: u64) {
         self.clear_run(run);
         match self.0.range_mut(..run.0).next_back() {
             Some((_, (end, held))) if *end == run.0 && *held == stamp => *end = run.1,
@@ -74,7 +74,7 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// Forgets the content of `run`.
-    pub fn clear_run(&mut self, run: SectorRun) {
+    pub(crate) fn clear_run(&mut self, run: SectorRun) {
         for (old, was) in self.entries_touching(run) {
             let (lba, end) = old;
             self.0.remove(&lba);
@@ -93,7 +93,7 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// Changes the content of the entries that touch `run`, each as a whole.
-    pub fn update_touching(&mut self, run: SectorRun, mut change: impl FnMut(&mut T)) {
+    pub(crate) fn update_touching(&mut self, run: SectorRun, mut change: impl FnMut(&mut T)) {
         for ((lba, _), _) in self.entries_touching(run) {
             if let Some((_, held)) = self.0.get_mut(&lba) {
                 change(held);

@@ -27,7 +27,7 @@ pub struct WriteHoles {
 
 /// Blocks of lost drives at a cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LostBlocks {
+pub(crate) struct LostBlocks {
     /// Parity and the other data do not agree: the content is gone.
     pub gone: Vec<SectorRun>,
     /// A sector needed to compute them is unreadable.
@@ -38,7 +38,7 @@ pub struct LostBlocks {
 
 /// The rows of all volumes with parity.
 #[derive(Clone, Debug)]
-pub struct StripeRows {
+pub(crate) struct StripeRows {
     /// Each with its first block.
     volumes: Vec<(u64, ArrayVolume)>,
     /// Lost drives, one bit each.
@@ -129,7 +129,7 @@ impl StripeRows {
     }
 
     /// Records a landing. Returns the blocks of lost drives that can be computed now, with the stamp of each.
-    pub fn land_part(&mut self, part: &StampedRun) -> Vec<(SectorRun, u64)> {
+    pub(crate) fn land_part(&mut self, part: &StampedRun) -> Vec<(SectorRun, u64)> {
         let there = |spot: &ChunkSpan| !self.is_lost(spot.volume, spot.row, spot.slot);
         let Some(spot) = self.chunk_span(part).filter(there) else { return Vec::new() };
         match part.role {
@@ -168,7 +168,7 @@ impl StripeRows {
     }
 
     /// True if all writes are on the medium, data and parity.
-    pub fn check_idle(&mut self) -> bool {
+    pub(crate) fn check_idle(&mut self) -> bool {
         self.prune_landed();
         self.open.is_empty()
     }
@@ -278,7 +278,7 @@ impl StripeRows {
 
     /// Counts the rows whose parity does not match their data if a cut leaves the sectors `under` the heads as `fate`
     /// says.
-    pub fn write_holes(&mut self, under: &[StampedRun], fate: CutSector) -> WriteHoles {
+    pub(crate) fn write_holes(&mut self, under: &[StampedRun], fate: CutSector) -> WriteHoles {
         self.prune_landed();
         let under = self.present_spans(under);
         let all = self.open.iter().flat_map(|(&number, taken)| self.row_updates(number, taken.run));
@@ -420,7 +420,7 @@ impl StripeRows {
     }
 
     /// Blocks of lost drives after a cut that leaves the sectors `under` the heads as `fate` says.
-    pub fn lost_blocks(&self, under: &[StampedRun], fate: CutSector) -> LostBlocks {
+    pub(crate) fn lost_blocks(&self, under: &[StampedRun], fate: CutSector) -> LostBlocks {
         let under = self.present_spans(under);
         let mut gone = self.gone.clone();
         let mut hidden = LostBlocks::default();

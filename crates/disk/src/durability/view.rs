@@ -92,7 +92,7 @@ impl CutArray {
     }
 
     /// Lost drives, one bit each.
-    pub fn lost_drives(&self) -> u64 {
+    pub(crate) fn lost_drives(&self) -> u64 {
         self.lost
     }
 
@@ -102,7 +102,7 @@ impl CutArray {
     }
 
     /// True if a drive is to be rebuilt.
-    pub fn has_rebuild(&self) -> bool {
+    pub(crate) fn has_rebuild(&self) -> bool {
         self.turns.iter().any(|turn| matches!(turn, ArraySetting::Replace(_)))
     }
 
@@ -140,14 +140,14 @@ impl CutArray {
     }
 
     /// Applies the next change: a drive is lost or replaced.
-    pub fn apply_next_change(&mut self) {
+    pub(crate) fn apply_next_change(&mut self) {
         if let Some(&turn) = self.turns.first() {
             *self = core::mem::take(self).with_change(turn);
         }
     }
 
     /// Ends the rebuild of `member`.
-    pub fn end_rebuild(&mut self, member: u32) {
+    pub(crate) fn end_rebuild(&mut self, member: u32) {
         *self = core::mem::take(self).with_rebuilt(member);
     }
 }
@@ -163,7 +163,7 @@ struct AcknowledgedBlocks {
 }
 
 /// The view with a set of drives lost.
-pub struct ArrayView {
+pub(crate) struct ArrayView {
     terms: DriveTerms,
     volumes: Vec<ArrayVolume>,
     lost: u64,
@@ -195,7 +195,7 @@ impl ArrayView {
     }
 
     /// True if no write is in flight or at risk.
-    pub fn check_idle(&mut self) -> bool {
+    pub(crate) fn check_idle(&mut self) -> bool {
         self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::check_idle)
     }
 
@@ -225,7 +225,7 @@ impl ArrayView {
     }
 
     /// Records sectors that are on the medium.
-    pub fn land_part(&mut self, at: Instant, part: &StampedRun) {
+    pub(crate) fn land_part(&mut self, at: Instant, part: &StampedRun) {
         let back = self.stripes.as_mut().map(|stripes| stripes.land_part(part));
         if self.is_read(part.role, part.run.0) {
             self.land_readable(at, part.run, part.stamp);
@@ -247,14 +247,14 @@ impl ArrayView {
     }
 
     /// Counts sectors of a write that were superseded before they reached the medium.
-    pub fn supersede_part(&mut self, part: &StampedRun) {
+    pub(crate) fn supersede_part(&mut self, part: &StampedRun) {
         if self.is_read(part.role, part.run.0) {
             self.risk.supersede_sectors(part.stamp, part.run.1 - part.run.0);
         }
     }
 
     /// Acknowledges a write at `at`.
-    pub fn acknowledge_write(&mut self, at: Instant, request: &Request) {
+    pub(crate) fn acknowledge_write(&mut self, at: Instant, request: &Request) {
         let (run, stamp) = ((request.lba, request.end()), request.stamp);
         if self.terms.saves {
             self.risk.land_write(at, run, stamp);
@@ -287,7 +287,7 @@ impl ArrayView {
     }
 
     /// Effects of a cut on the sectors under the heads, for the judge of files.
-    pub fn cut_overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
+    pub(crate) fn cut_overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
         let hidden =
             known.map_or_else(LostBlocks::default, |stripes| stripes.lost_blocks(under, self.terms.cut_sector));

@@ -82,7 +82,7 @@ pub struct AcceleratorSpec {
 
 impl AcceleratorSpec {
     /// The promises that its settings break, if a cut loses data that it or a device below holds.
-    pub fn broken_promises(&self) -> Vec<BrokenPromise> {
+    pub(crate) fn broken_promises(&self) -> Vec<BrokenPromise> {
         let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
         BrokenPromise::for_setting("flush", "drop", broken)
     }

@@ -116,7 +116,7 @@ impl ArraySpec {
     /// The promises that it breaks on members of `sectors` sectors. A row with parity that lacks a drive cannot be
     /// written in one step; if a cut interrupts the write, the lost drive's data of that row cannot be reconstructed
     /// (the write hole).
-    pub fn broken_promises(&self, sectors: u64) -> Vec<BrokenPromise> {
+    pub(crate) fn broken_promises(&self, sectors: u64) -> Vec<BrokenPromise> {
         let rows = self.volumes(sectors).iter().any(|volume| volume.parities() > 0);
         let lost = (0..u64::BITS).filter(|member| self.lost >> member & 1 == 1).map(|member| member.to_string());
         let broken: &[Assurance] = if self.lost != 0 && rows { &[Assurance::Rows] } else { &[] };

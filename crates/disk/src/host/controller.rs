@@ -95,7 +95,7 @@ impl Controller {
 
     /// A bus of `rate` bytes a second that the first `units` units of `below` share, without a cost for commands or a limit
     /// of queues.
-    pub fn build_bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
+    pub(crate) fn build_bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
         Controller::build_layer(ControllerSpec::plain(depth, Span::ZERO, rate), below)
     }

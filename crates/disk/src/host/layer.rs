@@ -18,7 +18,7 @@
 //!
 //! Accounts are copied as little as possible. A completion that directly answers a request stays in place, and the
 //! layer adds its own time to it ([`HostLayerContext::answer_with`]). Only if a request is answered later, or by several commands,
-//! the layer keeps an [`Account`] ([`HostLayerContext::adopt_completion`], then [`HostLayerContext::answer_request`]).
+//! the layer keeps an `Account` ([`HostLayerContext::adopt_completion`], then [`HostLayerContext::answer_request`]).
 //!
 //! The path of a request does not allocate once as many requests have been in flight together.
 
@@ -194,7 +194,7 @@ impl<N: Default> HeldRequest<N> {
 
 impl<N> HeldRequest<N> {
     /// Notes that a part of it has ended with `status`; the first error counts.
-    pub fn note_part_status(&mut self, status: Status) {
+    pub(crate) fn note_part_status(&mut self, status: Status) {
         if self.status == Status::Done {
             self.status = status;
         }
@@ -202,7 +202,7 @@ impl<N> HeldRequest<N> {
 
     /// The account until now.
     #[inline]
-    pub fn account(&mut self) -> &mut Account {
+    pub(crate) fn account(&mut self) -> &mut Account {
         if !self.written {
             (self.written, self.account) = (true, Account::open(self.came));
         }
@@ -275,7 +275,7 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Sends the request in `slot` down unchanged.
-    pub fn pass_down(&mut self, now: Instant, slot: u32) {
+    pub(crate) fn pass_down(&mut self, now: Instant, slot: u32) {
         self.submit(now, self.slots[slot].request);
     }
 
@@ -346,18 +346,18 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// True if the request in `slot` is unanswered.
-    pub fn is_live(&self, slot: u32) -> bool {
+    pub(crate) fn is_live(&self, slot: u32) -> bool {
         self.slots[slot].live
     }
 
     /// The slots of unanswered requests, rising.
-    pub fn live_slots(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn live_slots(&self) -> impl Iterator<Item = u32> {
         (0..self.slots.len()).filter(|&slot| self.slots[slot].live)
     }
 
     /// Handles the completions from below.
     #[inline(never)]
-    pub fn collect_completions(&mut self, layer: &mut L) {
+    pub(crate) fn collect_completions(&mut self, layer: &mut L) {
         self.collect_landings(layer);
         while let Some(completion) = &mut self.below.poll_completion() {
             if let Some(slot) = self.pass_to_layer(layer, completion) {
@@ -396,7 +396,7 @@ impl<L: HostLayer> HostLayerContext<L> {
 
     /// Handles the landings from below.
     #[inline(always)]
-    pub fn collect_landings(&mut self, layer: &mut L) {
+    pub(crate) fn collect_landings(&mut self, layer: &mut L) {
         if self.landings.are_wanted() {
             self.take_landings(layer);
         }
@@ -415,7 +415,7 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Reports the stamps of commands below that may still land.
-    pub fn report_unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
+    pub(crate) fn report_unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
         self.below.report_unsettled(tell);
     }
 
@@ -427,7 +427,7 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Applies a control as layers do by default.
-    pub fn apply_default_control(
+    pub(crate) fn apply_default_control(
         &mut self,
         layer: &mut L,
         now: Instant,
@@ -498,7 +498,7 @@ impl<L: HostLayer> LayeredDevice<L> {
 
     /// Gives the layer another number in settings, as one of several of its kind.
     #[must_use]
-    pub fn with_number(mut self, number: u32) -> LayeredDevice<L> {
+    pub(crate) fn with_number(mut self, number: u32) -> LayeredDevice<L> {
         self.context.number = number;
         self
     }

@@ -41,7 +41,7 @@ impl Ports {
     }
 
     /// Devices as units, each with the number of its drives.
-    pub fn with_drive_counts(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
+    pub(crate) fn with_drive_counts(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
         assert!(!members.is_empty(), "no device");
         let mut drives_before = 0;
         let member = |(device, drives): (Box<dyn Device>, u32)| {

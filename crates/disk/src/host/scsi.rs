@@ -32,7 +32,7 @@ use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
 /// The most devices on a wide bus besides the host adapter.
-pub const MOST_DRIVES: u32 = 15;
+pub(crate) const MOST_DRIVES: u32 = 15;
 
 /// How many idle times are remembered: more than commands ever end during one transfer. Before them, the bus counts as
 /// busy.

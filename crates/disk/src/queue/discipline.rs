@@ -1,7 +1,6 @@
 //! Policies and their limits, and how long each can postpone a request. The rules of a queue, with sources, are in
 //! `queue.rs`.
 
-use crate::block::PostponementBound;
 use crate::time::Span;
 
 /// The order of service.
@@ -48,7 +47,7 @@ impl Discipline {
     /// Makes the order, the window and the nearest neutral if they were unused. `open` is given the least number of requests
     /// waiting at once at which a setting matters, and says whether it was unused. The wait limit always counts: it may also
     /// put a request before work that is not in the queue.
-    pub fn normalize_unused(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
+    pub(crate) fn normalize_unused(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
         let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
         let [order, window, nearest] = [2, limit(self.window), limit(self.nearest)].map(open);
         match order {
@@ -59,44 +58,5 @@ impl Discipline {
                 ..self
             },
         }
-    }
-
-    /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
-    /// costs of at most `max_cost`. [`PostponementBound::Wait`] means that no request that came later by more than this is served
-    /// before it.
-    pub fn postponement_bound(&self, positions: u64, waiting: u64, max_cost: Span) -> PostponementBound {
-        let sweep = positions * waiting.saturating_sub(1);
-        let own = match self.policy {
-            Policy::Fcfs => PostponementBound::Passes(0),
-            Policy::Look => PostponementBound::Passes(2 * sweep),
-            Policy::CLook => PostponementBound::Passes(sweep),
-            // Waits count in whole microseconds: two roundings.
-            Policy::Sptf if self.ageing > 0 && self.nearest == 0 => {
-                PostponementBound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
-            }
-            Policy::Sstf | Policy::Sptf => PostponementBound::None,
-        };
-        let own = match (own, self.turn_bound(waiting)) {
-            (PostponementBound::None, Some(turns)) => PostponementBound::Passes(turns),
-            (PostponementBound::Passes(most), Some(turns)) => PostponementBound::Passes(most.min(turns)),
-            _ => own,
-        };
-        match (own, self.max_wait) {
-            (PostponementBound::Passes(0), _) | (_, None) => own,
-            (PostponementBound::Wait(span), Some(limit)) => PostponementBound::Wait(span.min(limit)),
-            (_, Some(limit)) => PostponementBound::Wait(limit),
-        }
-    }
-
-    /// How many later requests go first by rounds or patience, if at most `waiting` wait at once.
-    fn turn_bound(&self, waiting: u64) -> Option<u64> {
-        let rounds = match self.round {
-            0 => None,
-            100.. => Some(waiting.saturating_sub(1)),
-            _ => Some(2 * waiting.saturating_sub(1)),
-        };
-        let weighted = self.policy == Policy::Sptf && self.patience > 0 && self.nearest == 0;
-        let patience = weighted.then(|| u64::from(self.patience) * waiting);
-        rounds.into_iter().chain(patience).min()
     }
 }

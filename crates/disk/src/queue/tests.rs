@@ -1,7 +1,6 @@
 //! Tests of the queue: each policy against its law, and against an exhaustive choice, over random queues.
 
 use super::*;
-use crate::block::PostponementBound;
 use crate::rng::{Rng, Seed};
 use crate::time::Span;
 
@@ -223,6 +222,56 @@ fn torment(
     (u64::MAX, latest)
 }
 
+/// How long a queue can postpone a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PostponementBound {
+    /// There is no bound: a steady supply of better placed requests starves it.
+    None,
+    /// At most this many later requests are served first.
+    Passes(u64),
+    /// No request that came later by more than this is served before it.
+    Wait(Span),
+}
+
+/// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
+/// costs of at most `max_cost`. [`PostponementBound::Wait`] means that no request that came later by more than this is served
+/// before it.
+fn postponement_bound(discipline: &Discipline, positions: u64, waiting: u64, max_cost: Span) -> PostponementBound {
+    let sweep = positions * waiting.saturating_sub(1);
+    let own = match discipline.policy {
+        Policy::Fcfs => PostponementBound::Passes(0),
+        Policy::Look => PostponementBound::Passes(2 * sweep),
+        Policy::CLook => PostponementBound::Passes(sweep),
+        // Waits count in whole microseconds: two roundings.
+        Policy::Sptf if discipline.ageing > 0 && discipline.nearest == 0 => {
+            PostponementBound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(discipline.ageing) + 2000))
+        }
+        Policy::Sstf | Policy::Sptf => PostponementBound::None,
+    };
+    let own = match (own, turn_bound(discipline, waiting)) {
+        (PostponementBound::None, Some(turns)) => PostponementBound::Passes(turns),
+        (PostponementBound::Passes(most), Some(turns)) => PostponementBound::Passes(most.min(turns)),
+        _ => own,
+    };
+    match (own, discipline.max_wait) {
+        (PostponementBound::Passes(0), _) | (_, None) => own,
+        (PostponementBound::Wait(span), Some(limit)) => PostponementBound::Wait(span.min(limit)),
+        (_, Some(limit)) => PostponementBound::Wait(limit),
+    }
+}
+
+/// How many later requests go first by rounds or patience, if at most `waiting` wait at once.
+fn turn_bound(discipline: &Discipline, waiting: u64) -> Option<u64> {
+    let rounds = match discipline.round {
+        0 => None,
+        100.. => Some(waiting.saturating_sub(1)),
+        _ => Some(2 * waiting.saturating_sub(1)),
+    };
+    let weighted = discipline.policy == Policy::Sptf && discipline.patience > 0 && discipline.nearest == 0;
+    let patience = weighted.then(|| u64::from(discipline.patience) * waiting);
+    rounds.into_iter().chain(patience).min()
+}
+
 #[test]
 fn nobody_is_put_off_beyond_the_bound() {
     const POSITIONS: u64 = 12;
@@ -232,7 +281,7 @@ fn nobody_is_put_off_beyond_the_bound() {
     for seed in 0..600 {
         let mut rng = Seed(seed).stream("torment");
         let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
-        let bound = discipline.postponement_bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
+        let bound = postponement_bound(&discipline, POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
         let victim = (rng.below(POSITIONS), MAX_COST);
         // Adversaries: one sits at the head, one walks ahead of the sweep, one crowds the next position, one draws.
         let kind = rng.below(4);

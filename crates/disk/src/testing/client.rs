@@ -151,7 +151,7 @@ impl TestClient {
     }
 
     /// Issues nothing more; polls until nothing is in flight.
-    pub fn drain_all(&mut self) {
+    pub(crate) fn drain_all(&mut self) {
         while let Some(next) = self.device.poll_timeout().filter(|_| !self.flying.is_empty()) {
             self.step_to(next);
         }

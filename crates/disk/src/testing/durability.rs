@@ -157,7 +157,7 @@ impl DurabilityChecker {
     }
 
     /// A checker with the same observations for the image of another copy, which held `before` at the last failure.
-    pub fn for_other_copy(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
+    pub(crate) fn for_other_copy(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
         DurabilityChecker { before: before.clone(), ..self.clone().for_copy(sight, copy) }
     }
 

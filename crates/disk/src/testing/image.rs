@@ -31,7 +31,7 @@ impl SectorImage {
     }
 
     /// Applies a landing, at its place in the caller's blocks.
-    pub fn apply_block(&mut self, landing: &Landing) {
+    pub(crate) fn apply_block(&mut self, landing: &Landing) {
         self.set_sectors(landing, (0, landing.lba));
     }
 

@@ -123,7 +123,7 @@ impl Default for SmallDrive {
 
 impl SmallDrive {
     /// The angle the platter turns by in `span`.
-    pub fn angle_of(&self, span: Span) -> u64 {
+    pub(crate) fn angle_of(&self, span: Span) -> u64 {
         let turns = (u128::from(span.nanos()) * u128::from(self.millirpm)) << 64;
         (turns / 60_000_000_000_000) as u64
     }

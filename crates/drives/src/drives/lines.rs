@@ -340,7 +340,7 @@ impl DriveLine {
     }
 
     /// Alternatives to the line; none for flash.
-    pub fn alternatives(&self) -> Option<String> {
+    pub(crate) fn alternatives(&self) -> Option<String> {
         let own = "a drive of your own by its datasheet's figures (`seekwise init drive --help`)";
         (self.recording != Flash).then(|| format!("{} (the nearest built-in drive), or {own}", self.like))
     }

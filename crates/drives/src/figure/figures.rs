@@ -114,7 +114,7 @@ impl<'a> Figures<'a> {
     }
 
     /// A word, if it is given.
-    pub fn may_word(&self, path: &str) -> Option<&'a str> {
+    pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
         self.convert_value(path, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
     }
 
@@ -129,7 +129,7 @@ impl<'a> Figures<'a> {
     }
 
     /// A time in milliseconds, if it is given.
-    pub fn may_span(&self, path: &str) -> Option<Span> {
+    pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
         self.may_number(path).map(span_from_ms)
     }
 
@@ -144,7 +144,7 @@ impl<'a> Figures<'a> {
     }
 
     /// The first key that has a figure.
-    pub fn first_given<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
+    pub(crate) fn first_given<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
         if self.is_given(path) { path } else { other }
     }
 }

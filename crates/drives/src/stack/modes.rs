@@ -48,7 +48,7 @@ const NAMES: [&str; RATES.len()] = {
 };
 
 /// The modes' names.
-pub static MODES: &[&str] = &NAMES;
+pub(crate) static MODES: &[&str] = &NAMES;
 
 /// The effective rate of a mode in bytes per second; `None` for an unknown mode.
 pub(super) fn effective_rate(mode: &str) -> Option<u64> {

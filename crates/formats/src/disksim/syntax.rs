@@ -73,7 +73,7 @@ impl ParameterBlock {
     }
 
     /// Collects all blocks of a kind, including nested ones.
-    pub fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
+    pub(crate) fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         if self.kind == kind {
             found.push(self);
         }
@@ -94,7 +94,7 @@ impl ParameterValue {
 }
 
 /// Returns the text of a sourced file, by its path relative to the first file.
-pub type SourceLoader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+pub(crate) type SourceLoader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// The parameter files.
 #[derive(Clone, Copy)]
@@ -107,7 +107,7 @@ pub struct SourceFiles<'a> {
 
 impl SourceFiles<'_> {
     /// The path and text of a file that `from` names.
-    pub fn load_relative(&self, from: &str, name: &str) -> Result<(String, String), String> {
+    pub(crate) fn load_relative(&self, from: &str, name: &str) -> Result<(String, String), String> {
         let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
         let near = folder.map(|folder| format!("{folder}/{name}"));
         let near = near.and_then(|path| (self.load)(&path).ok().map(|text| (path, text)));

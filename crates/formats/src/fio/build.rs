@@ -631,10 +631,3 @@ impl FioSettings {
         if self.filenames.is_empty() { self.nrfiles } else { self.filenames.len() as u64 }
     }
 }
-
-impl JobSection {
-    /// Whether the job's workers share one report (`group_reporting`).
-    pub fn reports_as_group(&self) -> bool {
-        self.settings.grouping.group_reporting
-    }
-}

@@ -47,18 +47,18 @@ impl TraceLine<'_> {
     }
 
     /// The error about an invalid `word`.
-    pub fn invalid_word(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
+    pub(crate) fn invalid_word(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
         self.fault(format!("`{}` is invalid", printable_word(word))).with_key(key).with_expected(expected)
     }
 
     /// The error about a wrong number of values.
-    pub fn wrong_count(&self, count: usize, expected: &str) -> Diagnostic {
+    pub(crate) fn wrong_count(&self, count: usize, expected: &str) -> Diagnostic {
         self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).with_expected(expected)
     }
 
     /// A time in nanoseconds.
     #[inline]
-    pub fn parse_time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
+    pub(crate) fn parse_time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
         parse_decimal(word, unit).ok_or_else(|| {
             // A number, but of another unit: 2^64 nanoseconds are 584 years.
             let most = if parse_decimal(word, 1).is_some() { ", below 584 years" } else { "" };
@@ -68,13 +68,13 @@ impl TraceLine<'_> {
 
     /// A whole number.
     #[inline]
-    pub fn parse_whole(&self, key: &str, word: &[u8]) -> Result<u64, Diagnostic> {
+    pub(crate) fn parse_whole(&self, key: &str, word: &[u8]) -> Result<u64, Diagnostic> {
         parse_digits(word).ok_or_else(|| self.invalid_word(key, word, "a whole number"))
     }
 
     /// A run of sectors of at least one.
     #[inline]
-    pub fn parse_extent(
+    pub(crate) fn parse_extent(
         &self,
         keys: [&str; 2],
         words: [&[u8]; 2],
@@ -85,7 +85,7 @@ impl TraceLine<'_> {
 
     /// A run of sectors of at least one, from the byte to which `moved` maps the written one.
     #[inline]
-    pub fn parse_moved_extent(
+    pub(crate) fn parse_moved_extent(
         &self,
         keys: [&str; 2],
         words: [&[u8]; 2],

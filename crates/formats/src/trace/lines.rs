@@ -22,7 +22,7 @@ pub(super) struct Lines<P> {
 }
 
 impl<P: LineParser> Lines<P> {
-    pub fn new_boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
+    pub(crate) fn new_boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
         Box::new(Lines { file: file.to_owned(), input, parse, number: 0, line: Vec::new(), cut: false, over: false })
     }
 

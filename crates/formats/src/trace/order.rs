@@ -83,7 +83,7 @@ impl ReorderWindow {
 
     /// Removes the earliest request.
     #[inline]
-    pub fn pop_earliest(&mut self) -> Option<RawEntry> {
+    pub(crate) fn pop_earliest(&mut self) -> Option<RawEntry> {
         let raw = match (self.late.peek(), self.queue.front()) {
             // Among equals, the one in the queue came first: a request joins the queue only if none before it has a later timestamp.
             (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),

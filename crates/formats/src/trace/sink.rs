@@ -43,7 +43,7 @@ pub(super) struct DeviceNames {
 impl DeviceNames {
     /// The index of a device by its name.
     #[inline]
-    pub fn device_index(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+    pub(crate) fn device_index(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
         if self.last.0 == written && !self.names.is_empty() {
             return Ok(self.last.1);
         }

@@ -48,7 +48,7 @@ pub struct Lattice {
 
 impl Lattice {
     /// True if there is a spindle in it.
-    pub fn is_spindle(&self) -> bool {
+    pub(crate) fn is_spindle(&self) -> bool {
         self.held >= HOLDS
     }
 
@@ -58,7 +58,7 @@ impl Lattice {
     }
 
     /// True if a timer may have this period too, within its error.
-    pub fn may_be_a_tick(&self) -> bool {
+    pub(crate) fn may_be_a_tick(&self) -> bool {
         let ticks = (self.period_ms / TICK_MS).round();
         (self.period_ms - ticks * TICK_MS).abs() <= self.error_ms + CLOCKS * self.period_ms
     }

@@ -26,7 +26,11 @@ pub struct Signs {
 impl Signs {
     /// The signs of a disk with this period; `ends` selects the ends that keep to it at the first place, and at the
     /// other.
-    pub fn from_timings(timings: &AuditTimings, period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> Signs {
+    pub(crate) fn from_timings(
+        timings: &AuditTimings,
+        period_ms: f64,
+        ends: fn(&TwoOverwrites) -> [Instant; 2],
+    ) -> Signs {
         let mut reads: Vec<f64> = timings.reads.iter().map(|span| span.nanos() as f64 / 1e6).collect();
         if period_ms == 0.0 || reads.is_empty() {
             return Signs::default();
@@ -41,12 +45,12 @@ impl Signs {
 
     /// True if reads wait for a spindle: their times differ by more than half a revolution and are no whole numbers of
     /// revolutions.
-    pub fn reads_turn(&self) -> bool {
+    pub(crate) fn reads_turn(&self) -> bool {
         self.reads_apart > 0.5 && self.reads_held < HOLDS
     }
 
     /// True if each place has an angle of its own.
-    pub fn places_differ(&self) -> bool {
+    pub(crate) fn places_differ(&self) -> bool {
         self.places_held >= TIGHT && self.places_alike < HOLDS
     }
 }

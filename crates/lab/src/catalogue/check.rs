@@ -39,7 +39,7 @@ const RATE: f64 = 0.03;
 const TURN: f64 = 0.015;
 
 /// The comparison of writing with reading.
-pub const WRITES: &str = "sequential write over read";
+pub(crate) const WRITES: &str = "sequential write over read";
 
 /// All comparisons that the drive's figures allow.
 pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {

@@ -16,7 +16,7 @@ pub struct Curves {
 }
 
 /// Both curves of a drive.
-pub fn sample_seek_and_rate(profile: &Profile) -> Curves {
+pub(crate) fn sample_seek_and_rate(profile: &Profile) -> Curves {
     Curves { seek: seek_points(profile), rate: rate_points(profile) }
 }
 
@@ -49,12 +49,12 @@ fn rate_points(profile: &Profile) -> Vec<(f64, f64)> {
 
 /// MB/s (10^6 bytes a second) of one long transfer from `first`, at most to `end`: the sectors of some thousand tracks
 /// divided by their time, skews included, with an extra revolution wherever the arm is too slow for the skew.
-pub fn sustained_mb_s(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
+pub(crate) fn sustained_mb_s(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
     stream_over_tracks(profile, first, end, write).0
 }
 
 /// The share of track changes of such a transfer at which the arm is too slow for the skew and loses a revolution.
-pub fn lost_revolution_share(profile: &Profile, first: u64, end: u64) -> f64 {
+pub(crate) fn lost_revolution_share(profile: &Profile, first: u64, end: u64) -> f64 {
     stream_over_tracks(profile, first, end, false).1
 }
 

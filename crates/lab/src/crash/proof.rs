@@ -40,7 +40,7 @@ pub struct EarlyChange<C> {
 }
 
 /// A check of a medium with these promises, and with one of the changes; `None` if that change does not apply.
-pub type ChangedCheck<'a, C> = dyn Fn(&MediumImage, &[&str], Option<&C>) -> io::Result<Option<CheckOutput>> + 'a;
+pub(crate) type ChangedCheck<'a, C> = dyn Fn(&MediumImage, &[&str], Option<&C>) -> io::Result<Option<CheckOutput>> + 'a;
 
 /// A change that a check noticed, and the finding.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 /// The smallest part of `all` that still fails and of which no single element can be left out, if `most` trials suffice
 /// to find it; else the smallest that was found. `all` is known to fail. Errors are those of trials.
-pub fn fewest_failing<T: Clone, E>(
+pub(crate) fn fewest_failing<T: Clone, E>(
     all: &[T],
     most: usize,
     mut fails: impl FnMut(&[T]) -> Result<bool, E>,

@@ -21,7 +21,7 @@ pub struct BlamedLevel {
 
 /// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if none was.
 /// `off`: an orderly power-off.
-pub fn blame_levels(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
+pub(crate) fn blame_levels(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
     let broken = broken_kinds(cuts, off);
     let mut blamed: Vec<BlamedLevel> = Vec::new();
     for PromiseBreaker { level, setting, value, breaks } in stack.promise_breakers() {

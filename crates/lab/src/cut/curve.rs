@@ -28,7 +28,7 @@ pub struct RiskPoint {
 
 /// The function, from time 0 on.
 #[derive(Clone, Debug)]
-pub struct RiskCurve {
+pub(crate) struct RiskCurve {
     width: u64,
     stretches: Vec<RiskStretch>,
     now: u64,
@@ -58,7 +58,7 @@ impl Default for RiskCurve {
 
 impl RiskCurve {
     /// Adds the time since the last call, until `now`: the level fell evenly from `before` to `after`, or stayed.
-    pub fn add_until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
+    pub(crate) fn add_until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
         let (from, to) = (self.now, now.nanos());
         let all = to.saturating_sub(from);
         if all == 0 {

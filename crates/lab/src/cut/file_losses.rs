@@ -60,7 +60,7 @@ pub struct FileLosses {
 
 impl FileLosses {
     /// The losses of files.
-    pub fn from_counts(losses: &FileLossCounts) -> FileLosses {
+    pub(crate) fn from_counts(losses: &FileLossCounts) -> FileLosses {
         let of = |kind| LossCount::from_counts(losses, kind);
         FileLosses {
             promised_lost: of(FileLossKind::FilePromised),
@@ -86,7 +86,7 @@ pub struct OperationLosses {
 
 impl OperationLosses {
     /// The losses of operations.
-    pub fn from_counts(losses: &FileLossCounts) -> OperationLosses {
+    pub(crate) fn from_counts(losses: &FileLossCounts) -> OperationLosses {
         let of = |kind| LossCount::from_counts(losses, kind);
         OperationLosses {
             promised_lost: of(FileLossKind::OperationPromised),

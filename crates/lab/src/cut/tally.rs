@@ -10,7 +10,7 @@ use crate::stats::histogram::Histogram;
 
 /// The sums of one run.
 #[derive(Default)]
-pub struct CutSums {
+pub(crate) struct CutSums {
     /// By class: how long ago each lost write had been acknowledged, over all cuts.
     pub ages: [Histogram; 4],
     /// Data at risk over time.

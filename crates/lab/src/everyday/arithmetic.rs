@@ -15,7 +15,7 @@ use crate::catalogue::curves::sustained_mb_s;
 
 /// The expectation for a case: requests a second, from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ExpectedRate {
+pub(crate) struct ExpectedRate {
     /// The fewest requests a second.
     pub low: f64,
     /// The most requests a second.
@@ -178,7 +178,7 @@ fn sample_places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> 
 }
 
 /// The drive's figures as arithmetic needs them.
-pub struct CaseFigures<'a> {
+pub(crate) struct CaseFigures<'a> {
     profile: &'a Profile,
     case: EverydayCase,
     first: u64,
@@ -204,7 +204,7 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// The expectation.
-    pub fn expected_rate(&self) -> ExpectedRate {
+    pub(crate) fn expected_rate(&self) -> ExpectedRate {
         match (self.case.pattern, self.case.op) {
             (CasePattern::Sequential, CaseOp::Uncached) => exact_rate(self.uncached_write_rate(), RateLaw::Behind),
             (CasePattern::Sequential, _) => self.stream_rate(),
@@ -221,7 +221,7 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
-    pub fn buffer_fill_time(&self) -> f64 {
+    pub(crate) fn buffer_fill_time(&self) -> f64 {
         if self.case.op != CaseOp::Cached {
             return 0.0;
         }

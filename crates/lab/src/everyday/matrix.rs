@@ -56,7 +56,7 @@ pub struct EverydayCase {
 
 /// Streams from a sector to more than any segment holds, one request at a time and up to as deep as ATA's queues: arrival over the link and
 /// writing to the medium can lock at one depth and no other.
-pub fn stream_cases() -> Vec<EverydayCase> {
+pub(crate) fn stream_cases() -> Vec<EverydayCase> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
     for op in [CaseOp::Read, CaseOp::Cached] {
@@ -103,7 +103,7 @@ impl EverydayCase {
     }
 
     /// The drive's blocks that it uses: the first, and the end.
-    pub fn block_span(&self, profile: &Profile) -> (u64, u64) {
+    pub(crate) fn block_span(&self, profile: &Profile) -> (u64, u64) {
         let geometry = &profile.geometry;
         let all = geometry.sectors();
         let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
@@ -146,7 +146,7 @@ impl EverydayCase {
 
 /// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
 /// there is a buffer for them, flushes only if the buffer does not survive a cut.
-pub fn applicable_cases(drive: &DriveFile, profile: &Profile, reading: &ReadingCache) -> Vec<EverydayCase> {
+pub(crate) fn applicable_cases(drive: &DriveFile, profile: &Profile, reading: &ReadingCache) -> Vec<EverydayCase> {
     let caches = profile_with_cache(drive, true, reading).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
     let says = |case: &EverydayCase| {

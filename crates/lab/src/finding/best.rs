@@ -43,7 +43,7 @@ impl BestLevel {
 
 impl Evidence<'_> {
     /// The best level for each kind of work that the study asks for; `None` if a cell has no runs.
-    pub fn best_levels(&self) -> Vec<(&BestQuestion, Option<BestLevel>)> {
+    pub(crate) fn best_levels(&self) -> Vec<(&BestQuestion, Option<BestLevel>)> {
         let levels = self.made.cells.iter().map(|made| &made.cell.levels[..]).collect();
         let results = StudyResults::new(self.study, levels, Some(self.made), &self.by_cell);
         let answer = |question: &BestQuestion| {

@@ -340,7 +340,7 @@ impl Cause {
     }
 
     /// Sets whether the mean response moved against the verdict on the judged figure.
-    pub fn set_opposed(&mut self, verdict: Verdict) {
+    pub(crate) fn set_opposed(&mut self, verdict: Verdict) {
         self.is_opposed = match verdict {
             Verdict::Faster => self.to() > self.from(),
             Verdict::Slower => self.to() < self.from(),
@@ -360,7 +360,7 @@ impl Cause {
 
     /// The share of a part in the difference; `None` if parts cancel each other, so that shares of the remainder would
     /// mislead.
-    pub fn share_of_part(&self, change: &PartChange) -> Option<f64> {
+    pub(crate) fn share_of_part(&self, change: &PartChange) -> Option<f64> {
         self.share_of_difference(change.difference_ns())
     }
 

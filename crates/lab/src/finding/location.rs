@@ -15,7 +15,7 @@ use crate::outcome::{DifferenceWords, Outcome};
 
 /// A factor other than the one compared.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub(crate) struct Axis {
     pub factor: String,
     /// The unit of levels that are numbers.
     pub unit: Option<String>,
@@ -27,7 +27,7 @@ pub struct Axis {
 
 /// A cell of the comparison.
 #[derive(Clone, Debug)]
-pub struct CellOutcome {
+pub(crate) struct CellOutcome {
     /// For each axis, the index of the level.
     pub at: Vec<usize>,
     pub outcome: Outcome,
@@ -62,7 +62,7 @@ pub struct RatioRange {
 
 impl RatioRange {
     /// The ends of some ratios; `None` without any.
-    pub fn from_ratios(ratios: impl Iterator<Item = f64>) -> Option<RatioRange> {
+    pub(crate) fn from_ratios(ratios: impl Iterator<Item = f64>) -> Option<RatioRange> {
         let wider = |RatioRange { low, high }: RatioRange, ratio: f64| RatioRange {
             low: low.min(ratio),
             high: high.max(ratio),
@@ -89,7 +89,7 @@ const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDiff
 
 /// The wording of outcomes.
 #[derive(Clone, Copy, Debug)]
-pub struct OutcomeWording {
+pub(crate) struct OutcomeWording {
     /// 0.02 for ±2 %.
     pub margin: f64,
     /// The words for the metric.
@@ -97,7 +97,11 @@ pub struct OutcomeWording {
 }
 
 /// Describes the cells of one comparison; `None` if none is decided.
-pub fn describe_location(axes: &[Axis], places: &[CellOutcome], saying: OutcomeWording) -> Option<EffectLocation> {
+pub(crate) fn describe_location(
+    axes: &[Axis],
+    places: &[CellOutcome],
+    saying: OutcomeWording,
+) -> Option<EffectLocation> {
     let of = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
     let present: Vec<Outcome> = DECIDED.into_iter().filter(|outcome| of(*outcome).next().is_some()).collect();
     let last = elsewhere_outcome(axes, places, &present)?;

@@ -7,7 +7,7 @@ use crate::stats::{BetterDirection, Percentile, quality};
 
 /// The judged requests; `None` if a run has none of them. A job with workers of one name keeps no groups: that name is
 /// the whole job (`lab/study` checks this before the runs).
-pub fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) -> Option<&'a KindRecord> {
+pub(crate) fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) -> Option<&'a KindRecord> {
     let view = match whose {
         MetricScope::All => Some(&record.all),
         MetricScope::Read => Some(&record.read),
@@ -21,7 +21,7 @@ pub fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) -> Opti
 }
 
 /// The metric of one run; `None` if it has no such request, or no processor, or is not measured.
-pub fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
+pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
         Statistic::Elapsed => return Some(record.elapsed_s),
         Statistic::Cpu => return record.cpu.map(|cpu| cpu.percent),
@@ -84,7 +84,7 @@ pub fn needed_requests(metric: &Metric, beyond: u64) -> Option<u64> {
 }
 
 /// True if the run has enough requests for the metric, or if that is no percentile.
-pub fn has_enough_requests(metric: &Metric, record: &RunRecord) -> bool {
+pub(crate) fn has_enough_requests(metric: &Metric, record: &RunRecord) -> bool {
     let ios = count_requests(metric, record);
     as_percentile(metric.figure).is_none_or(|wanted| quality::is_supported(wanted, ios))
 }

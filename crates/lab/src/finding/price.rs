@@ -30,7 +30,7 @@ impl CutPrice {
     }
 
     /// True if the judged side loses more.
-    pub fn is_loss(&self) -> bool {
+    pub(crate) fn is_loss(&self) -> bool {
         self.reported_losses().is_some_and(|(_, [base, judged])| judged > base)
     }
 

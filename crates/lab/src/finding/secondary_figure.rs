@@ -28,7 +28,7 @@ impl SecondaryFigure {
 /// differ if the sides' requests differ in size), and for all requests the rate of flushes, which is that of commits. A time alone
 /// misleads: a flush gets shorter if the write before it waits longer. There are none for the time of a whole run, in which a program may
 /// get by with fewer and longer requests.
-pub fn companion_metrics(of: &Metric) -> Vec<Metric> {
+pub(crate) fn companion_metrics(of: &Metric) -> Vec<Metric> {
     let figures: &[Statistic] = match of.figure {
         Statistic::Elapsed => return Vec::new(),
         figure if figure.since_due().is_some() => &[
@@ -49,7 +49,12 @@ pub fn companion_metrics(of: &Metric) -> Vec<Metric> {
 
 /// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes the other way
 /// than the verdict. With "no difference" either way contradicts; without a verdict, none does.
-pub fn contradicting_figure(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<SecondaryFigure> {
+pub(crate) fn contradicting_figure(
+    metric: Metric,
+    ratio: Interval,
+    verdict: Verdict,
+    margin: f64,
+) -> Option<SecondaryFigure> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
     let sure = ratio.low > 1.0 || ratio.high < 1.0;
     let worse = (ratio.estimate < 1.0) == metric.figure.higher_is_better();

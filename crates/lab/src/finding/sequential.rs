@@ -42,14 +42,14 @@ impl<'a> Evidence<'a> {
     }
 
     /// The cells of both sides of every comparison, and its metric.
-    pub fn compared_cells(&self) -> Vec<(usize, usize, &'a Metric)> {
+    pub(crate) fn compared_cells(&self) -> Vec<(usize, usize, &'a Metric)> {
         let compares = self.study.compare.iter().enumerate();
         let findings = compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare));
         findings.map(|it| (it.from, it.to, self.study.compare[it.compare].metric())).collect()
     }
 
     /// The tests that have no verdict yet and have a look left.
-    pub fn open_pairs(&self, plan: &SamplingPlan) -> Vec<OpenPair> {
+    pub(crate) fn open_pairs(&self, plan: &SamplingPlan) -> Vec<OpenPair> {
         let compares = self.study.compare.iter().enumerate();
         let findings: Vec<Finding> =
             compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare)).collect();

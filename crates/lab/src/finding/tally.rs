@@ -26,7 +26,7 @@ pub struct CellTally {
 
 impl CellTally {
     /// Counts cells, each with its outcome and its ratio.
-    pub fn from_cells(cells: impl Iterator<Item = (Outcome, f64)>) -> CellTally {
+    pub(crate) fn from_cells(cells: impl Iterator<Item = (Outcome, f64)>) -> CellTally {
         cells.fold(CellTally::default(), |so_far, (outcome, ratio)| {
             so_far.merged_with(CellTally::single_cell(outcome, ratio))
         })
@@ -58,13 +58,8 @@ impl CellTally {
         }
     }
 
-    /// Inverts the ratios, from times to rates.
-    pub fn with_inverse_ratios(self) -> CellTally {
-        CellTally { best: self.best.map(f64::recip), worst: self.worst.map(f64::recip), ..self }
-    }
-
     /// Number of cells.
-    pub fn cell_count(self) -> usize {
+    pub(crate) fn cell_count(self) -> usize {
         self.better + self.worse + self.same + self.undecided
     }
 
@@ -84,7 +79,7 @@ impl CellTally {
     /// True if a gain or a loss is too slight for a colour, which is seen before any word and taken for all cells: fewer than half of the
     /// cells have it, and the mean ratio of all does not exceed the margin (0.02 for ±2 %) in that direction. Half is where the words
     /// change too: they say what most cells do.
-    pub fn is_slight(self, mean: f64, margin: f64) -> bool {
+    pub(crate) fn is_slight(self, mean: f64, margin: f64) -> bool {
         let (count, furthest) = match self.outcome() {
             Outcome::Faster => (self.better, self.best),
             Outcome::Slower => (self.worse, self.worst),
@@ -95,7 +90,7 @@ impl CellTally {
     }
 
     /// The outcome in words, with the number of cells that have it if not all: `faster in 2 of 3`, `mixed: faster in 4, slower in 2 of 9`.
-    pub fn outcome_words(self, words: DifferenceWords) -> String {
+    pub(crate) fn outcome_words(self, words: DifferenceWords) -> String {
         let (word, count) = match self.outcome() {
             Outcome::Faster => (words.outcome_word(Outcome::Faster), self.better),
             Outcome::Slower => (words.outcome_word(Outcome::Slower), self.worse),
@@ -174,7 +169,7 @@ mod tests {
         let times =
             CellTally::from_cells([(Faster, 0.5), (Faster, 0.8), (NotEnoughData, 0.1), (Slower, 1.1)].into_iter());
         assert_eq!((times.best, times.worst), (Some(0.5), Some(1.1)));
-        let speeds = times.with_inverse_ratios().merged_with(CellTally::from_cells([(Faster, 1.5)].into_iter()));
-        assert_eq!((speeds.best, speeds.better, speeds.cell_count()), (Some(2.0), 3, 5));
+        let both = times.merged_with(CellTally::from_cells([(Faster, 0.4)].into_iter()));
+        assert_eq!((both.best, both.better, both.cell_count()), (Some(0.4), 3, 5));
     }
 }

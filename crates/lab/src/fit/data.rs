@@ -26,7 +26,7 @@ use crate::validate::{ResponseSamples, check_fits, replay_rows};
 const PHASES: u64 = 4;
 
 /// The fewest requests of each part of a trace: below that, its quantiles are noise.
-pub const FEWEST_REQUESTS: usize = 200;
+pub(crate) const FEWEST_REQUESTS: usize = 200;
 
 /// A part of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl FitTrace {
     }
 
     /// Measured and simulated times of all requests on `drive`, with the first phase.
-    pub fn response_samples(
+    pub(crate) fn response_samples(
         &self,
         drive: &DriveFile,
         cache: &ReadingCache,
@@ -220,7 +220,7 @@ impl FitData {
     }
 
     /// The measured values of the seen part.
-    pub fn slope_targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
+    pub(crate) fn slope_targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         match self {
             FitData::Traced(traced) => traced.slope_targets(drive),
             FitData::Points(points) => super::points::slope_targets(points),
@@ -244,7 +244,7 @@ impl FitData {
 
     /// The data with jobs as short as their figures allow, for a search.
     #[must_use]
-    pub fn with_short_jobs(&self, drive: &DriveFile, cache: &ReadingCache) -> FitData {
+    pub(crate) fn with_short_jobs(&self, drive: &DriveFile, cache: &ReadingCache) -> FitData {
         match self {
             FitData::Traced(traced) => FitData::Traced(traced.clone()),
             FitData::Points(points) => FitData::Points(super::points::shorten_jobs(points, drive, cache)),
@@ -284,7 +284,7 @@ impl FitData {
 }
 
 /// Draws `n` of `n` with replacement; returns how often each was drawn.
-pub fn draw_counts(n: usize, chance: &mut Rng) -> Vec<u32> {
+pub(crate) fn draw_counts(n: usize, chance: &mut Rng) -> Vec<u32> {
     let mut counts = vec![0; n];
     (0..n).for_each(|_| counts[chance.below(n as u64) as usize] += 1);
     counts

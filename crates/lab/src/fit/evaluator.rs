@@ -28,10 +28,10 @@ const IMPOSSIBLE: f64 = 1e6;
 const ROUGH: &str = "Rough";
 
 /// Resamples of the seen data, for intervals.
-pub const SEEN_DRAWS: usize = 40;
+pub(crate) const SEEN_DRAWS: usize = 40;
 
 /// Resamples of the held-back data, for judging changes.
-pub const HELD_DRAWS: usize = 200;
+pub(crate) const HELD_DRAWS: usize = 200;
 
 /// A question about a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,17 +182,17 @@ impl<'a> PointEvaluator<'a> {
 
     /// Sets the limit of points.
     #[must_use]
-    pub fn with_point_limit(self, most: Option<u64>) -> PointEvaluator<'a> {
+    pub(crate) fn with_point_limit(self, most: Option<u64>) -> PointEvaluator<'a> {
         PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
     }
 
     /// The data with jobs as short as their figures on the profile's drive allow.
-    pub fn shorten_data(&self) -> Vec<FitData> {
+    pub(crate) fn shorten_data(&self) -> Vec<FitData> {
         self.data.iter().map(|data| data.with_short_jobs(self.drive, &self.cache)).collect()
     }
 
     /// Makes an evaluator on shorter `data` of the same jobs, which shares answers, phase and point count.
-    pub fn with_short_data<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
+    pub(crate) fn with_short_data<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
     where
         'a: 'b,
     {
@@ -239,12 +239,12 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// Number of points tried so far; while none is being tried, it does not depend on the number of cores.
-    pub fn point_count(&self) -> u64 {
+    pub(crate) fn point_count(&self) -> u64 {
         self.points_tried(&self.lock_state())
     }
 
     /// Marks a checkpoint, at which no point is being tried and the fit may end at its limit of points; true if it has ended.
-    pub fn reach_checkpoint(&self) -> bool {
+    pub(crate) fn reach_checkpoint(&self) -> bool {
         let mut now = self.lock_state();
         if matches!(now.progress, FitPhase::Open) && self.points_tried(&now) >= self.most {
             self.end_early(&mut now, EarlyEnd::Points);
@@ -280,12 +280,12 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// Answers questions again, to judge the result.
-    pub fn begin_judging(&self) {
+    pub(crate) fn begin_judging(&self) {
         self.lock_state().progress = FitPhase::Closing;
     }
 
     /// The best point so far.
-    pub fn best_point(&self) -> Option<Vec<f64>> {
+    pub(crate) fn best_point(&self) -> Option<Vec<f64>> {
         self.best.lock().expect("no holder panics").clone().map(|(_, point)| point)
     }
 
@@ -370,7 +370,7 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The answers for several points, in their order, on all cores.
-    pub fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub(crate) fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
         points.par_iter().map(|point| self.ask(question, point)).collect()
     }
 
@@ -390,7 +390,7 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
-    pub fn simulate_point(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
+    pub(crate) fn simulate_point(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
         if self.check_for_end() {
             return None;
         }
@@ -405,7 +405,7 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The simulated values at several points, in their order, on all cores.
-    pub fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
+    pub(crate) fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
         points.par_iter().map(|point| self.simulate_point(point)).collect()
     }
 
@@ -415,7 +415,7 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// True if any data are held back.
-    pub fn has_held_data(&self) -> bool {
+    pub(crate) fn has_held_data(&self) -> bool {
         self.data.iter().any(|data| data.part_size(DataSplit::Held) > 0)
     }
 

@@ -30,7 +30,7 @@ const CHANGES: usize = 6;
 
 /// The evaluators of the short and of the whole jobs.
 #[derive(Clone, Copy)]
-pub struct Fidelities<'a, 'b> {
+pub(crate) struct Fidelities<'a, 'b> {
     /// Jobs as short as their figures allow.
     pub rough: &'a PointEvaluator<'b>,
     /// Whole jobs.
@@ -38,7 +38,7 @@ pub struct Fidelities<'a, 'b> {
 }
 
 /// Searches; returns the end, and which parameters are free.
-pub fn search_by_plan(
+pub(crate) fn search_by_plan(
     at: Fidelities<'_, '_>,
     origin: &[f64],
     effort: SearchEffort,

@@ -53,7 +53,7 @@ pub struct Intervals {
 impl Intervals {
     /// Adjusts the intervals to a point at which some numbers were put back and the others followed.
     #[must_use]
-    pub fn adjusted_to(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
+    pub(crate) fn adjusted_to(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
         let went = |index: usize| point[index] == parameters[index].origin;
         for (index, ends) in self.of.iter_mut().enumerate() {
             let number = parameters[index].range().is_some();
@@ -68,7 +68,7 @@ impl Intervals {
 }
 
 /// The subject of the intervals.
-pub struct IntervalQuery<'a> {
+pub(crate) struct IntervalQuery<'a> {
     /// The point whose numbers get intervals.
     pub point: &'a [f64],
     /// Another start of the search for points that are no worse.
@@ -98,7 +98,7 @@ fn best_tried(tried: &[Tried]) -> Tried {
 }
 
 /// Finds the intervals of what moved; none if the fit ends meanwhile.
-pub fn find_intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
+pub(crate) fn find_intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
     let is_number = |index: usize| evaluator.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
     let mut first: Vec<Vec<f64>> = vec![asked.point.to_vec()];

@@ -33,7 +33,7 @@ pub struct JudgeShares {
 
 impl JudgeShares {
     /// The defaults: one standard error, and more than chance.
-    pub const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: AGREED };
+    pub(crate) const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: AGREED };
 }
 
 /// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than for two equal
@@ -85,7 +85,7 @@ impl RejectionReason {
 
 /// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. The others follow on short
 /// jobs; whole jobs judge the result.
-pub fn put_back_unneeded(
+pub(crate) fn put_back_unneeded(
     at: Fidelities<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
@@ -189,7 +189,7 @@ fn put_back_and_follow(
 }
 
 /// Puts back what the data do not confirm, the least important first; `left` gets the reasons.
-pub fn put_back_unconfirmed(
+pub(crate) fn put_back_unconfirmed(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
@@ -252,7 +252,7 @@ fn put_back_if_no_worse(
 }
 
 /// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub fn is_surely_better(
+pub(crate) fn is_surely_better(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: &[f64],

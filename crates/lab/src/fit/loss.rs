@@ -44,14 +44,14 @@ struct RequestGroup {
 
 /// Measured requests, ready for comparison with simulated ones.
 #[derive(Clone, Debug)]
-pub struct MeasuredRequests {
+pub(crate) struct MeasuredRequests {
     /// In ns.
     measured: Vec<u64>,
     groups: Vec<RequestGroup>,
 }
 
 /// Marks the requests that are near the ones before them.
-pub fn near_previous(rows: &[ReplayRow]) -> Vec<bool> {
+pub(crate) fn near_previous(rows: &[ReplayRow]) -> Vec<bool> {
     let close =
         |row: &ReplayRow, last: &ReplayRow| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
     let last = |index: usize| &rows[index.saturating_sub(BEFORE)..index];

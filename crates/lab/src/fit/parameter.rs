@@ -14,7 +14,7 @@ use super::ranges::{self, ParameterRange};
 /// Where a seek curve is bent: at the shortest distance, at a quarter of the longest, at the longest; straight over the
 /// root of the distance between them, because a seek takes a time proportional to the root of its distance while the
 /// arm accelerates.
-pub const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
+pub(crate) const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
 
 /// The share of the longest distance at which the middle bend lies; its root is a half.
 const QUARTER: f64 = 0.25;
@@ -69,7 +69,7 @@ pub struct Parameter {
     pub name: String,
     /// The profile's key.
     pub key: &'static str,
-    /// For a seek curve: which of [`BENDS`].
+    /// For a seek curve: which of `BENDS`.
     pub bend: Option<usize>,
     pub form: ParameterDomain,
     /// The value in the profile.
@@ -93,13 +93,13 @@ impl Parameter {
     }
 
     /// True if `interval` is so wide that the number is hardly determined.
-    pub fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
+    pub(crate) fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
         let both = interval.zip(self.range());
         both.is_some_and(|((low, high), range)| range.place_of(high) - range.place_of(low) > WIDE)
     }
 
     /// Returns the choices as numbers, if it is a numeric rule.
-    pub fn numeric_choices(&self) -> Option<Vec<f64>> {
+    pub(crate) fn numeric_choices(&self) -> Option<Vec<f64>> {
         if let ParameterDomain::Choice(words) = &self.form {
             words.iter().map(|word| word.parse().ok()).collect()
         } else {
@@ -215,7 +215,7 @@ pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f6
 }
 
 /// A seek curve with corrections in milliseconds at the three bends, in whole microseconds.
-pub fn bend_curve(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
+pub(crate) fn bend_curve(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
     let longest = f64::from(points.iter().map(|point| point.0).max().unwrap_or(1).max(1));
     let correction = |distance: u32| {
         let place = 2.0 * (f64::from(distance) / longest).sqrt();

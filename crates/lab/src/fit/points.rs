@@ -90,7 +90,7 @@ const RUN_TO_RUN: f64 = 0.015;
 const MANY: usize = 8;
 
 /// Draws `points` once.
-pub fn draw_weights(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
+pub(crate) fn draw_weights(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
     let times = if points.len() < MANY { vec![1; points.len()] } else { draw_counts(points.len(), chance) };
     let one = |(point, counts): (&&MeasuredPoint, u32)| {
         let run = RUN_TO_RUN * normal_deviate(chance);
@@ -138,7 +138,7 @@ pub struct MeasuredPoint {
 pub const FIGURES: &str = "iops, mib_s, mb_s, mean, or a percentile such as p50 or p99.9";
 
 /// True if `name` is that of a figure.
-pub fn is_figure(name: &str) -> bool {
+pub(crate) fn is_figure(name: &str) -> bool {
     let name = without_direction(name);
     matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile_share(name).is_some()
 }
@@ -150,7 +150,7 @@ fn percentile_share(name: &str) -> Option<f64> {
 
 /// The model's `drive` with the settings of a measurement. Most points of a fit differ in other figures than those of platters
 /// and arm, which `cache` keeps.
-pub fn configured_profile(
+pub(crate) fn configured_profile(
     drive: &DriveFile,
     set: &[(String, String)],
     cache: &ReadingCache,
@@ -164,7 +164,11 @@ pub fn configured_profile(
 
 impl MeasuredPoint {
     /// Simulates the job on `drive`; returns its figures in their order.
-    pub fn simulate_figures(&self, drive: &DriveFile, cache: &ReadingCache) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    pub(crate) fn simulate_figures(
+        &self,
+        drive: &DriveFile,
+        cache: &ReadingCache,
+    ) -> Result<Vec<f64>, Vec<Diagnostic>> {
         let profile = configured_profile(drive, &self.set, cache)?;
         let wrong = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
         match &self.doing {
@@ -256,7 +260,7 @@ fn step_rows(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
 }
 
 /// Holds back every other point of each series, by its order: the second, the fourth, ….
-pub fn hold_every_other(points: &mut [MeasuredPoint]) {
+pub(crate) fn hold_every_other(points: &mut [MeasuredPoint]) {
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (&points[a], &points[b]);
@@ -283,7 +287,7 @@ pub fn hold_every_other(points: &mut [MeasuredPoint]) {
 
 /// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
 /// run on a real drive repeats itself (`RUN_TO_RUN`, twice for the difference of two).
-pub fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile, cache: &ReadingCache) -> Vec<MeasuredPoint> {
+pub(crate) fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile, cache: &ReadingCache) -> Vec<MeasuredPoint> {
     let short = |point: &MeasuredPoint| -> MeasuredPoint {
         let Ok(whole) = point.simulate_figures(drive, cache) else { return point.clone() };
         let same = |most: &u64| {
@@ -301,12 +305,12 @@ fn points_in_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<It
 }
 
 /// Number of figures in a part of `points`.
-pub fn figure_count(points: &[MeasuredPoint], part: DataSplit) -> usize {
+pub(crate) fn figure_count(points: &[MeasuredPoint], part: DataSplit) -> usize {
     points_in_part(points, part).map(|point| point.figures.len()).sum()
 }
 
 /// Simulates a part of `points` on `drive`; returns all figures in order.
-pub fn simulate_part(
+pub(crate) fn simulate_part(
     points: &[MeasuredPoint],
     drive: &DriveFile,
     part: DataSplit,
@@ -352,7 +356,7 @@ pub fn losses(
 const FAR: f64 = std::f64::consts::LN_2;
 
 /// Logarithms of the seen measured figures, weighted as in the loss.
-pub fn slope_targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
+pub(crate) fn slope_targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
     let of = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
             measured: weight * figure.measured.ln(),
@@ -364,14 +368,14 @@ pub fn slope_targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
 }
 
 /// Logarithms of the seen simulated figures, weighted in the same way.
-pub fn slope_values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
+pub(crate) fn slope_values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
     let weights = points_in_part(points, DataSplit::Seen).flat_map(MeasuredPoint::figure_weights);
     let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
     figures.iter().zip(weights).map(one).collect()
 }
 
 /// For each seen figure its name with its job, its standard error as a share of it (from run to run, and its own), and its weight.
-pub fn figure_errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
+pub(crate) fn figure_errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
     let of = |point: &MeasuredPoint| -> Vec<(String, f64, f64)> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| {
             (format!("{}: {}", point.what, figure.name), RUN_TO_RUN.hypot(figure.error), weight)

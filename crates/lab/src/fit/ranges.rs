@@ -105,7 +105,7 @@ pub fn range_for_key(key: &str, value: f64) -> Option<ParameterRange> {
 
 /// The range of a bend of a seek curve that takes `ms` there: 15 % either way, and half a millisecond for what an
 /// extraction may have included or excluded (settling, a head switch).
-pub fn bend_range(ms: f64) -> ParameterRange {
+pub(crate) fn bend_range(ms: f64) -> ParameterRange {
     let most = 0.15 * ms + 0.5;
     ParameterRange { low: -most, high: most, step: STEP_MS, log: false }
 }

@@ -413,7 +413,7 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
 }
 
 /// A sentence that a fit ended early.
-pub fn early_end_text(ending: &FitEnding) -> String {
+pub(crate) fn early_end_text(ending: &FitEnding) -> String {
     let FitEnding { why, stage, points } = ending;
     let again = match why {
         EarlyEnd::Points => "the same number of points gives the same",

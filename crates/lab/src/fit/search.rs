@@ -16,7 +16,7 @@ use super::slope::{FINE, descend};
 const SEED: u64 = 20;
 
 /// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), because the loss has steps.
-pub const GENERATION: usize = 18;
+pub(crate) const GENERATION: usize = 18;
 
 /// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
@@ -56,7 +56,7 @@ impl SearchEffort {
     }
 
     /// Generations of a search after a single change: 14 of the usual 120; none in a planned one.
-    pub fn following_generations(self) -> usize {
+    pub(crate) fn following_generations(self) -> usize {
         if self.thorough { (14 * self.generations).div_ceil(THOROUGH) } else { 0 }
     }
 
@@ -70,7 +70,7 @@ impl SearchEffort {
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
 /// Finds the parameters that change the loss anywhere within their range.
-pub fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
+pub(crate) fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     let mut asked = Vec::new();
     let mut of = Vec::new();
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Ve
 }
 
 /// Improves the rules from `point` on, one change at a time.
-pub fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+pub(crate) fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
     loop {
@@ -123,7 +123,7 @@ pub fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[boo
 const NEARLY: f64 = 0.3;
 
 /// Improves the rules with numbers that follow each change, because a rule may be better only with matching times.
-pub fn search_rules_with_numbers(
+pub(crate) fn search_rules_with_numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
     free: &[bool],
@@ -157,7 +157,7 @@ pub fn search_rules_with_numbers(
 }
 
 /// Searches for the best numbers from `point` on, within about `spread` of each range.
-pub fn search_numbers(
+pub(crate) fn search_numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
     free: &[bool],

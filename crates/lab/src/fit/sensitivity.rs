@@ -33,12 +33,12 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// True if a search of a parameter can find anything.
-    pub fn is_worth_searching(&self, index: usize) -> bool {
+    pub(crate) fn is_worth_searching(&self, index: usize) -> bool {
         self.strengths[index] >= LEAST
     }
 
     /// Returns the figure that a parameter moves most, and by which share.
-    pub fn largest_effect(&self, index: usize) -> Option<(&str, f64)> {
+    pub(crate) fn largest_effect(&self, index: usize) -> Option<(&str, f64)> {
         let effects = self.effects[index].iter().enumerate().filter(|(_, effect)| **effect > 0.0);
         let (figure, effect) = effects.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
         Some((&self.figures[figure], *effect))
@@ -55,12 +55,12 @@ fn trial_values(parameter: &Parameter) -> Vec<f64> {
 }
 
 /// Number of points that the analysis tries, the first included.
-pub fn trial_point_count(parameters: &[Parameter]) -> u64 {
+pub(crate) fn trial_point_count(parameters: &[Parameter]) -> u64 {
     1 + parameters.iter().map(|parameter| trial_values(parameter).len() as u64).sum::<u64>()
 }
 
 /// Measures the effect of each key from `origin` on.
-pub fn measure_effects(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivity {
+pub(crate) fn measure_effects(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivity {
     let figures = SeenFigures::from_data(evaluator.data());
     let n = evaluator.parameters.len();
     let none = Sensitivity {

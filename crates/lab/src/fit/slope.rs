@@ -32,7 +32,7 @@ const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 const ACROSS: [f64; 2] = [1e-3, 1e-1];
 
 /// Slopes of all measured values at a point, in two forms.
-pub struct Slopes {
+pub(crate) struct Slopes {
     /// The numbers with slopes.
     pub numbers: Vec<usize>,
     /// By number, the change of each figure for a change of the number, with jumps cut off.
@@ -125,7 +125,12 @@ fn number_range<'a>(evaluator: &PointEvaluator<'a>, index: usize) -> &'a Paramet
 
 impl Slopes {
     /// Takes the slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
-    pub fn measure_at(evaluator: &PointEvaluator<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
+    pub(crate) fn measure_at(
+        evaluator: &PointEvaluator<'_>,
+        point: &[f64],
+        free: &[bool],
+        share: f64,
+    ) -> Option<Slopes> {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
         let here = evaluator.simulate_point(point)?;
@@ -196,7 +201,12 @@ impl Slopes {
     }
 
     /// Moves one number by a share of its range, the others following with the least change; a point in either form.
-    pub fn move_one_number(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
+    pub(crate) fn move_one_number(
+        &self,
+        evaluator: &PointEvaluator<'_>,
+        point: &[f64],
+        one: (usize, f64),
+    ) -> [Vec<f64>; 2] {
         [&self.smooth, &self.cut].map(|squares| {
             let terms = MoveTerms { squares, aim: MoveAim::Changes, damping: 0.0 };
             self.step_within_ranges(evaluator, point, terms, self.fixed_moves(Some(one)))
@@ -204,7 +214,12 @@ impl Slopes {
     }
 
     /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
-    pub fn residual_steps(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+    pub(crate) fn residual_steps(
+        &self,
+        evaluator: &PointEvaluator<'_>,
+        point: &[f64],
+        but: Option<usize>,
+    ) -> Vec<Vec<f64>> {
         let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
         let step = |squares, damping| {
             let terms = MoveTerms { squares, aim: MoveAim::Residuals, damping };
@@ -216,7 +231,7 @@ impl Slopes {
 
     /// Points from `point` on, which has other rules, that remove its residuals as far as the slopes hold there too.
     /// All but one number move.
-    pub fn steps_from_other_rules(
+    pub(crate) fn steps_from_other_rules(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
@@ -237,7 +252,7 @@ impl Slopes {
     }
 
     /// Correlations of the numbers, as far as the data determine them.
-    pub fn correlations(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn correlations(&self) -> Vec<Vec<f64>> {
         self.cut.correlations()
     }
 }
@@ -359,7 +374,7 @@ fn step_number(range: &ParameterRange, point: &[f64], index: usize, share: f64) 
 }
 
 /// Moves `point` by `way`, in shares of the ranges, within them.
-pub fn move_point(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+pub(crate) fn move_point(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
     let mut other = point.to_vec();
     for (&index, by) in numbers.iter().zip(way) {
         let range = number_range(evaluator, index);
@@ -393,7 +408,7 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
 }
 
 /// Sets the number `index` to `value`; the others follow.
-pub fn set_with_followers(
+pub(crate) fn set_with_followers(
     evaluator: &PointEvaluator<'_>,
     point: &[f64],
     free: &[bool],
@@ -410,7 +425,7 @@ pub fn set_with_followers(
 }
 
 /// The best of several points; of equals the first.
-pub fn best_of_points(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
+pub(crate) fn best_of_points(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
     let losses = evaluator.losses(&points);
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")

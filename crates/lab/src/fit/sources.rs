@@ -82,7 +82,7 @@ impl FileArgument {
     }
 
     /// The settings of the drive, without the prefix `drive.`.
-    pub fn drive_settings(&self) -> Vec<(String, String)> {
+    pub(crate) fn drive_settings(&self) -> Vec<(String, String)> {
         let of_drive = |(key, value): &(String, String)| Some((strip_drive(key)?.to_owned(), value.clone()));
         self.set.iter().filter_map(of_drive).collect()
     }
@@ -101,7 +101,12 @@ pub fn parse_share(text: &str) -> Option<f64> {
 }
 
 /// Parses a trace, of which `held` is held back unless the file says otherwise.
-pub fn parse_trace(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
+pub(crate) fn parse_trace(
+    named: &FileArgument,
+    text: &str,
+    held: f64,
+    drive: &DriveFile,
+) -> Result<FitData, Vec<Diagnostic>> {
     let file = &named.file;
     let one = |fault: Diagnostic| vec![fault];
     if let Some((key, _)) = named.set.iter().find(|(key, _)| strip_drive(key).is_none()) {
@@ -144,7 +149,7 @@ fn check_time_unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagn
 }
 
 /// Data parsed from texts, and the warnings.
-pub type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
+pub(crate) type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
 
 /// Parses all data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
 pub fn parse_data(

@@ -24,7 +24,7 @@ pub struct StrainedFigure {
 
 impl StrainedFigure {
     /// The warning, in a sentence.
-    pub fn warning_text(&self) -> String {
+    pub(crate) fn warning_text(&self) -> String {
         let end = if self.least { "least" } else { "most" };
         let (name, value) = (&self.name, &self.value);
         let pays = self.pays.as_ref().map_or(String::new(), |(what, without, with)| {
@@ -40,7 +40,7 @@ impl StrainedFigure {
 }
 
 /// The end of its range that a value is at: true for the least; `None` at neither.
-pub fn range_end(parameter: &Parameter, value: f64) -> Option<bool> {
+pub(crate) fn range_end(parameter: &Parameter, value: f64) -> Option<bool> {
     if let Some(range) = parameter.range() {
         let ends = [range.round(range.low), range.round(range.high)];
         return ends.iter().position(|end| *end == value).map(|place| place == 0);
@@ -52,7 +52,7 @@ pub fn range_end(parameter: &Parameter, value: f64) -> Option<bool> {
 }
 
 /// The figures of a fit that are at an end of their range.
-pub fn strained_figures(
+pub(crate) fn strained_figures(
     drive: &DriveFile,
     data: &[FitData],
     fitted: &FitResult,

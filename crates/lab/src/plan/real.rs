@@ -12,7 +12,7 @@ use super::Cell;
 
 /// The values of a cell's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RealKeys {
+pub(crate) struct RealKeys {
     /// Options of the place.
     pub wanted: RealOptions,
     direct: Option<bool>,
@@ -22,7 +22,7 @@ pub struct RealKeys {
 
 impl RealKeys {
     /// The keys of a cell; `file` names the study in errors.
-    pub fn from_cell(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
+    pub(crate) fn from_cell(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
         let mut keys = RealKeys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| is_real_key(key)) {
             let known = REAL.iter().find(|known| known.0 == key);
@@ -80,7 +80,7 @@ impl RealKeys {
 
     /// How each worker opens the file: as the job says, then as the keys say, then as this kernel can (`ring`); with a
     /// warning, if any. Without workers, one handle for all.
-    pub fn worker_handles(
+    pub(crate) fn worker_handles(
         &self,
         opened: Option<&[FioOpenFlags]>,
         ring: &dyn Fn() -> Result<(), String>,
@@ -123,7 +123,7 @@ fn to_handle(opened: &FioOpenFlags) -> RealHandle {
 }
 
 /// How the workers open the file, as settings.
-pub fn handle_settings(handles: &[RealHandle]) -> Vec<Setting> {
+pub(crate) fn handle_settings(handles: &[RealHandle]) -> Vec<Setting> {
     let each = |key: &str, word: fn(&RealHandle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();
         if words.iter().all(|word| *word == words[0]) {

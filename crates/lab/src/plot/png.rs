@@ -14,7 +14,7 @@ const FONT: &[u8] = include_bytes!("noto-sans.ttf");
 const FAMILY: &str = "Noto Sans";
 
 /// Pixels for one of the SVG's, along each side: sharp on today's screens and in print.
-pub const SCALE: u32 = 2;
+pub(crate) const SCALE: u32 = 2;
 
 /// An SVG document of ours as a PNG file.
 pub fn render_png(svg: &str) -> Vec<u8> {

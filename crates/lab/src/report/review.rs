@@ -39,7 +39,7 @@ pub struct AnswerSentence {
 
 impl AnswerSentence {
     /// The whole sentence.
-    pub fn to_sentence(&self) -> String {
+    pub(crate) fn to_sentence(&self) -> String {
         let AnswerSentence { about, says } = self;
         if about.is_empty() { says.clone() } else { format!("{about}: {says}") }
     }

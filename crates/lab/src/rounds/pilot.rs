@@ -82,7 +82,7 @@ impl PilotWatch<'static> {
 }
 
 /// All pilots.
-pub struct Pilots {
+pub(crate) struct Pilots {
     pub of_cell: BTreeMap<usize, Pilot>,
     /// Nanoseconds of virtual time.
     pub virtual_ns: u64,
@@ -90,7 +90,7 @@ pub struct Pilots {
 
 /// Runs a pilot of these nanoseconds of each of these cells, and a longer one where it was not steady; cells that run alike
 /// share one.
-pub fn run_pilots(
+pub(crate) fn run_pilots(
     study: &Study,
     prepared: &[PreparedCell],
     wanted: impl Iterator<Item = (usize, u64)>,
@@ -205,19 +205,19 @@ fn deviation_from_trend(values: &[f64]) -> f64 {
 
 impl Pilot {
     /// Nanoseconds after which a full queue has forgotten how it was filled.
-    pub fn warm_ns(&self) -> u64 {
+    pub(crate) fn warm_ns(&self) -> u64 {
         let mean = self.record.all.response_ms.map_or(0.0, |response| response.mean);
         super::round_to_ms((GENERATIONS * mean * 1e6) as u64)
     }
 
     /// Nanoseconds of the times that are averaged together. A shorter run may be less steady: what passes within a part
     /// of them, such as a buffer that fills, is a small part of their mean, and the whole of a short run's.
-    pub const fn looked_at_ns(&self) -> u64 {
+    pub(crate) const fn looked_at_ns(&self) -> u64 {
         self.length_ns / TIMES as u64 * WINDOW as u64
     }
 
     /// Nanoseconds in which a run has the requests that a metric needs.
-    pub fn enough_ns(&self, metric: &Metric) -> u64 {
+    pub(crate) fn enough_ns(&self, metric: &Metric) -> u64 {
         let done = requests_of(metric, &self.record);
         let needed = metric_needs(metric, BEYOND).unwrap_or(REQUESTS).max(REQUESTS);
         // A tenth more: the pace varies from run to run.

@@ -10,7 +10,7 @@ use crate::plan::PreparedCell;
 
 impl RunLength {
     /// The length of the runs of a job whose workers all begin at once and run for one time; nothing of others.
-    pub fn from_workers(workers: &[Worker]) -> Option<RunLength> {
+    pub(crate) fn from_workers(workers: &[Worker]) -> Option<RunLength> {
         let first = workers.first()?;
         let of = |worker: &Worker| {
             let alone = worker.time_based && worker.start_delay.nanos() == 0 && worker.stage == first.stage;
@@ -23,7 +23,7 @@ impl RunLength {
 }
 
 /// The length of the runs of a group of cells, or why it may be no other.
-pub fn group_length(study: &Study, cells: &[&PreparedCell], metrics: &[&Metric]) -> Result<RunLength, String> {
+pub(crate) fn group_length(study: &Study, cells: &[&PreparedCell], metrics: &[&Metric]) -> Result<RunLength, String> {
     if metrics.is_empty() {
         return Err("nothing is compared with it".to_owned());
     }

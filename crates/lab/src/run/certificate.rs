@@ -77,7 +77,7 @@ pub struct TimingErrors {
 
 impl TimingErrors {
     /// How late things were.
-    pub fn from_lateness(lateness: &Lateness) -> TimingErrors {
+    pub(crate) fn from_lateness(lateness: &Lateness) -> TimingErrors {
         let ms = |span: Option<Span>| span.map_or(0.0, |span| span.nanos() as f64 / 1e6);
         let of = |share| ms(lateness.quantile(share));
         TimingErrors { p50: of(0.5), p99: of(0.99), max: ms(Some(lateness.latest())) }

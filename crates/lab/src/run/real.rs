@@ -46,7 +46,7 @@ pub struct Latencies {
 }
 
 /// Takes the records of a run.
-pub struct RealRecorder {
+pub(crate) struct RealRecorder {
     group_of: Vec<u16>,
     latencies: Vec<[Latencies; RequestKind::COUNT]>,
     /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency. Histograms count spans: here a
@@ -169,7 +169,7 @@ pub struct RateSteadiness {
 
 impl RateSteadiness {
     /// True for a steady state by SNIA's bounds.
-    pub fn is_steady(&self) -> bool {
+    pub(crate) fn is_steady(&self) -> bool {
         self.range <= RANGE && self.trend.abs() <= TREND
     }
 }

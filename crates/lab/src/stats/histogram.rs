@@ -14,7 +14,7 @@ use seekwise_disk::time::Span;
 const DIGITS: u8 = 2;
 
 /// A bucket is at most `1 / RESOLUTION` as wide as any value in it.
-pub const RESOLUTION: u64 = 128;
+pub(crate) const RESOLUTION: u64 = 128;
 
 /// A percentile, exact in thousandths of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,11 +36,6 @@ impl Percentile {
     pub const LISTED: [Percentile; 5] =
         [Percentile(50_000), Percentile(90_000), Percentile(99_000), Percentile(99_900), Percentile(99_990)];
 
-    /// The percentile at `thousandths` of a per cent: 99 900 is p99.9. `None` above 100 000.
-    pub const fn from_thousandths(thousandths: u32) -> Option<Percentile> {
-        if thousandths <= Percentile::WHOLE { Some(Percentile(thousandths)) } else { None }
-    }
-
     /// The name in results: `p50`, `p99_9`.
     pub fn name(self) -> String {
         let (whole, part) = (self.0 / 1_000, self.0 % 1_000);
@@ -57,7 +52,7 @@ impl Percentile {
     }
 
     /// Number of values that there must be for `beyond` of them to lie above it; `None` for the maximum itself.
-    pub fn needed_count(self, beyond: u64) -> Option<u64> {
+    pub(crate) fn needed_count(self, beyond: u64) -> Option<u64> {
         let above = u64::from(Percentile::WHOLE - self.0);
         (above > 0).then(|| (beyond * u64::from(Percentile::WHOLE)).div_ceil(above))
     }
@@ -106,7 +101,7 @@ impl Histogram {
 
     /// Counts `count` values of about `value` each, as a bucket of a stored histogram holds them. The moments become
     /// those of the bucket's edge, so they are within 1/128 and no longer exact.
-    pub fn record_bucket(&mut self, value: Span, count: u64) {
+    pub(crate) fn record_bucket(&mut self, value: Span, count: u64) {
         let ns = value.nanos();
         self.greatest = self.greatest.max(ns);
         self.least = self.least.min(ns);
@@ -150,11 +145,6 @@ impl Histogram {
     /// The sum in ns, exact.
     pub fn sum(&self) -> u128 {
         self.sum
-    }
-
-    /// The sum of squares in ns², exact.
-    pub fn sum_of_squares(&self) -> u128 {
-        self.squares
     }
 
     /// The mean in ns.
@@ -251,7 +241,7 @@ mod tests {
     #[test]
     fn moments_are_exact() {
         let histogram = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
-        assert_eq!((histogram.sum(), histogram.sum_of_squares()), (40, 232));
+        assert_eq!(histogram.sum(), 40);
         assert_eq!(histogram.mean(), Some(5.0));
         // The textbook eight: squares about the mean are 32, so the deviation is the root of 32 / 7.
         assert_eq!(histogram.deviation(), Some((32.0f64 / 7.0).sqrt()));
@@ -295,8 +285,7 @@ mod tests {
     #[test]
     fn a_percentile_needs_values_beyond_it() {
         assert_eq!(Percentile::LISTED.map(|p| p.needed_count(10)), [20, 100, 1_000, 10_000, 100_000].map(Some));
-        assert_eq!(Percentile::from_thousandths(100_000).unwrap().needed_count(1), None);
-        assert_eq!(Percentile::from_thousandths(100_001), None);
+        assert_eq!(Percentile(Percentile::WHOLE).needed_count(1), None);
     }
 
     /// Nanoseconds of every magnitude up to 2^50 (13 days).

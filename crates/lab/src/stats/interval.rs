@@ -117,7 +117,7 @@ pub struct PairedRatios {
 
 impl PairedRatios {
     /// Takes the logarithms of variant over baseline, of one pair at least.
-    pub fn of_logs(logs: &[f64]) -> Result<PairedRatios, PairError> {
+    pub(crate) fn of_logs(logs: &[f64]) -> Result<PairedRatios, PairError> {
         if logs.is_empty() {
             return Err(PairError::Empty);
         }
@@ -143,7 +143,7 @@ impl PairedRatios {
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:
     /// exp(mean ± t(1 - alpha/2, n - 1) · s / √n). For one pair the interval is 0 to infinity.
-    pub fn ratio_interval(&self, alpha: f64) -> Interval {
+    pub(crate) fn ratio_interval(&self, alpha: f64) -> Interval {
         let half = match self.runs {
             1 => f64::INFINITY,
             runs => half_width(self.deviation, runs, alpha),
@@ -152,13 +152,13 @@ impl PairedRatios {
     }
 
     /// p of the two-sided paired t test of "the ratio is 1"; 1 for one pair.
-    pub fn p_different(&self) -> f64 {
+    pub(crate) fn p_different(&self) -> f64 {
         2.0 * self.p_above(self.mean.abs())
     }
 
     /// p of "the ratio is outside 1/(1 + margin) .. 1 + margin", the two one-sided tests of Schuirmann (1987), doubled:
     /// it is below alpha exactly when the interval of confidence `1 - alpha` lies inside the margin; 1 for one pair.
-    pub fn p_not_equivalent(&self, margin: f64) -> f64 {
+    pub(crate) fn p_not_equivalent(&self, margin: f64) -> f64 {
         (2.0 * self.p_above(margin.ln_1p() - self.mean.abs())).min(1.0)
     }
 

@@ -94,17 +94,17 @@ impl fmt::Display for Flag {
 }
 
 /// True if `ios` values support a percentile.
-pub fn is_supported(percentile: Percentile, ios: u64) -> bool {
+pub(crate) fn is_supported(percentile: Percentile, ios: u64) -> bool {
     percentile.needed_count(BEYOND).is_some_and(|needed| ios >= needed)
 }
 
 /// The listed percentiles that `ios` values support.
-pub fn supported_percentiles(ios: u64) -> impl Iterator<Item = Percentile> {
+pub(crate) fn supported_percentiles(ios: u64) -> impl Iterator<Item = Percentile> {
     Percentile::LISTED.into_iter().filter(move |percentile| is_supported(*percentile, ios))
 }
 
 /// The flags of one run, or of several merged.
-pub fn run_flags(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
+pub(crate) fn run_flags(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
     let bytes_per_s = run.reads_and_writes().bytes_per_s();
     let above = |limit: &f64| bytes_per_s > limit * (1.0 + SLACK);
     let mut flags = Vec::new();
@@ -123,7 +123,7 @@ fn too_few_flag(kind: RequestKind, ios: u64) -> Option<Flag> {
 }
 
 /// The flags of a comparison. If no difference was found, the spread does not matter: it was within the margin.
-pub fn judgement_flags(judgement: &Judgement) -> Vec<Flag> {
+pub(crate) fn judgement_flags(judgement: &Judgement) -> Vec<Flag> {
     let PairedRatios { runs, mean, deviation } = judgement.comparison.paired;
     let equal = matches!(judgement.verdict, Verdict::NoDifference { .. });
     let spread = deviation > mean.abs() && !equal;

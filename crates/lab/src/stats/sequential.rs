@@ -72,7 +72,7 @@ pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<
 }
 
 /// For each test whether its verdict stands, as [`judge_until`] has it.
-pub fn are_decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
+pub(crate) fn are_decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
     states_at_last_look(tests, criteria).iter().map(|state| state.decided).collect()
 }
 

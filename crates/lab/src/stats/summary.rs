@@ -66,7 +66,6 @@ pub struct RequestTally {
     bytes_due: u64,
     bytes: u64,
     /// In ns, as the parts: millions of requests that wait hours for an overloaded drive add up to more than 64 bits.
-    service: u128,
     parts: [u128; Part::COUNT],
     failed: u64,
 }
@@ -86,14 +85,13 @@ impl RequestTally {
 
     /// Counts a record.
     #[inline]
-    pub fn count_record(&mut self, record: &Record) {
+    pub(crate) fn count_record(&mut self, record: &Record) {
         let done = &record.completion;
         if done.status != Status::Done {
             self.failed += 1;
             return;
         }
         self.responses.record(record.response_time());
-        self.service += u128::from(done.finished.since(done.submitted).nanos());
         for (sum, part) in self.parts.iter_mut().zip(done.parts.nanos()) {
             *sum = sum.wrapping_add(u128::from(*part));
         }
@@ -110,7 +108,6 @@ impl RequestTally {
         self.longest_backlog = self.longest_backlog.max(other.longest_backlog);
         self.bytes_due += other.bytes_due;
         self.bytes += other.bytes;
-        self.service += other.service;
         for (sum, more) in self.parts.iter_mut().zip(other.parts) {
             *sum += more;
         }
@@ -143,33 +140,28 @@ impl RequestTally {
     }
 
     /// Bytes of the requests that were due at an instant of their own.
-    pub fn bytes_due(&self) -> u64 {
+    pub(crate) fn bytes_due(&self) -> u64 {
         self.bytes_due
     }
 
     /// Mean time in ns that those requests waited to be issued.
-    pub fn mean_backlog(&self) -> Option<f64> {
+    pub(crate) fn mean_backlog(&self) -> Option<f64> {
         let count = self.since_due.count();
         (count > 0).then(|| self.backlog as f64 / count as f64)
     }
 
     /// The longest time that one of them waited to be issued.
-    pub fn longest_backlog(&self) -> Span {
+    pub(crate) fn longest_backlog(&self) -> Span {
         self.longest_backlog
     }
 
-    /// Mean service time in ns: from when the device accepted a request until it was done.
-    pub fn mean_service(&self) -> Option<f64> {
-        self.mean_per_request(self.service)
-    }
-
     /// Total time in ns in `part`, exact; the sum over all parts is that of the responses.
-    pub fn part_sum(&self, part: Part) -> u128 {
+    pub(crate) fn part_sum(&self, part: Part) -> u128 {
         self.parts[part as usize]
     }
 
     /// Mean time in ns that a request spent in `part`.
-    pub fn mean_part(&self, part: Part) -> Option<f64> {
+    pub(crate) fn mean_part(&self, part: Part) -> Option<f64> {
         self.mean_per_request(self.part_sum(part))
     }
 
@@ -226,13 +218,13 @@ impl RunRecorder {
     }
 
     /// Sets which workers issue by an arrival process.
-    pub fn with_due(self, due: &[bool]) -> RunRecorder {
+    pub(crate) fn with_due(self, due: &[bool]) -> RunRecorder {
         RunRecorder { due: due.to_vec(), ..self }
     }
 
     /// Counts a record. Panics if its worker has no group.
     #[inline]
-    pub fn count_record(&mut self, record: &Record) {
+    pub(crate) fn count_record(&mut self, record: &Record) {
         let worker = usize::from(record.worker);
         let tally =
             &mut self.groups[usize::from(self.group_of[worker])][RequestKind::from_op(record.request.op) as usize];
@@ -255,7 +247,7 @@ impl RunRecorder {
     }
 
     /// The stretches of time in which any group counts.
-    pub fn counted_windows(&self, windows: &[Option<Window>]) -> Vec<Window> {
+    pub(crate) fn counted_windows(&self, windows: &[Option<Window>]) -> Vec<Window> {
         join_windows(&self.group_windows(windows))
     }
 
@@ -275,7 +267,8 @@ impl RunRecorder {
     }
 
     /// The run, with each group and the whole counted for `elapsed`, if the caller knows better.
-    pub fn finish_after(self, elapsed: Span) -> RunTally {
+    #[cfg(test)]
+    pub(crate) fn finish_after(self, elapsed: Span) -> RunTally {
         RunTally { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
 }
@@ -421,7 +414,6 @@ mod tests {
         assert_eq!((all.iops(), all.bytes_per_s()), (300.0, 1_228_800.0));
         assert_eq!(all.tally.mean_part(Part::Seek), Some(3_000_000.0));
         assert_eq!(all.tally.responses().mean(), Some((5_110_000 + 3_110_000 + 1_310_000) as f64 / 3.0));
-        assert_eq!(all.tally.mean_service(), Some((5_100_000 + 3_100_000 + 1_300_000) as f64 / 3.0));
     }
 
     /// Requests with an instant of their own count from that on, too; a flush has none, and nor has a worker without a

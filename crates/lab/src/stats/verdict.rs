@@ -77,7 +77,7 @@ impl Criteria {
 
 /// The meaning of each verdict, as a table of Markdown: the common text of the page, `docs/statistics.md` and
 /// `docs/glossary.md`.
-pub const MEANINGS: &str = include_str!("verdicts.md");
+pub(crate) const MEANINGS: &str = include_str!("verdicts.md");
 
 /// The verdicts in words, each with its meaning.
 pub fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {

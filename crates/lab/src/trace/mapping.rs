@@ -10,7 +10,7 @@ use seekwise_formats::trace::survey::{STRETCH, TraceSurvey};
 
 /// The places of a trace's requests.
 #[derive(Clone, Debug)]
-pub struct TracePlaces {
+pub(crate) struct TracePlaces {
     /// By device: its first sector.
     first: Arc<[u64]>,
     map: AddressMapping,
@@ -40,7 +40,7 @@ impl TracePlaces {
     }
 
     /// Sectors that it needs on the target.
-    pub fn needed_sectors(&self) -> u64 {
+    pub(crate) fn needed_sectors(&self) -> u64 {
         match self.map {
             AddressMapping::Refuse => self.recorded,
             // Anything fits, but no target is smaller than a stretch.
@@ -51,13 +51,13 @@ impl TracePlaces {
 
     /// The recorded place of a request, with the devices one after another.
     #[inline]
-    pub fn recorded_lba(&self, entry: &TraceEntry) -> u64 {
+    pub(crate) fn recorded_lba(&self, entry: &TraceEntry) -> u64 {
         self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
     /// The place of a request on the target, and whether it had to be shifted to end before the target does.
     #[inline]
-    pub fn target_lba(&self, entry: &TraceEntry) -> (u64, bool) {
+    pub(crate) fn target_lba(&self, entry: &TraceEntry) -> (u64, bool) {
         if entry.sectors == 0 {
             return (0, false);
         }

@@ -35,7 +35,7 @@ impl EntryBundle {
 }
 
 /// A trace that is read ahead.
-pub struct TracePrefetch {
+pub(crate) struct TracePrefetch {
     ready: std::vec::IntoIter<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
     coming: Option<(Receiver<EntryBundle>, JoinHandle<()>)>,
@@ -54,7 +54,7 @@ impl TracePrefetch {
 
     /// The next request; `None` if there is no more.
     #[inline]
-    pub fn next_entry(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
+    pub(crate) fn next_entry(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
         loop {
             match (self.ready.next(), &self.end) {
                 (Some(entry), _) => return Ok(Some(entry)),

@@ -13,7 +13,7 @@ pub const PIECE: u64 = 8;
 
 /// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are two thirds
 /// full (24 bytes each, and a pointer).
-pub const PIECE_COST: u64 = PIECE * SECTOR + 64;
+pub(crate) const PIECE_COST: u64 = PIECE * SECTOR + 64;
 
 /// Bytes copied, or written as zeroes, at once.
 const COPIED: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub enum PlatterMedium {
 
 /// The platters and their content.
 #[derive(Debug, Default)]
-pub struct PlatterBytes {
+pub(crate) struct PlatterBytes {
     platters: PlatterMedium,
     pieces: BTreeMap<u64, Box<[u8]>>,
     /// The base image of platters in memory, and its length in bytes; zeroes beyond it.
@@ -127,7 +127,7 @@ impl PlatterBytes {
     }
 
     /// Writes zeroes, which take no room; in a file only if they need not be `allocated`.
-    pub fn write_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
+    pub(crate) fn write_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
         }
@@ -148,7 +148,7 @@ impl PlatterBytes {
     }
 
     /// Returns the first sector of `lba..end` that may not be zero, or `end`.
-    pub fn data_from(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn data_from(&self, lba: u64, end: u64) -> u64 {
         if let PlatterMedium::File(file) = &self.platters {
             return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
         }
@@ -160,7 +160,7 @@ impl PlatterBytes {
     }
 
     /// Returns the first sector of `lba..end` that is known to be zero, or `end`.
-    pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn hole_from(&self, lba: u64, end: u64) -> u64 {
         if let PlatterMedium::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
         }
@@ -190,12 +190,12 @@ impl PlatterBytes {
     }
 
     /// Number of pieces in memory that lie in `lba..end`, in part at least.
-    pub fn pieces_within(&self, lba: u64, end: u64) -> u64 {
+    pub(crate) fn pieces_within(&self, lba: u64, end: u64) -> u64 {
         self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).count() as u64
     }
 
     /// Syncs the file, if there is one.
-    pub fn sync_image(&self) -> io::Result<()> {
+    pub(crate) fn sync_image(&self) -> io::Result<()> {
         match &self.platters {
             PlatterMedium::Memory => Ok(()),
             PlatterMedium::File(file) => file.sync_all(),
@@ -203,7 +203,7 @@ impl PlatterBytes {
     }
 
     /// Whether the content is in memory.
-    pub fn is_in_memory(&self) -> bool {
+    pub(crate) fn is_in_memory(&self) -> bool {
         matches!(self.platters, PlatterMedium::Memory)
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// Memory of a run: three numbers, in a tree whose nodes are two thirds full, and a share of the node.
-pub const RUN_COST: u64 = 64;
+pub(crate) const RUN_COST: u64 = 64;
 
 /// Runs that do not overlap, each with a value; adjacent runs of one value are merged.
 #[derive(Clone, Debug)]
-pub struct RunMap<V> {
+pub(crate) struct RunMap<V> {
     /// By first sector: the end, and the value.
     runs: BTreeMap<u64, (u64, V)>,
     sectors: u64,
@@ -67,7 +67,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
     }
 
     /// Iterates over the runs in `from..end`, cut to it.
-    pub fn runs_within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
+    pub(crate) fn runs_within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
         let before = self.runs.range(..from).next_back().filter(move |(_, (to, _))| *to > from && from < end);
         let rest = self.runs.range(from..end.max(from));
         before.into_iter().chain(rest).map(move |(&begin, &(to, value))| (begin.max(from), to.min(end), value))
@@ -95,7 +95,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
     }
 
     /// Number of sectors that have a value.
-    pub fn sector_count(&self) -> u64 {
+    pub(crate) fn sector_count(&self) -> u64 {
         self.sectors
     }
 

@@ -23,7 +23,7 @@ const TITLE: &str = "seekwise run 1";
 pub const FOLDER: &str = "seekwise-crash-";
 
 /// Source of the mounts of a served disk, in the system's list.
-pub const SOURCE: &str = "seekwise";
+pub(crate) const SOURCE: &str = "seekwise";
 
 /// Something that a run makes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -157,7 +157,7 @@ impl FileSystemKind {
     }
 
     /// Runs its checker on a file that nobody has mounted and returns the first error; `None` if there is none.
-    pub fn find_fault(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
+    pub(crate) fn find_fault(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
         let [program, words @ ..] = self.kind.check else { return Ok(None) };
         let ended = run_tool(tool_command(program).args(words).arg(file), bounds);
         let (how, said, errors) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;

@@ -31,7 +31,7 @@ const NAMED: usize = 5;
 
 /// A program's processes.
 #[derive(Debug)]
-pub struct ProcessGroup {
+pub(crate) struct ProcessGroup {
     mark: String,
     /// Its control group, if there can be one.
     control: Option<PathBuf>,
@@ -102,17 +102,17 @@ impl ProcessGroup {
     }
 
     /// Environment variable for its first process.
-    pub fn environment_mark(&self) -> (&'static str, &str) {
+    pub(crate) fn environment_mark(&self) -> (&'static str, &str) {
         (MARK, &self.mark)
     }
 
     /// The file to which a process writes its number to join.
-    pub fn join_file(&self) -> Option<PathBuf> {
+    pub(crate) fn join_file(&self) -> Option<PathBuf> {
         self.control.as_ref().map(|control| control.join("cgroup.procs"))
     }
 
     /// Ends all processes and waits until they are gone; `leader` is the first one. An error names those that stay.
-    pub fn end_processes(&self, leader: Pid) -> io::Result<()> {
+    pub(crate) fn end_processes(&self, leader: Pid) -> io::Result<()> {
         if self.control.is_none() {
             let _ = kill_process_group(leader, Signal::KILL);
         }

@@ -101,12 +101,12 @@ pub enum NameChange {
 }
 
 /// Returns the present in the system's time of files, taken from a new file at `path`.
-pub fn file_time_now(path: &Path) -> io::Result<(i64, i64)> {
+pub(crate) fn file_time_now(path: &Path) -> io::Result<(i64, i64)> {
     Ok(change_time(&create_private(path)?.metadata()?))
 }
 
 /// An instant before all files.
-pub const EARLIEST: (i64, i64) = (i64::MIN, 0);
+pub(crate) const EARLIEST: (i64, i64) = (i64::MIN, 0);
 
 fn change_time(of: &fs::Metadata) -> (i64, i64) {
     (of.ctime(), of.ctime_nsec())

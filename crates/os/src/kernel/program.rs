@@ -22,7 +22,7 @@ use super::group::{GroupParent, ProcessGroup};
 pub struct ShellProgram<'a> {
     /// For `sh -c`.
     pub command: &'a str,
-    /// Names and values, besides the [`HANDED_ON`] part of our own environment.
+    /// Names and values, besides the `HANDED_ON` part of our own environment.
     pub environment: Vec<(String, String)>,
     /// The parent of its control group.
     pub groups: &'a GroupParent,
@@ -47,7 +47,7 @@ impl ProgramBounds<'_> {
 }
 
 /// The variables of our own environment that programs inherit, besides all that begin with `LC_`.
-pub const HANDED_ON: [&str; 10] =
+pub(crate) const HANDED_ON: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"];
 
 /// Interval of the checks whether a program is to stop.
@@ -165,7 +165,7 @@ impl ShellProgram<'_> {
 
     /// Runs it to its end; calls `line` with each line as soon as it is printed. Its errors go where ours do. Exceeding the limits of
     /// promises is an error.
-    pub fn run_with_lines(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
+    pub(crate) fn run_with_lines(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
         let group = ProcessGroup::new(self.groups);
         let child = self.start(&group, writes.into(), Stdio::inherit())?;

@@ -33,7 +33,7 @@ const HALF: &str = "the power failed while a drive was being rebuilt, and what a
      rebuilt, and flush";
 
 /// Keeps the history of an array, and works out what a cut leaves.
-pub struct ArrayHistory {
+pub(crate) struct ArrayHistory {
     /// The stack with the array.
     stack: Stack,
     /// A flush that is done has brought to the media all writes done before it.
@@ -90,7 +90,7 @@ impl ArrayHistory {
     }
 
     /// Begins anew: all finished writes are on the media, and of the past only the settings matter.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         self.history = Ok(History { events: self.settings.clone(), ..History::default() });
         (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
         self.written.clear();
@@ -103,7 +103,7 @@ impl ArrayHistory {
     }
 
     /// Limits the history to so many bytes; beyond them it is given up.
-    pub fn limit_bytes(&mut self, bytes: u64) {
+    pub(crate) fn limit_bytes(&mut self, bytes: u64) {
         self.most = self.most.min(bytes);
     }
 
@@ -156,7 +156,7 @@ impl ArrayHistory {
     }
 
     /// Records a landing, or a drive lost or rebuilt.
-    pub fn record_landing(&mut self, landing: &Landing) {
+    pub(crate) fn record_landing(&mut self, landing: &Landing) {
         let drive = 1 << landing.member;
         match landing.kind {
             LandingKind::Gone => {

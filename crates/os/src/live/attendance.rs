@@ -6,7 +6,7 @@ use seekwise_run::receipt::attendance::Attendance;
 
 /// Shared counters.
 #[derive(Clone, Debug, Default)]
-pub struct AttendanceCounters(Arc<Mutex<Attendance>>);
+pub(crate) struct AttendanceCounters(Arc<Mutex<Attendance>>);
 
 impl AttendanceCounters {
     /// Changes the counters.

@@ -134,7 +134,7 @@ pub(super) struct Clients {
 
 impl Clients {
     /// Sets the memory of all clients together.
-    pub fn set_memory_limit(&mut self, bytes: u64) {
+    pub(crate) fn set_memory_limit(&mut self, bytes: u64) {
         self.share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
@@ -160,7 +160,7 @@ impl Clients {
     }
 
     /// Removes the client that has been there longest without a request. False if all have sent one.
-    pub fn drop_silent_client(&mut self) -> bool {
+    pub(crate) fn drop_silent_client(&mut self) -> bool {
         let is_silent = |it: &Connection| !it.ours && it.line.request_count() == 0;
         let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
         let gone = silent.and_then(|silent| self.served.remove(&silent)).is_some();
@@ -171,7 +171,7 @@ impl Clients {
     }
 
     /// Returns the client of this number, which is about to be answered; `None` if it is gone.
-    pub fn client_to_answer(&mut self, number: u64) -> Option<&mut Transmission> {
+    pub(crate) fn client_to_answer(&mut self, number: u64) -> Option<&mut Transmission> {
         let served = self.served.get_mut(&number)?;
         if self.answered.last() != Some(&number) {
             self.answered.push(number);
@@ -212,18 +212,18 @@ impl Clients {
     }
 
     /// Whether requests were received and not taken yet.
-    pub fn has_requests(&self) -> bool {
+    pub(crate) fn has_requests(&self) -> bool {
         !self.received.is_empty()
     }
 
     /// Takes the received requests.
-    pub fn take_requests(&mut self) -> impl Iterator<Item = ClientRequest> + use<> {
+    pub(crate) fn take_requests(&mut self) -> impl Iterator<Item = ClientRequest> + use<> {
         std::mem::take(&mut self.received).into_iter()
     }
 
     /// Waits until a client can be read or written to, a message comes, or `patience` is over; without it, for good. Serves the
     /// clients that are ready. True if there may be messages.
-    pub fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
+    pub(crate) fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
         let waits = self.make_room(clock);
         let patience = if self.received.is_empty() { patience } else { Some(Span::ZERO) };
         let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
@@ -251,7 +251,7 @@ impl Clients {
     }
 
     /// Writes answers, as far as clients take them.
-    pub fn write_answers(&mut self) {
+    pub(crate) fn write_answers(&mut self) {
         let Clients { served, received, answered, .. } = self;
         for number in answered.drain(..) {
             let Some(it) = served.get_mut(&number) else { continue };

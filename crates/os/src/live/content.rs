@@ -52,7 +52,7 @@ impl DiskContent {
     }
 
     /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after [`DiskContent::with_cut_history`].
-    pub fn with_history_limit(mut self, bytes: u64) -> DiskContent {
+    pub(crate) fn with_history_limit(mut self, bytes: u64) -> DiskContent {
         if let Some(remains) = &mut self.remains {
             remains.limit_bytes(bytes / 4);
         }
@@ -65,12 +65,12 @@ impl DiskContent {
     }
 
     /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
+    pub(crate) fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
         self.bytes.write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
     /// Memory for such a write, without the pieces that exist already.
-    pub fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
+    pub(crate) fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
         self.bytes.exact_write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
@@ -151,7 +151,7 @@ impl DiskContent {
 
     /// Applies a flush of this stamp that is over. In an array without a drive no landings tell what it covers; a rebuilt drive is as
     /// others from its first flush on.
-    pub fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
+    pub(crate) fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
         if self.gone.is_empty() {
             return Ok(());
         }

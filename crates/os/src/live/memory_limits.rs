@@ -65,7 +65,7 @@ impl MemoryRoom {
 }
 
 /// Bytes of memory that this program has now, if the system tells.
-pub fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -15,7 +15,7 @@ use seekwise_run::receipt::{STALL, Stalls};
 const EVERY: Span = Span::from_millis(1);
 
 /// The watching thread, until it is ended.
-pub struct StallWatch {
+pub(crate) struct StallWatch {
     end: Sender<()>,
     seen: Arc<Mutex<Stalls>>,
     watching: JoinHandle<()>,
@@ -42,7 +42,7 @@ impl StallWatch {
     }
 
     /// Stalls seen until now.
-    pub fn stalls_so_far(&self) -> Stalls {
+    pub(crate) fn stalls_so_far(&self) -> Stalls {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -35,14 +35,14 @@ impl DoorRecorder {
 }
 
 /// A thread that probes a transport again and again, until it is dropped.
-pub struct DoorProbe {
+pub(crate) struct DoorProbe {
     end: Option<Sender<()>>,
     going: Option<JoinHandle<()>>,
 }
 
 impl DoorProbe {
     /// Probes the transport `door`: each `go` is a round trip, and its error ends the probe.
-    pub fn start_probe(
+    pub(crate) fn start_probe(
         measured: DoorRecorder,
         door: TransportKind,
         mut go: impl FnMut() -> io::Result<()> + Send + 'static,
@@ -84,7 +84,7 @@ impl Drop for DoorProbe {
 
 /// Makes a round trip to a disk over a connection that has agreed upon its export: an invalid request is refused before the model
 /// hears of it, and answered as all are.
-pub fn make_round_trip(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
+pub(crate) fn make_round_trip(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
     use crate::nbd::wire::{HEAD, REQUEST};
     // A flush of a range, which is invalid.
     let mut head = [0; HEAD];

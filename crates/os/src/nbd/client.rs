@@ -156,7 +156,7 @@ impl NbdClient {
     }
 
     /// Sets `ending`, which is called with the totals of reads and writes when the run is over.
-    pub fn with_ending(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
+    pub(crate) fn with_ending(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
         NbdClient { ending: Some(Box::new(ending)), ..self }
     }
 

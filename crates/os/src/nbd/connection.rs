@@ -54,7 +54,7 @@ impl MemoryShare {
     }
 
     /// Bytes in use.
-    pub fn bytes_taken(&self) -> usize {
+    pub(crate) fn bytes_taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
@@ -141,29 +141,29 @@ impl Transmission {
     }
 
     /// Sends the rest of the negotiation first.
-    pub fn send_first(&mut self, bytes: &[u8]) {
+    pub(crate) fn send_first(&mut self, bytes: &[u8]) {
         self.out.extend(bytes);
     }
 
     /// Takes its memory from `share` from now on.
-    pub fn use_share(&mut self, share: Arc<MemoryShare>) {
+    pub(crate) fn use_share(&mut self, share: Arc<MemoryShare>) {
         share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
         self.share.give_back(self.ground + self.taken);
         (self.share, self.ground) = (share, READ);
     }
 
     /// Whether the next request waits for memory that other clients have.
-    pub fn waits_for_share(&self) -> bool {
+    pub(crate) fn waits_for_share(&self) -> bool {
         self.short && self.full
     }
 
     /// Whether the client holds memory until it reads, or sends the rest of a write.
-    pub fn holds_memory(&self) -> bool {
+    pub(crate) fn holds_memory(&self) -> bool {
         self.wants_write() || self.coming.is_some()
     }
 
     /// Bytes moved either way until now.
-    pub fn bytes_moved(&self) -> u64 {
+    pub(crate) fn bytes_moved(&self) -> u64 {
         self.moved
     }
 
@@ -178,7 +178,7 @@ impl Transmission {
     }
 
     /// Whether there are bytes to be written.
-    pub fn wants_write(&self) -> bool {
+    pub(crate) fn wants_write(&self) -> bool {
         !self.out.is_empty()
     }
 

@@ -141,7 +141,7 @@ impl Handshake {
     }
 
     /// How many bytes it takes at most now: transmission may begin after them.
-    pub fn bytes_wanted(&self) -> usize {
+    pub(crate) fn bytes_wanted(&self) -> usize {
         match self.stage {
             HandshakeStage::Flags => 4 - self.came.len(),
             HandshakeStage::Head => 16 - self.came.len(),
@@ -156,7 +156,7 @@ impl Handshake {
     }
 
     /// Takes bytes, no more than it wants, and appends the answer to `out`.
-    pub fn take_bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
+    pub(crate) fn take_bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         if let HandshakeStage::TooMuch(option, left) = &mut self.stage {
             *left -= bytes.len() as u32;
             if *left == 0 {

@@ -5,7 +5,7 @@ pub const GREETING: u64 = 0x4e42_444d_4147_4943;
 /// `IHAVEOPT`.
 pub const OPTIONS: u64 = 0x4948_4156_454f_5054;
 /// Begins an option's reply.
-pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+pub(crate) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
 /// Begins a request.
 pub const REQUEST: u32 = 0x2560_9513;
 /// Begins a simple reply.
@@ -14,16 +14,16 @@ pub const SIMPLE_REPLY: u32 = 0x6744_6698;
 pub const CHUNK: u32 = 0x668e_33ef;
 
 /// The server's handshake flags: fixed newstyle, and no zeroes after EXPORT_NAME if the client agrees.
-pub const FIXED_NEWSTYLE: u16 = 1;
+pub(crate) const FIXED_NEWSTYLE: u16 = 1;
 /// See [`FIXED_NEWSTYLE`].
-pub const NO_ZEROES: u16 = 2;
+pub(crate) const NO_ZEROES: u16 = 2;
 
 /// Options of a client.
 pub mod option {
     /// Names an export and goes to transmission at once; errors close the connection.
     pub const EXPORT_NAME: u32 = 1;
     /// Ends negotiation.
-    pub const ABORT: u32 = 2;
+    pub(crate) const ABORT: u32 = 2;
     /// Lists exports.
     pub const LIST: u32 = 3;
     /// Describes an export.
@@ -47,7 +47,7 @@ pub mod answer {
     /// A piece of information.
     pub const INFO: u32 = 3;
     /// A metadata context.
-    pub const META_CONTEXT: u32 = 4;
+    pub(crate) const META_CONTEXT: u32 = 4;
     /// No such option.
     pub const UNSUPPORTED: u32 = 0x8000_0001;
     /// Invalid data of an option.
@@ -55,7 +55,7 @@ pub mod answer {
     /// No such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
     /// More data than any option has.
-    pub const TOO_BIG: u32 = 0x8000_0009;
+    pub(crate) const TOO_BIG: u32 = 0x8000_0009;
 }
 
 /// Kinds of information.
@@ -65,29 +65,29 @@ pub mod info {
     /// Canonical name.
     pub const NAME: u16 = 1;
     /// Description for people.
-    pub const DESCRIPTION: u16 = 2;
+    pub(crate) const DESCRIPTION: u16 = 2;
     /// Smallest, preferred and largest request.
-    pub const BLOCK_SIZE: u16 = 3;
+    pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
 /// Transmission flags.
 pub mod can {
     /// The other flags are valid.
-    pub const FLAGS: u16 = 1;
+    pub(crate) const FLAGS: u16 = 1;
     /// FLUSH.
     pub const FLUSH: u16 = 4;
     /// FUA on a command.
     pub const FUA: u16 = 8;
     /// The disk rotates.
-    pub const ROTATIONAL: u16 = 16;
+    pub(crate) const ROTATIONAL: u16 = 16;
     /// TRIM.
     pub const TRIM: u16 = 32;
     /// WRITE_ZEROES.
     pub const WRITE_ZEROES: u16 = 64;
     /// A read may ask for its reply in one piece.
-    pub const DONT_FRAGMENT: u16 = 128;
+    pub(crate) const DONT_FRAGMENT: u16 = 128;
     /// A flush on one connection covers the answered writes of all.
-    pub const MULTI_CONN: u16 = 256;
+    pub(crate) const MULTI_CONN: u16 = 256;
     /// [`super::FAST_ZERO`] is known: refused at once if zeroes take as long as bytes.
     pub const FAST_ZERO: u16 = 2048;
 }
@@ -111,13 +111,13 @@ pub const FUA: u16 = 1;
 /// Flag of zeroes: their space stays allocated.
 pub const NO_HOLE: u16 = 2;
 /// Flag of a read: answered in one piece, as all are.
-pub const DONT_FRAGMENT: u16 = 4;
+pub(crate) const DONT_FRAGMENT: u16 = 4;
 /// Flag of block status: one extent.
 pub const REQ_ONE: u16 = 8;
 /// Flag of zeroes: to be refused at once ([`error::UNSUPPORTED`]) if they take as long as their bytes would.
 pub const FAST_ZERO: u16 = 16;
 /// All command flags that are known here.
-pub const FLAGS: u16 = FUA | NO_HOLE | DONT_FRAGMENT | REQ_ONE | FAST_ZERO;
+pub(crate) const FLAGS: u16 = FUA | NO_HOLE | DONT_FRAGMENT | REQ_ONE | FAST_ZERO;
 
 /// A client's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ pub struct WireReader<'a>(pub &'a [u8]);
 
 impl<'a> WireReader<'a> {
     /// Takes so many bytes.
-    pub fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
@@ -208,7 +208,7 @@ impl<'a> WireReader<'a> {
     }
 
     /// Reads 16 bits.
-    pub fn read_u16(&mut self) -> Option<u16> {
+    pub(crate) fn read_u16(&mut self) -> Option<u16> {
         self.take_array().map(u16::from_be_bytes)
     }
 
@@ -218,7 +218,7 @@ impl<'a> WireReader<'a> {
     }
 
     /// Reads 64 bits.
-    pub fn read_u64(&mut self) -> Option<u64> {
+    pub(crate) fn read_u64(&mut self) -> Option<u64> {
         self.take_array().map(u64::from_be_bytes)
     }
 
@@ -230,7 +230,7 @@ impl<'a> WireReader<'a> {
 }
 
 /// Builds an option's reply.
-pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(20 + data.len());
     out.extend(OPTION_REPLY.to_be_bytes());
     out.extend(option.to_be_bytes());
@@ -241,7 +241,7 @@ pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// Builds the head of a simple reply.
-pub fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
+pub(crate) fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
     let mut out = [0; 16];
     out[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
     out[4..8].copy_from_slice(&error.to_be_bytes());
@@ -262,7 +262,7 @@ fn chunk_head(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
 }
 
 /// Builds the head of a read's structured reply: all of its bytes follow, in one chunk.
-pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
+pub(crate) fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
     let mut out = [0; 28];
     out[..20].copy_from_slice(&chunk_head(1, cookie, 8 + length));
     out[20..].copy_from_slice(&offset.to_be_bytes());
@@ -270,7 +270,7 @@ pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
 }
 
 /// Builds an error of a structured reply.
-pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
+pub(crate) fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
     let mut out = chunk_head(0x8001, cookie, 6).to_vec();
     out.extend(error.to_be_bytes());
     out.extend(0u16.to_be_bytes());

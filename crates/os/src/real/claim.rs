@@ -19,7 +19,7 @@ use crate::system::in_use::{self, FileIdentity};
 
 /// A claim to write, until it is dropped.
 #[derive(Debug)]
-pub struct WriteClaim {
+pub(crate) struct WriteClaim {
     file: LockedFile,
     found: ResolvedPath,
 }
@@ -38,7 +38,7 @@ impl Drop for LockedFile {
 
 impl WriteClaim {
     /// Claims it, if it may be written, where `destroy` is the name that the user gave.
-    pub fn acquire(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
+    pub(crate) fn acquire(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
         let shown = found.path.display();
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::EXCL, found.kind == PathKind::Device);

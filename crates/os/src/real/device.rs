@@ -42,7 +42,7 @@ const TOLD: usize = 3;
 const PATIENCE: u32 = 10_000;
 
 /// Properties that all devices of a file share.
-pub struct FileShape {
+pub(crate) struct FileShape {
     /// Name of the file in errors.
     pub name: String,
     /// Limits of the device.
@@ -177,7 +177,7 @@ fn operation_name(ask: RingOperation) -> &'static str {
 const ENDED: &str = "the file ended there: it was cut off meanwhile";
 
 /// A device by the kernel's ring.
-pub struct RingDevice {
+pub(crate) struct RingDevice {
     shape: FileShape,
     ring: Ring,
     flights: Vec<Option<InFlightRequest>>,
@@ -410,7 +410,7 @@ impl Device for RingDevice {
 }
 
 /// A device by calls, one after another (pread, pwrite).
-pub struct CallDevice {
+pub(crate) struct CallDevice {
     shape: FileShape,
     files: Vec<File>,
     memory: SlotMemory,

@@ -33,7 +33,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 /// A file or device.
 #[derive(Clone, Debug)]
-pub struct RealPlace {
+pub(crate) struct RealPlace {
     found: ResolvedPath,
     wanted: RealOptions,
     /// Settings of the disk during a run.
@@ -56,12 +56,12 @@ struct PlaceRequirements {
 
 impl RealPlace {
     /// Opens the file at this path.
-    pub fn for_file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    pub(crate) fn for_file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         RealPlace::for_path(path, PathKind::File, wanted)
     }
 
     /// Opens the device at this path.
-    pub fn for_device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    pub(crate) fn for_device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if wanted.layout.is_some() {
             return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
         }
@@ -201,7 +201,7 @@ impl RunGuard for RealRunGuard {
 }
 
 /// Returns the bytes of the file or device that a path names, or would name.
-pub fn path_length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
+pub(crate) fn path_length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     let kind = if device { PathKind::Device } else { PathKind::File };
     let path = Path::new(path);
     let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();

@@ -22,7 +22,7 @@ const PIECE: usize = 1 << 20;
 
 /// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error nothing is
 /// known of the file.
-pub fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+pub(crate) fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
     if is_own(&before) {
         return Ok(None);
@@ -35,7 +35,7 @@ pub fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
 }
 
 /// Records that a whole file is ours as it is now: a run of ours has written it, and nobody else could.
-pub fn record_as_ours(file: &File) {
+pub(crate) fn record_as_ours(file: &File) {
     if let Ok(meta) = file.metadata() {
         record_own(&meta);
     }

@@ -29,7 +29,7 @@ const PIECE: usize = 1 << 20;
 
 /// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathKind {
+pub(crate) enum PathKind {
     /// A regular file, or a folder that holds [`DATA`].
     File,
     /// A block device.
@@ -38,7 +38,7 @@ pub enum PathKind {
 
 /// A resolved path.
 #[derive(Clone, Debug)]
-pub struct ResolvedPath {
+pub(crate) struct ResolvedPath {
     /// The path with links resolved, and with [`DATA`] in a folder.
     pub path: PathBuf,
     /// A file or a device: decides how it is opened.
@@ -52,7 +52,7 @@ pub struct ResolvedPath {
 }
 
 /// Resolves `path`. A missing file will be created with `layout` bytes, if so many are asked for.
-pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
+pub(crate) fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() && kind == PathKind::File => path.join(DATA),
@@ -182,7 +182,7 @@ fn direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathMode {
+pub(crate) struct PathMode {
     /// For writing too.
     pub write: bool,
     /// Past the page cache.
@@ -210,7 +210,7 @@ impl ResolvedPath {
     }
 
     /// Creates the file if it is to be created and is missing. True if it was created.
-    pub fn create_if_missing(&self) -> Result<bool, String> {
+    pub(crate) fn create_if_missing(&self) -> Result<bool, String> {
         if self.identity().is_some() {
             return Ok(false);
         }
@@ -233,7 +233,7 @@ impl ResolvedPath {
     }
 
     /// Checks that an open file is the file or device that was found.
-    pub fn check_identity(&self, file: &File) -> Result<(), String> {
+    pub(crate) fn check_identity(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
         match Some(FileIdentity::from_metadata(&now)) == self.identity() {
             true => Ok(()),

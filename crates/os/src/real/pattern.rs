@@ -11,7 +11,7 @@ pub const MARK: &[u8; 8] = b"SEEKWISE";
 const STAMPED: usize = 4096;
 
 /// Fills with the pattern of a seed.
-pub fn fill_pattern(bytes: &mut [u8], seed: Seed) {
+pub(crate) fn fill_pattern(bytes: &mut [u8], seed: Seed) {
     let mut chance = seed.stream("written");
     for sector in bytes.chunks_mut(SECTOR as usize) {
         sector.chunks_mut(8).for_each(|word| word.copy_from_slice(&chance.next_u64().to_le_bytes()[..word.len()]));
@@ -23,7 +23,7 @@ pub fn fill_pattern(bytes: &mut [u8], seed: Seed) {
 
 /// Puts the request's stamp into bytes to be written, once a page: no two writes are alike.
 #[inline]
-pub fn stamp_pages(bytes: &mut [u8], stamp: u64) {
+pub(crate) fn stamp_pages(bytes: &mut [u8], stamp: u64) {
     for page in bytes.chunks_mut(STAMPED) {
         if let Some(place) = page.get_mut(8..16) {
             place.copy_from_slice(&stamp.to_le_bytes());
@@ -32,7 +32,7 @@ pub fn stamp_pages(bytes: &mut [u8], stamp: u64) {
 }
 
 /// Returns where the first sector begins that is neither ours nor empty.
-pub fn find_foreign(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn find_foreign(bytes: &[u8]) -> Option<usize> {
     const EMPTY: [u8; SECTOR as usize] = [0; SECTOR as usize];
     let is_ours = |sector: &[u8]| sector.starts_with(MARK) || *sector == EMPTY[..sector.len()];
     let at = bytes.chunks(SECTOR as usize).position(|sector| !is_ours(sector))?;

@@ -1,5 +1,5 @@
 //! Whether a block device may be written: not while the system uses it, and only if the user named it
-//! ([`names`](ProbeResult::names)). The bytes between its ends are never read, so no device that has such is called empty. There is
+//! (`names`). The bytes between its ends are never read, so no device that has such is called empty. There is
 //! no prompt, which could be answered by habit.
 //!
 //! The kernel's answers decide (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) show
@@ -22,7 +22,7 @@ use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 
 /// Findings about a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeResult {
+pub(crate) struct ProbeResult {
     /// Path, with links followed.
     pub path: PathBuf,
     /// Names that the device keeps: serial number, world-wide name. Without any, its path is its name.
@@ -37,7 +37,7 @@ pub struct ProbeResult {
 
 /// Content of a device's ends besides signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EndsContent {
+pub(crate) enum EndsContent {
     /// Other bytes than zeroes (or than ones, as erased flash has).
     Data,
     /// Blank, and nothing lies between them: all of it was read.
@@ -68,11 +68,6 @@ pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) ->
     let found = probe_open(path, DeviceNumber::new(meta.rdev()), &SystemRoot::this_machine(), |_| read_ends(file))
         .map_err(told)?;
     found.write_verdict(destroy).map_err(|why| format!("{shown}: {why}"))
-}
-
-/// Examines a device before it is written.
-pub fn probe_device(path: &Path) -> io::Result<ProbeResult> {
-    probe_path(path, &SystemRoot::this_machine())
 }
 
 fn probe_path(path: &Path, system: &SystemRoot) -> io::Result<ProbeResult> {
@@ -122,7 +117,7 @@ impl ProbeResult {
     }
 
     /// The name that --destroy takes.
-    pub fn destroy_name(&self) -> String {
+    pub(crate) fn destroy_name(&self) -> String {
         self.names.first().cloned().unwrap_or_else(|| self.path.display().to_string())
     }
 }

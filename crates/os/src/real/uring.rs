@@ -41,7 +41,7 @@ const HOLE: i32 = 1 | 2;
 const ZEROES: i32 = 1 | 16;
 
 /// Memory in slots, aligned to pages, zeroed at first.
-pub struct SlotMemory {
+pub(crate) struct SlotMemory {
     at: NonNull<u8>,
     layout: Layout,
     size: usize,
@@ -90,7 +90,7 @@ impl Drop for SlotMemory {
 
 /// Operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RingOperation {
+pub(crate) enum RingOperation {
     /// Bytes of the file into the slot.
     Read,
     /// Bytes of the slot to the file.
@@ -107,7 +107,7 @@ pub enum RingOperation {
 
 /// Durability of a write when it completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RingDurability {
+pub(crate) enum RingDurability {
     /// None is asked for.
     #[default]
     Not,
@@ -119,7 +119,7 @@ pub enum RingDurability {
 
 /// An operation on a part of a file, with a part of a slot.
 #[derive(Clone, Copy, Debug)]
-pub struct RingEntry {
+pub(crate) struct RingEntry {
     /// Index of the ring's file.
     pub file: usize,
     /// The operation.
@@ -241,12 +241,12 @@ impl Ring {
     }
 
     /// Whether a completion can be reaped without waiting.
-    pub fn completions_ready(&mut self) -> bool {
+    pub(crate) fn completions_ready(&mut self) -> bool {
         !self.ring.completion().is_empty()
     }
 
     /// Waits until there is a completion, or for so long, or until a signal comes.
-    pub fn wait_for_completion(&mut self, longest: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn wait_for_completion(&mut self, longest: Option<Duration>) -> io::Result<()> {
         let waited = match longest {
             None => self.ring.submit_and_wait(1),
             Some(longest) => {
@@ -258,7 +258,7 @@ impl Ring {
     }
 
     /// Takes the next completion: its slot, and bytes done or the error's number, negated.
-    pub fn reap(&mut self) -> Option<(usize, i32)> {
+    pub(crate) fn reap(&mut self) -> Option<(usize, i32)> {
         let done = self.ring.completion().next()?;
         let slot = done.user_data() as usize;
         self.flying[slot] = false;
@@ -269,7 +269,7 @@ impl Ring {
 
 /// Requests and memory of a dropped ring that the kernel did not give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RingRemainder {
+pub(crate) struct RingRemainder {
     /// Requests that did not come back.
     pub requests: usize,
     /// Bytes of memory that are leaked: the kernel may still write to them.
@@ -383,7 +383,7 @@ fn build_ring(slots: u32) -> io::Result<IoUring> {
 }
 
 /// Checks whether this kernel grants a ring.
-pub fn probe_ring() -> io::Result<()> {
+pub(crate) fn probe_ring() -> io::Result<()> {
     build_ring(1).map(drop)
 }
 

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 
 /// Identity of a file or device, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileIdentity {
+pub(crate) enum FileIdentity {
     File {
         /// Number of its file system.
         device: u64,
@@ -33,7 +33,7 @@ pub enum FileIdentity {
 
 impl FileIdentity {
     /// Takes the identity from `stat`.
-    pub fn from_metadata(meta: &Metadata) -> FileIdentity {
+    pub(crate) fn from_metadata(meta: &Metadata) -> FileIdentity {
         match meta.file_type().is_block_device() {
             true => FileIdentity::Device(DeviceNumber::new(meta.rdev())),
             false => FileIdentity::File { device: meta.dev(), inode: meta.ino() },
@@ -57,7 +57,7 @@ impl FileIdentity {
 }
 
 /// Describes the system's uses of a file, a phrase each.
-pub fn file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
+pub(crate) fn file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
     let is_it = |other: FileIdentity| (other == file).then(|| "it".to_owned());
     let mut used: Vec<String> = Vec::new();
     let swaps = system.read_swaps();
@@ -73,7 +73,7 @@ pub fn file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
 }
 
 /// Describes the system's uses of the device, a partition of it, or a device made of it, a phrase each.
-pub fn device_uses(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
+pub(crate) fn device_uses(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     let mut nodes = vec![node.clone()];
     nodes.extend(system.list_partitions(node));
     let named = |number: DeviceNumber| nodes.iter().find(|node| node.number == number);

@@ -44,7 +44,10 @@ pub trait RequestWaiter {
 
 /// Submits all of these at once and waits for them; returns the answers in the order of the actions. An action for
 /// which the device has no room is submitted after an answer, and has waited since `from`.
-pub fn perform_all(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Result<Vec<AuditInterval>, String> {
+pub(crate) fn perform_all(
+    subject: &mut dyn RequestWaiter,
+    acts: &[(AuditAction, u64)],
+) -> Result<Vec<AuditInterval>, String> {
     let from = subject.now();
     let mut answers: Vec<Option<AuditInterval>> = vec![None; acts.len()];
     let mut asked = 0;

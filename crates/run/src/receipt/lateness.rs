@@ -45,7 +45,7 @@ impl Lateness {
     }
 
     /// Removes one that was added.
-    pub fn take_off(&mut self, late: Span) {
+    pub(crate) fn take_off(&mut self, late: Span) {
         self.counts[Lateness::bucket_of(late.nanos())] -= 1;
         self.total = self.total.saturating_sub(late);
         self.squares -= (late.nanos() as f64).powi(2);
@@ -79,7 +79,7 @@ impl Lateness {
     }
 
     /// Standard error of the mean, in nanoseconds; infinite below two samples.
-    pub fn standard_error(&self) -> f64 {
+    pub(crate) fn standard_error(&self) -> f64 {
         let count = self.count() as f64;
         if count < 2.0 {
             return f64::INFINITY;
@@ -90,7 +90,7 @@ impl Lateness {
     }
 
     /// How many exceed `span`. A size that exceeds it by less than 3 % may not be counted.
-    pub fn count_over(&self, span: Span) -> u64 {
+    pub(crate) fn count_over(&self, span: Span) -> u64 {
         self.counts[Lateness::bucket_of(span.nanos()) + 1..].iter().sum()
     }
 

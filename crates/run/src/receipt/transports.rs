@@ -86,7 +86,7 @@ impl TransportEnds {
     }
 
     /// The mean time that the transport adds to the model's.
-    pub fn added_mean(&self) -> Span {
+    pub(crate) fn added_mean(&self) -> Span {
         self.far.mean().saturating_sub(self.near.mean())
     }
 }

@@ -22,7 +22,7 @@ pub trait TraceFeed: Send {
 }
 
 /// Opens a trace for a run.
-pub type TraceOpener = dyn Fn() -> Result<Box<dyn TraceFeed>, String> + Send + Sync;
+pub(crate) type TraceOpener = dyn Fn() -> Result<Box<dyn TraceFeed>, String> + Send + Sync;
 
 /// A trace to be played.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ impl TraceSpec {
     }
 
     /// Opens its source, on a device with these limits.
-    pub fn open_source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
+    pub(crate) fn open_source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
         Ok(TracePlayback {
             trace: TraceSource::new(FeedRows(feed), self.how, limits.fua),

@@ -16,7 +16,7 @@ const IN_MEMORY: u64 = 8 << 20;
 
 /// A buffered input, which can be read any number of times.
 #[derive(Clone)]
-pub enum BufferedInput {
+pub(crate) enum BufferedInput {
     Memory(Arc<[u8]>),
     File(Arc<File>),
 }
@@ -53,7 +53,7 @@ type Known = Result<BufferedInput, (ErrorKind, String)>;
 
 /// The inputs that were read, by name.
 #[derive(Default)]
-pub struct OnceInputs(Mutex<BTreeMap<String, Known>>);
+pub(crate) struct OnceInputs(Mutex<BTreeMap<String, Known>>);
 
 impl OnceInputs {
     /// The whole input of this name, which is read when it is first asked for.
@@ -67,7 +67,7 @@ impl OnceInputs {
 }
 
 /// Whether the input of this name can be read only once.
-pub fn is_once(name: &str) -> io::Result<bool> {
+pub(crate) fn is_once(name: &str) -> io::Result<bool> {
     Ok(name == STANDARD_INPUT || is_pipe(name)?)
 }
 

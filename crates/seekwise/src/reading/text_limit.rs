@@ -22,7 +22,7 @@ pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, limit: u64) -> io
 }
 
 /// Reads all of an input; an error if it is longer than `limit`.
-pub fn read_whole(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_whole(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(too_long(limit)) } else { Ok(bytes) }

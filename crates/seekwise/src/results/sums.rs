@@ -14,7 +14,7 @@ use crate::seal::text_sum;
 use seekwise_os::outputs::write_whole;
 
 /// The file of sums.
-pub const SUMS: &str = "sums.txt";
+pub(crate) const SUMS: &str = "sums.txt";
 
 /// The lines of `sums.txt` for a text.
 fn text_sums<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
@@ -23,7 +23,7 @@ fn text_sums<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> +
 }
 
 /// Writes the sums of these texts, which lie in `folder` under these names.
-pub fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
+pub(crate) fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
     let sums: String = texts.iter().flat_map(|(name, text)| text_sums(name, text)).collect();
     let path = folder.join(SUMS);
     write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))

@@ -35,7 +35,7 @@ const MOST_OF_PART: usize = 1 << 30;
 const RECORD: &str = "record";
 
 /// Bytes of the lines of so many runs at most.
-pub fn max_line_bytes(runs: usize) -> usize {
+pub(crate) fn max_line_bytes(runs: usize) -> usize {
     runs.saturating_mul(MOST_OF_LINE).min(MOST_OF_PART)
 }
 
@@ -45,7 +45,7 @@ pub fn max_file_bytes(runs: usize) -> usize {
 }
 
 /// The runs of a part, with their levels and lines.
-pub struct PartRuns<'a> {
+pub(crate) struct PartRuns<'a> {
     /// The part's name.
     pub name: &'a str,
     /// The names of the factors.
@@ -94,7 +94,7 @@ impl PartRuns<'_> {
     }
 
     /// The file's bytes; equal runs have equal ones. An error says that they are too many for one part.
-    pub fn encode_file(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn encode_file(&self) -> Result<Vec<u8>, String> {
         let lines = self.runs.iter().map(|run| run.2.len()).sum();
         check_bytes("its lines have", lines, max_line_bytes(self.runs.len()))?;
         // Nothing is written but to memory, and the schema is ours.
@@ -188,7 +188,7 @@ fn find_lines(file: &[u8]) -> Option<Range<usize>> {
 
 /// The lines of a part of so many runs, each with its end. Nothing is checked: the file is a whole part only if these
 /// lines make it again.
-pub fn unpack_lines(file: &[u8], runs: usize) -> Result<String, String> {
+pub(crate) fn unpack_lines(file: &[u8], runs: usize) -> Result<String, String> {
     check_bytes("it has", file.len(), max_file_bytes(runs))?;
     let torn = || "it is torn: expected a Parquet file that says where its lines are".to_owned();
     let packed = find_lines(file).and_then(|place| file.get(place)).ok_or_else(torn)?;

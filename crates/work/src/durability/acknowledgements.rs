@@ -8,7 +8,7 @@ use crate::files::volume::{IssueMoment, WrittenExtent};
 
 /// A file as programs know it.
 #[derive(Clone, Debug, Default)]
-pub struct FileKnowledge {
+pub(crate) struct FileKnowledge {
     /// Existed before the run.
     pub there: bool,
     /// Creation was acknowledged.
@@ -37,7 +37,7 @@ pub struct FileKnowledge {
 
 impl FileKnowledge {
     /// Records a write that was acknowledged under `number`.
-    pub fn record_write(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
+    pub(crate) fn record_write(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
         self.length = self.length.max(extent.to);
         match self.pending.last_mut() {
             _ if promised => {
@@ -51,7 +51,7 @@ impl FileKnowledge {
     }
 
     /// Promises everything acknowledged up to this number.
-    pub fn promise_up_to(&mut self, number: u64) {
+    pub(crate) fn promise_up_to(&mut self, number: u64) {
         let is_covered = |it: &(u64, WrittenExtent)| it.0 <= number;
         self.promised.extend(self.pending.iter().filter(|it| is_covered(it)).map(|it| it.1));
         self.pending.retain(|it| !is_covered(it));
@@ -59,7 +59,7 @@ impl FileKnowledge {
     }
 
     /// Expects the whole file to survive a move of its clusters.
-    pub fn expect_whole(&mut self) {
+    pub(crate) fn expect_whole(&mut self) {
         let whole = WrittenExtent { from: 0, to: self.length, since: IssueMoment::default() };
         match self.there || self.kept {
             true if !self.promised.contains(&whole) => self.promised.push(whole),
@@ -86,7 +86,7 @@ pub struct Effect {
 
 /// A thread of a program.
 #[derive(Clone, Debug, Default)]
-pub struct ProgramThread {
+pub(crate) struct ProgramThread {
     /// The call under way, its beginning, and the acknowledgements before it.
     pub calling: Option<(Call, IssueMoment, u64)>,
     /// The operation that it began last.
@@ -114,7 +114,7 @@ impl ProgramThread {
 
 /// An operation that ended.
 #[derive(Clone, Debug)]
-pub struct OperationEffects {
+pub(crate) struct OperationEffects {
     pub program: u16,
     pub number: u32,
     pub effects: Vec<Effect>,

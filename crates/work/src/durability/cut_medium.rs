@@ -12,7 +12,7 @@ use seekwise_disk::durability::runs::{SectorRun, SectorRuns, run_overlap};
 
 /// The sectors of the drives after a cut.
 #[derive(Clone, Copy, Debug)]
-pub struct CutMedium<'a> {
+pub(crate) struct CutMedium<'a> {
     pub image: &'a SectorRuns<u64>,
     pub overlay: &'a CutOverlay,
 }
@@ -62,7 +62,7 @@ impl<'a> Mounts<'a> {
     }
 
     /// True if a directory lists the file.
-    pub fn is_listed(&self, file: File) -> bool {
+    pub(crate) fn is_listed(&self, file: File) -> bool {
         self.with_file(file, |_, found| !found.listed.is_empty())
     }
 
@@ -72,7 +72,7 @@ impl<'a> Mounts<'a> {
     }
 
     /// True if the whole extent is there, and new enough.
-    pub fn has_extent(&self, file: File, extent: &WrittenExtent) -> bool {
+    pub(crate) fn has_extent(&self, file: File, extent: &WrittenExtent) -> bool {
         let data = self.data_sectors(file, extent);
         data.fresh == data.total_sectors()
     }

@@ -53,7 +53,7 @@ impl FileCutCounts {
     }
 
     /// Counts a loss if `holds`.
-    pub fn count_if(&mut self, holds: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
+    pub(crate) fn count_if(&mut self, holds: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
         if holds {
             self.counts[kind as usize] += 1;
             self.examples[kind as usize].get_or_insert_with(|| LossExample { name: name(), at: self.at });

@@ -73,7 +73,7 @@ pub enum ProgramSpec {
 
 impl ProgramSpec {
     /// Places the files that the program needs on the volumes, and creates it.
-    pub fn create_program(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    pub(crate) fn create_program(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
         Ok(match self {
             ProgramSpec::Copy(spec) => copy::create_program(spec, place)?,
             ProgramSpec::Scan(spec) => scan::create_program(spec, place)?,

@@ -154,13 +154,13 @@ impl System {
 
     /// Puts a volume on another unit of the device, whose largest request has `largest` sectors.
     #[must_use]
-    pub fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
+    pub(crate) fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
         self.issue.set_unit(volume, unit, largest);
         self
     }
 
     /// Adds a thread after all others.
-    pub fn add_thread(&mut self) {
+    pub(crate) fn add_thread(&mut self) {
         self.callers.push(CallingThread::with_call(None, Span::ZERO));
     }
 
@@ -175,12 +175,12 @@ impl System {
     }
 
     /// Returns a volume, to place files before the run or to take its changes.
-    pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
+    pub(crate) fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
     }
 
     /// The thread that computes in the request with this tag, if it is computing.
-    pub fn computing_thread(&self, tag: u32) -> Option<ThreadId> {
+    pub(crate) fn computing_thread(&self, tag: u32) -> Option<ThreadId> {
         self.issue.computing_thread(tag)
     }
 

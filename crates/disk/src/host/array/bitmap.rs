@@ -187,7 +187,7 @@ impl WriteIntentBitmap {
     }
 
     /// Counts a write that is over.
-    pub fn end_write(&mut self, blocks: (u64, u64), span: (u64, u64)) {
+    pub(crate) fn end_write(&mut self, blocks: (u64, u64), span: (u64, u64)) {
         for region in self.regions_of_write(blocks, span) {
             self.counters[region as usize] -= 1;
         }
@@ -202,7 +202,7 @@ impl WriteIntentBitmap {
     }
 
     /// True if the members have the bits of a write.
-    pub fn covers_write(&self, blocks: (u64, u64), span: (u64, u64)) -> bool {
+    pub(crate) fn covers_write(&self, blocks: (u64, u64), span: (u64, u64)) -> bool {
         self.regions_of_write(blocks, span).all(|region| self.is_stored(region))
     }
 
@@ -212,18 +212,18 @@ impl WriteIntentBitmap {
     }
 
     /// The number of the write for newly set bits that is under way.
-    pub fn urgent_write(&self) -> Option<u64> {
+    pub(crate) fn urgent_write(&self) -> Option<u64> {
         (self.begun > self.over).then_some(self.begun)
     }
 
     /// When to look through the bits; `FAR` if all are clean.
-    pub fn next_scan(&self) -> Instant {
+    pub(crate) fn next_scan(&self) -> Instant {
         if self.unclean { self.looked + self.delay } else { Instant::FAR }
     }
 
     /// Looks through the bits: clears those of regions unused for a whole period, if `clears`, and notes the others.
     /// Pages that were pending become due.
-    pub fn scan_bits(&mut self, now: Instant, clears: bool) {
+    pub(crate) fn scan_bits(&mut self, now: Instant, clears: bool) {
         (self.looked, self.unclean) = (now, false);
         for page in &mut self.pages {
             page.due |= core::mem::take(&mut page.pending);
@@ -248,7 +248,7 @@ impl WriteIntentBitmap {
     }
 
     /// Begins a write of the pages that need one, if none is under way. True if there are any.
-    pub fn start_page_write(&mut self) -> bool {
+    pub(crate) fn start_page_write(&mut self) -> bool {
         if self.flying || !self.pages.iter().any(|page| page.dirty || page.due) {
             return false;
         }
@@ -267,7 +267,7 @@ impl WriteIntentBitmap {
     }
 
     /// The sectors of a member of the pages that are being written.
-    pub fn page_ranges_in_flight(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn page_ranges_in_flight(&self) -> impl Iterator<Item = (u64, u64)> {
         let last = self.pages.len() - 1;
         let flies = self.pages.iter().enumerate().filter(|(_, page)| page.flying);
         flies.map(move |(index, _)| {
@@ -277,7 +277,7 @@ impl WriteIntentBitmap {
     }
 
     /// Ends the write of pages under way; `done` if the members have it.
-    pub fn finish_page_write(&mut self, done: bool) {
+    pub(crate) fn finish_page_write(&mut self, done: bool) {
         let words = (PAGE_BITS / 64) as usize;
         for (index, page) in self.pages.iter_mut().enumerate().filter(|(_, page)| page.flying) {
             page.flying = false;
@@ -291,7 +291,7 @@ impl WriteIntentBitmap {
 
     /// Restores the state after a loss of power: regions whose bit the members have. After a cut they stay dirty: only a
     /// resync could clear them, which is not modelled.
-    pub fn restore_stored(&mut self, now: Instant, cut: bool) {
+    pub(crate) fn restore_stored(&mut self, now: Instant, cut: bool) {
         self.bits.copy_from_slice(&self.stored);
         for (region, counter) in self.counters.iter_mut().enumerate() {
             let bit = HEAD + region as u64;
@@ -307,7 +307,7 @@ impl WriteIntentBitmap {
     }
 
     /// How many regions a cut left dirty.
-    pub fn resync_region_count(&self) -> usize {
+    pub(crate) fn resync_region_count(&self) -> usize {
         self.counters.iter().filter(|&&counter| counter & NEEDED != 0).count()
     }
 

@@ -50,7 +50,7 @@ impl IntentQueue {
     }
 
     /// Forgets a portion that has ended.
-    pub fn forget_portion(&mut self, portion: u32) {
+    pub(crate) fn forget_portion(&mut self, portion: u32) {
         self.waiting.retain(|&other| other != portion);
     }
 }

@@ -156,7 +156,7 @@ impl ArrayVolume {
     }
 
     /// The content of `member` in `row`.
-    pub const fn chunk_of(&self, member: u32, row: u64) -> Chunk {
+    pub(crate) const fn chunk_of(&self, member: u32, row: u64) -> Chunk {
         match self.level {
             RaidLevel::Linear | RaidLevel::Raid0 => Chunk::Data { column: member, copy: 0 },
             RaidLevel::Raid1 => Chunk::Data { column: 0, copy: member },
@@ -211,7 +211,12 @@ pub struct VolumeShare {
 
 /// The volumes of `shares`, one after another on members' sectors `first..end`, in chunks of `chunk` sectors. A
 /// remainder of less than a chunk at a volume's end stays unused.
-pub fn lay_out_volumes(shares: &[VolumeShare], members: u32, (first, end): (u64, u64), chunk: u64) -> Vec<ArrayVolume> {
+pub(crate) fn lay_out_volumes(
+    shares: &[VolumeShare],
+    members: u32,
+    (first, end): (u64, u64),
+    chunk: u64,
+) -> Vec<ArrayVolume> {
     let (all, mut first) = (end.saturating_sub(first), first);
     let lay = |share: &VolumeShare| {
         let sectors = (all * u64::from(share.permille) / 1000).min(end.saturating_sub(first)) / chunk * chunk;

@@ -88,13 +88,13 @@ impl StripeRow {
     }
 
     /// True if a column of the part is on a member outside `usable`.
-    pub fn touches_missing_member(&self, usable: u64) -> bool {
+    pub(crate) fn touches_missing_member(&self, usable: u64) -> bool {
         self.touched_columns().any(|column| usable >> self.column_member(column) & 1 == 0)
     }
 
     /// The way to write the part when the members in `usable` can be read and those in `writable` written; `None` if
     /// too many are lost.
-    pub fn choose_method(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<ParityRead> {
+    pub(crate) fn choose_method(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<ParityRead> {
         let parities = self.parity_members().filter(|member| writable >> member & 1 == 1);
         let can_read = |member: u32| usable >> member & 1 == 1;
         let (mut modify, mut reconstruct) = (0, 0);
@@ -134,7 +134,7 @@ impl StripeRow {
     }
 
     /// Readable members, one bit each, that suffice to know the whole row: data first, then P, then Q.
-    pub fn source_members(&self, usable: u64) -> Option<u64> {
+    pub(crate) fn source_members(&self, usable: u64) -> Option<u64> {
         let columns = self.volume.columns();
         let data = (0..columns).map(|column| self.column_member(column));
         let chosen =
@@ -144,7 +144,7 @@ impl StripeRow {
     }
 
     /// Reports to `read` what to read before the write: member, first sector, end.
-    pub fn visit_reads(&self, way: ParityRead, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+    pub(crate) fn visit_reads(&self, way: ParityRead, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
         match way {
@@ -169,7 +169,7 @@ impl StripeRow {
     }
 
     /// How many sectors enter the parity computation. Lost data are computed first.
-    pub fn computed_sectors(&self, way: ParityRead, writable: u64) -> u64 {
+    pub(crate) fn computed_sectors(&self, way: ParityRead, writable: u64) -> u64 {
         let (low, high) = self.hull();
         let row = u64::from(self.volume.columns()) * (high - low);
         match way {
@@ -183,7 +183,7 @@ impl StripeRow {
 
     /// Reports to `read` what to read to know the whole row within the part's hull; nothing if too many members are
     /// lost.
-    pub fn visit_source_reads(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+    pub(crate) fn visit_source_reads(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
         let sources = self.source_members(usable).unwrap_or(0);
@@ -192,7 +192,7 @@ impl StripeRow {
     }
 
     /// Reports to `write` what to write: data and parities, on the members in `writable`.
-    pub fn visit_writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
+    pub(crate) fn visit_writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
         for column in self.touched_columns() {

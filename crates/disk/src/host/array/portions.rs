@@ -68,7 +68,7 @@ pub(super) struct Portion {
 
 impl Portion {
     /// An empty flush, as a starting point for other portions.
-    pub fn blank_flush(parent: u32, at: Instant) -> Portion {
+    pub(crate) fn blank_flush(parent: u32, at: Instant) -> Portion {
         Portion {
             parent,
             kind: PortionKind::Flush,
@@ -98,12 +98,12 @@ impl Portion {
     }
 
     /// True if it belongs to a rebuild that goes on.
-    pub fn is_rebuild(&self) -> bool {
+    pub(crate) fn is_rebuild(&self) -> bool {
         self.live && matches!(self.kind, PortionKind::Rebuild | PortionKind::Seal)
     }
 
     /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
-    pub fn must_finish(&self) -> bool {
+    pub(crate) fn must_finish(&self) -> bool {
         match self.kind {
             PortionKind::Update => self.writing,
             PortionKind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
@@ -136,7 +136,7 @@ pub(super) struct RangeLocks {
 
 impl RangeLocks {
     /// Locks the range of `portion`. If false, the portion waits.
-    pub fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
+    pub(crate) fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
         let wanted = &portions[portion];
         let free = wanted.lanes == 0
             || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].overlaps(wanted));
@@ -149,7 +149,7 @@ impl RangeLocks {
     }
 
     /// Releases the lock of `portion`, or ends its wait.
-    pub fn release_lock(&mut self, portion: u32) {
+    pub(crate) fn release_lock(&mut self, portion: u32) {
         if let Some(place) = self.holding.iter().position(|&other| other == portion) {
             self.holding.swap_remove(place);
             self.freed = true;

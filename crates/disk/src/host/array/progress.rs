@@ -21,7 +21,7 @@ pub(super) struct Rebuild {
 
 impl Rebuild {
     /// All before this sector is rebuilt.
-    pub fn rebuilt_until(&self) -> u64 {
+    pub(crate) fn rebuilt_until(&self) -> u64 {
         self.runs.iter().fold(self.next, |least, &run| least.min(run))
     }
 

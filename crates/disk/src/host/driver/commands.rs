@@ -97,7 +97,7 @@ impl DriverCommands {
     }
 
     /// The numbers of the commands in use that hold a piece of `parent`.
-    pub fn numbers_for_request(&self, parent: u32) -> Vec<u32> {
+    pub(crate) fn numbers_for_request(&self, parent: u32) -> Vec<u32> {
         let holds = |&number: &u32| {
             let command = self.get(number);
             command.stage != CommandStage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
@@ -106,14 +106,14 @@ impl DriverCommands {
     }
 
     /// The pieces of a command, by rising address.
-    pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = RequestPiece> {
+    pub(crate) fn pieces_of(&self, number: u32) -> impl Iterator<Item = RequestPiece> {
         core::iter::successors(Some(self.get(number).first), |piece| {
             (piece.next != NONE).then(|| self.pieces[piece.next])
         })
     }
 
     /// Counts another time-out of a command for its pieces.
-    pub fn count_timeout(&mut self, number: u32) {
+    pub(crate) fn count_timeout(&mut self, number: u32) {
         let first = &mut self.get_mut(number).first;
         first.tries += 1;
         let mut next = first.next;
@@ -124,7 +124,7 @@ impl DriverCommands {
     }
 
     /// Appends a piece that begins where the command ends. The command takes the request's stamp if it is larger.
-    pub fn append_piece(&mut self, number: u32, piece: RequestPiece) {
+    pub(crate) fn append_piece(&mut self, number: u32, piece: RequestPiece) {
         let place = self.pieces.put(RequestPiece { next: NONE, ..piece });
         let command = &mut self.commands[number];
         match command.last {
@@ -137,7 +137,7 @@ impl DriverCommands {
     }
 
     /// Prepends a piece that ends where the command begins. The command takes the request's stamp if it is larger.
-    pub fn prepend_piece(&mut self, number: u32, piece: RequestPiece) {
+    pub(crate) fn prepend_piece(&mut self, number: u32, piece: RequestPiece) {
         let place = self.pieces.put(self.get(number).first);
         let command = self.get_mut(number);
         if command.last == NONE {
@@ -151,13 +151,13 @@ impl DriverCommands {
 
     /// The first piece of a command whose pieces separate; [`DriverCommands::take_next_piece`] returns the others.
     #[inline]
-    pub fn first_piece(&self, number: u32) -> RequestPiece {
+    pub(crate) fn first_piece(&self, number: u32) -> RequestPiece {
         self.get(number).first
     }
 
     /// Takes the piece after `piece` out of its command.
     #[inline]
-    pub fn take_next_piece(&mut self, piece: &RequestPiece) -> Option<RequestPiece> {
+    pub(crate) fn take_next_piece(&mut self, piece: &RequestPiece) -> Option<RequestPiece> {
         (piece.next != NONE).then(|| {
             self.pieces.free(piece.next);
             self.pieces[piece.next]
@@ -166,7 +166,7 @@ impl DriverCommands {
 
     /// Frees the number once all pieces are out.
     #[inline]
-    pub fn free_number(&mut self, number: u32) {
+    pub(crate) fn free_number(&mut self, number: u32) {
         self.commands[number].stage = CommandStage::Free;
         self.commands.free(number);
     }

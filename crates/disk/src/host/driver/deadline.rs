@@ -156,7 +156,7 @@ impl DeadlineScheduler {
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+    pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         let side = self.side_mut(before);
         side.sorted.retain(|&(_, other)| other != number);
         let at = side.sorted.partition_point(|&(lba, _)| lba <= after.lba);

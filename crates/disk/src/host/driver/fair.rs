@@ -196,7 +196,7 @@ impl FairScheduler {
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+    pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         let index = self.flow_index(before);
         let sorted = &mut self.flows[index].sorted;
         sorted.retain(|&(_, other, _)| other != number);
@@ -286,7 +286,7 @@ impl FairScheduler {
     }
 
     /// When the wait for a flow ends, if another flow has commands.
-    pub fn next_wakeup(&self) -> Instant {
+    pub(crate) fn next_wakeup(&self) -> Instant {
         let turn = self.turn.as_ref().filter(|_| self.len() > 0);
         turn.map_or(Instant::FAR, |turn| turn.idle_until.min(turn.began + self.spec.timeout))
     }

@@ -114,7 +114,7 @@ impl MergeIndex {
     }
 
     /// Updates a command that a request has joined at one end: it was `before`, and is `after`.
-    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+    pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         if before.lba == after.lba {
             self.ends.remove(number, end_key(before));
             self.ends.insert(number, end_key(after));
@@ -125,12 +125,12 @@ impl MergeIndex {
     }
 
     /// Waiting commands that end where `request` begins, in no order.
-    pub fn commands_before(&self, request: &Request) -> impl Iterator<Item = u32> {
+    pub(crate) fn commands_before(&self, request: &Request) -> impl Iterator<Item = u32> {
         self.ends.commands_at(start_key(request))
     }
 
     /// Waiting commands that begin where `request` ends, in no order.
-    pub fn commands_after(&self, request: &Request) -> impl Iterator<Item = u32> {
+    pub(crate) fn commands_after(&self, request: &Request) -> impl Iterator<Item = u32> {
         self.starts.commands_at(end_key(request))
     }
 }

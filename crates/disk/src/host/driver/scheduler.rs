@@ -37,7 +37,7 @@ impl Scheduler {
     }
 
     /// The most commands that have waited at once; `u32::MAX` if they are not counted.
-    pub fn most_waiting(&self) -> u32 {
+    pub(crate) fn most_waiting(&self) -> u32 {
         match self {
             Scheduler::Order(queue) => queue.most_waiting(),
             Scheduler::Deadline(_) | Scheduler::Fair(_) => u32::MAX,
@@ -82,7 +82,7 @@ impl Scheduler {
     }
 
     /// When it may have a command to send without an arrival or a completion; `FAR` if never.
-    pub fn next_wakeup(&self) -> Instant {
+    pub(crate) fn next_wakeup(&self) -> Instant {
         match self {
             Scheduler::Fair(fair) => fair.next_wakeup(),
             _ => Instant::FAR,
@@ -90,7 +90,7 @@ impl Scheduler {
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+    pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         match self {
             Scheduler::Order(_) if before.lba == after.lba => {}
             Scheduler::Order(queue) => queue.move_to(|&other| other == number, after.lba),
@@ -109,7 +109,7 @@ impl Scheduler {
     }
 
     /// True if only commands of the same program may merge.
-    pub fn separates_programs(&self) -> bool {
+    pub(crate) fn separates_programs(&self) -> bool {
         matches!(self, Scheduler::Fair(_))
     }
 }

@@ -79,7 +79,7 @@ impl DriverSpec {
     }
 
     /// The promises that its settings break, above a device that loses data at a cut.
-    pub fn broken_promises(&self) -> Vec<BrokenPromise> {
+    pub(crate) fn broken_promises(&self) -> Vec<BrokenPromise> {
         let through = [Assurance::Flush, Assurance::Fua];
         let mut lapses = match (self.flush, self.write_through) {
             (FlushPolicy::Drop, _) => BrokenPromise::for_setting("flush", "drop", &through),

@@ -33,7 +33,7 @@ pub(super) struct LinePosition<'a> {
 }
 
 impl LinePosition<'_> {
-    pub fn parse_op(&self, word: &str) -> Result<Op, Diagnostic> {
+    pub(crate) fn parse_op(&self, word: &str) -> Result<Op, Diagnostic> {
         match word {
             "R" | "r" => Ok(Op::Read),
             "W" | "w" => Ok(Op::Write),
@@ -43,31 +43,31 @@ impl LinePosition<'_> {
         }
     }
 
-    pub fn parse_lba(&self, word: &str) -> Result<u64, Diagnostic> {
+    pub(crate) fn parse_lba(&self, word: &str) -> Result<u64, Diagnostic> {
         let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
         lba.ok_or_else(|| self.invalid_word("lba", word, "a block number below 2^48"))
     }
 
-    pub fn parse_sectors(&self, word: &str) -> Result<u32, Diagnostic> {
+    pub(crate) fn parse_sectors(&self, word: &str) -> Result<u32, Diagnostic> {
         let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
         sectors.ok_or_else(|| self.invalid_word("sectors", word, "a whole number from 1 to 65536"))
     }
 
     /// Bytes as blocks.
-    pub fn parse_bytes_as_blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
+    pub(crate) fn parse_bytes_as_blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
         let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
         whole.ok_or_else(|| self.invalid_word(key, word, &format!("a multiple of {bytes} bytes")))
     }
 
     /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    pub fn parse_time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
+    pub(crate) fn parse_time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
         let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
         let fault = || self.invalid_word(key, word, &format!("a time from 0 to {} {}", limit / unit, unit_name(unit)));
         let ms = ms.ok_or_else(fault)?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     }
 
-    pub fn invalid_word(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
+    pub(crate) fn invalid_word(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
         Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).with_key(key).with_expected(expected)
     }

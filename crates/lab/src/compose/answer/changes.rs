@@ -11,7 +11,7 @@ use crate::report::{JudgedCases, ReportVerdict};
 const WIDE: f64 = 3.0;
 
 /// The sentences on all changes that lead the parts which answer the question; if none does, and `any`, on those that lead any part.
-pub fn sentences_on_changes(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
+pub(crate) fn sentences_on_changes(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
     let all = collect_changes(chapters, any);
     // Concerns that change at once are named in the first answer about the same sides.
     let sides = |place: usize| {

@@ -10,10 +10,10 @@ use crate::fit::points::{MeasuredFigure, MeasuredPoint, PointWork};
 use crate::fit::ranges::ParameterRange;
 
 /// The loss of a point: the whole's, or that of a draw.
-pub type ToyLoss<'a> = &'a dyn Fn(&[f64], Option<usize>) -> f64;
+pub(crate) type ToyLoss<'a> = &'a dyn Fn(&[f64], Option<usize>) -> f64;
 
 /// A drive with some parameters, and the answers for all of their points.
-pub struct Toy {
+pub(crate) struct Toy {
     drive: DriveFile,
     pub parameters: Vec<Parameter>,
     pub data: Vec<FitData>,

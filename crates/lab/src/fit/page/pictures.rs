@@ -67,7 +67,7 @@ fn shorten_name(name: &str) -> String {
 }
 
 /// The error of each figure of each job, before and after.
-pub fn draw_job_errors(points: &[PointErrors]) -> String {
+pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     let rows = &points[..points.len().min(JOBS)];
     if rows.is_empty() {
         return String::new();
@@ -113,7 +113,7 @@ pub fn draw_job_errors(points: &[PointErrors]) -> String {
 }
 
 /// The place of each moved number in its range, with its interval.
-pub fn draw_intervals(figures: &[MovedParameter]) -> String {
+pub(crate) fn draw_intervals(figures: &[MovedParameter]) -> String {
     let rows: Vec<(&MovedParameter, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
     if rows.is_empty() {
         return String::new();
@@ -139,7 +139,7 @@ pub fn draw_intervals(figures: &[MovedParameter]) -> String {
 }
 
 /// The least loss so far over the points tried.
-pub fn draw_search(steps: &[(u64, f64)]) -> String {
+pub(crate) fn draw_search(steps: &[(u64, f64)]) -> String {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return String::new() };
     if steps.len() < 3 || last.0 <= first.0 {
         return String::new();

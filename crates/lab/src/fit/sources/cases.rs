@@ -20,7 +20,7 @@ use crate::inputs::{InputCache, Inputs};
 use crate::plan::{self, Cell};
 
 /// The context in which a job with figures is prepared.
-pub struct JobContext<'a> {
+pub(crate) struct JobContext<'a> {
     /// The file, and the settings during the measurement.
     pub named: &'a FileArgument,
     pub drive: &'a DriveFile,
@@ -119,7 +119,7 @@ fn set_series_place(point: &mut MeasuredPoint, options: &BTreeMap<String, String
 }
 
 /// Parses points from fio's JSON.
-pub fn parse_fio(
+pub(crate) fn parse_fio(
     bed: &JobContext<'_>,
     text: &str,
     warnings: &mut Vec<Diagnostic>,
@@ -321,7 +321,7 @@ struct CaseEntry {
 }
 
 /// Parses points from a list of cases: those of this drive, and those that name none.
-pub fn parse_cases(
+pub(crate) fn parse_cases(
     bed: &JobContext<'_>,
     text: &str,
     warnings: &mut Vec<Diagnostic>,
@@ -424,7 +424,7 @@ fn is_column(word: &str) -> bool {
 }
 
 /// True if a header is that of a curve.
-pub fn is_curve(header: &str) -> bool {
+pub(crate) fn is_curve(header: &str) -> bool {
     let words: Vec<&str> = header.split(',').map(str::trim).collect();
     words.iter().any(|word| is_figure(word)) && words.iter().any(|word| is_column(word))
 }
@@ -445,7 +445,7 @@ fn result_of_row(row: &BTreeMap<&str, f64>) -> DirectionResult {
 }
 
 /// Parses points from a curve, one a row.
-pub fn parse_curve(
+pub(crate) fn parse_curve(
     bed: &JobContext<'_>,
     text: &str,
     warnings: &mut Vec<Diagnostic>,
@@ -571,7 +571,7 @@ fn row_point(
 }
 
 /// Fails if two results of one job are so far apart that one drive cannot have given both.
-pub fn check_agreement(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn check_agreement(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
     let mut seen: BTreeMap<(String, u64, String), (&MeasuredPoint, f64)> = BTreeMap::new();
     let mut faults = Vec::new();
     for point in points {
@@ -601,7 +601,7 @@ pub fn check_agreement(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> 
 }
 
 /// Warnings if a rate and a mean time contradict each other: their product is the number of outstanding requests.
-pub fn check_outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
+pub(crate) fn check_outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
     let paced = |point: &&MeasuredPoint| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
     let jobs = points.iter().filter(|point| matches!(point.doing, PointWork::Job(_))).filter(paced);
     let warning = |point: &MeasuredPoint| {

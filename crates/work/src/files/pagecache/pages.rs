@@ -135,7 +135,7 @@ impl PageCache {
     }
 
     /// Returns the next file to write back that `wanted` accepts, and marks it busy.
-    pub fn take_next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
+    pub(crate) fn take_next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
         let mut at = 0;
         while let Some(&file) = self.queue.get(at) {
             match self.files.get_mut(&file) {
@@ -152,7 +152,7 @@ impl PageCache {
     }
 
     /// Ends write-back of `file` at page `resume`.
-    pub fn end_write_back(&mut self, file: File, resume: u64) {
+    pub(crate) fn end_write_back(&mut self, file: File, resume: u64) {
         let is_dirty = self.is_dirty(file);
         let Some(dirty) = self.files.get_mut(&file) else { return };
         (dirty.busy, dirty.resume) = (false, resume);
@@ -164,7 +164,7 @@ impl PageCache {
     }
 
     /// Removes the file's dirty mark if it has neither dirty pages nor write-back in flight; true if it has the latter.
-    pub fn clear_dirty_mark(&mut self, file: File) -> bool {
+    pub(crate) fn clear_dirty_mark(&mut self, file: File) -> bool {
         let busy = self.files.get(&file).is_some_and(|dirty| dirty.busy);
         if !busy && !self.is_dirty(file) {
             self.files.remove(&file);
@@ -173,13 +173,13 @@ impl PageCache {
     }
 
     /// Marks files that have been dirty since `since` or longer as expired; true if there are expired files.
-    pub fn expire_files(&mut self, since: Instant) -> bool {
+    pub(crate) fn expire_files(&mut self, since: Instant) -> bool {
         self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= since);
         self.files.values().any(|dirty| dirty.expired)
     }
 
     /// Files with dirty pages.
-    pub fn dirty_files(&self) -> impl Iterator<Item = File> + '_ {
+    pub(crate) fn dirty_files(&self) -> impl Iterator<Item = File> + '_ {
         self.files.keys().copied()
     }
 
@@ -204,7 +204,7 @@ impl PageCache {
     }
 
     /// The first gap in `from..to`: its first page, and the next page in memory, or `to`.
-    pub fn first_gap(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
+    pub(crate) fn first_gap(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
         let mut at = from;
         if let Some(id) = self.run_at_or_before(file, from) {
             at = at.max(self.runs[id].end());
@@ -375,7 +375,7 @@ impl PageCache {
     ///
     /// With one list they become the most recent. With two lists, as in Linux's `mark_page_accessed`, the first use is
     /// noted, and the second makes them active.
-    pub fn touch_pages(&mut self, file: File, from: u64, to: u64) {
+    pub(crate) fn touch_pages(&mut self, file: File, from: u64, to: u64) {
         if self.touch_within_run(file, from, to) {
             return;
         }
@@ -473,7 +473,7 @@ impl PageCache {
 
     /// Begins write-back of up to `most` dirty pages of a file, from page `from` on in ascending order. Appends first
     /// page and length of each run to `out`, and returns the number of pages.
-    pub fn take_dirty(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
+    pub(crate) fn take_dirty(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
         let mut taken = 0;
         self.split_at(file, from);
         while taken < most
@@ -504,7 +504,7 @@ impl PageCache {
     }
 
     /// Ends write-back of all pages of a volume.
-    pub fn mark_volume_written(&mut self, volume: u8) {
+    pub(crate) fn mark_volume_written(&mut self, volume: u8) {
         while let Some(first) = self.writing.iter().find(|&&key| volume_of(key) == volume) {
             let file = self.runs[self.index[first]].file;
             self.mark_written(file, 0, u64::MAX);
@@ -525,7 +525,7 @@ impl PageCache {
     }
 
     /// Drops all clean pages.
-    pub fn drop_clean(&mut self) {
+    pub(crate) fn drop_clean(&mut self) {
         for state in [PageState::Inactive, PageState::Active] {
             while let Some(id) = self.lists[state as usize].oldest() {
                 self.remove_run(id as u32);

@@ -60,7 +60,7 @@ impl ReadStream {
     }
 
     /// True if the last read ended at `byte`.
-    pub fn ended_at(&self, byte: u64) -> bool {
+    pub(crate) fn ended_at(&self, byte: u64) -> bool {
         self.end == byte
     }
 
@@ -90,7 +90,7 @@ impl ReadStream {
     /// read-ahead begins then (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is
     /// at work). If it began while the call's own pages are read, it would delay them. Strides and backward reads,
     /// which the cache manager also detects, are not modelled.
-    pub fn next_granules(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
+    pub(crate) fn next_granules(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
         let ReadAheadRule::Granule { bytes: granule, after } = rule else { return None };
         let granule = granule / PAGE * wanted.ahead_factor();
         let to = wanted.end.div_ceil(PAGE);

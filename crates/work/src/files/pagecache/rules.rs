@@ -89,7 +89,7 @@ impl PageCacheSpec {
     ///
     /// Read-ahead is 64 KB (the default of System Properties, File System, Hard Disk) from the second read on
     /// (inferred: first to third); its amount and start are as in Windows NT (inferred: nothing is published).
-    /// Everything is written after 2 s ([`WriteBack::WINDOWS_98`]), one file at a time, 64 KB a write (both inferred: 4
+    /// Everything is written after 2 s (`WriteBack::WINDOWS_98`), one file at a time, 64 KB a write (both inferred: 4
     /// KB to 64 KB). Writers wait at half of the cache (inferred: a quarter to all of it).
     pub const fn windows_98(bytes: u64) -> PageCacheSpec {
         let back = WriteBackRule::Lazy { clock: WriteBack::WINDOWS_98, most: 64 << 10, files: 1 };

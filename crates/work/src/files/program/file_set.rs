@@ -22,7 +22,7 @@ pub struct FileSet {
 
 impl FileSet {
     /// Draws the sizes of the files, at least one byte each. The sum is [`FileSet::bytes`] apart from rounding.
-    pub fn draw_sizes(&self, rng: &mut Rng) -> Vec<u64> {
+    pub(crate) fn draw_sizes(&self, rng: &mut Rng) -> Vec<u64> {
         // A power of two, and a point between it and the next.
         let weight = |rng: &mut Rng| match self.spread {
             0 => 1 << 16,
@@ -45,7 +45,7 @@ impl FileSet {
     }
 
     /// Returns directory and size of each file. With `trial` the files are placed as well, to see whether they fit.
-    pub fn draw_targets(
+    pub(crate) fn draw_targets(
         &self,
         volume: &mut Volume,
         index: u8,

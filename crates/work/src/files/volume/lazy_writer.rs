@@ -24,7 +24,8 @@ impl WriteBack {
     pub const NT: WriteBack = WriteBack { first: Span::from_secs(3), every: Span::from_secs(1), share: 8 };
     /// Windows 98: all at once after 2 s. Inferred (1 s to 5 s): its file cache is said to write "when the disk is
     /// idle".
-    pub const WINDOWS_98: WriteBack = WriteBack { first: Span::from_secs(2), every: Span::from_secs(2), share: 1 };
+    pub(crate) const WINDOWS_98: WriteBack =
+        WriteBack { first: Span::from_secs(2), every: Span::from_secs(2), share: 1 };
 }
 
 /// The lazy writer's clock.

@@ -299,18 +299,13 @@ impl FileLedger {
         self.latest
     }
 
-    /// Number of writes and changes kept.
-    pub fn kept_count(&self) -> usize {
-        self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
-    }
-
-    /// True if a part of a file was not on the drive yet at the last [`FileLedger::fold_durable`].
+    /// True if a part of a file was not on the drive yet at the last `FileLedger::fold_durable`.
     pub fn is_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
     /// The purpose of the write with this stamp.
-    pub fn write_role(&self, stamp: u64) -> Option<SectorRole> {
+    pub(crate) fn write_role(&self, stamp: u64) -> Option<SectorRole> {
         self.find_write(stamp).map(|write| write.role)
     }
 
@@ -326,7 +321,7 @@ impl FileLedger {
     }
 
     /// Folds changes that are on the drive into the state of each file. Nothing that `on` holds may be lost later.
-    pub fn fold_durable(&mut self, on: impl SectorView) {
+    pub(crate) fn fold_durable(&mut self, on: impl SectorView) {
         let passed = self.log_progress(&on);
         self.passed = passed;
         let mut known: Vec<(FileId, usize)> = Vec::new();

@@ -88,7 +88,7 @@ impl Volume {
     }
 
     /// Drops all metadata in memory, if none are dirty.
-    pub fn drop_clean(&mut self) {
+    pub(crate) fn drop_clean(&mut self) {
         if self.contents.pages.dirty_count() == 0 {
             self.contents.forget_all();
         }
@@ -323,7 +323,7 @@ impl Volume {
     }
 
     /// The directory of a file; the root is in none.
-    pub fn parent_directory(&self, file: FileId) -> Option<FileId> {
+    pub(crate) fn parent_directory(&self, file: FileId) -> Option<FileId> {
         self.contents.tree.get(file).directory
     }
 
@@ -343,7 +343,7 @@ impl Volume {
     }
 
     /// Bytes of a cluster.
-    pub fn cluster_bytes(&self) -> u64 {
+    pub(crate) fn cluster_bytes(&self) -> u64 {
         self.contents.cluster_bytes()
     }
 

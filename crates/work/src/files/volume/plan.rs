@@ -170,7 +170,7 @@ impl IoPlan {
     }
 
     /// Removes its flushes, as Windows' file systems do for a write-through handle.
-    pub fn drop_flushes(&mut self) {
+    pub(crate) fn drop_flushes(&mut self) {
         self.steps.retain(|step| step.op != Op::Flush);
     }
 
