@@ -219,19 +219,8 @@ pub type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 /// Requests between two reports of progress.
 const STEP: u64 = 1 << 16;
 
-/// Runs `work` and judges cuts.
+/// Runs `work`, each time to `cutoff` at most, and judges cuts.
 pub fn judge_cuts(
-    stack: &Stack,
-    work: &Work,
-    seed: u64,
-    when: &CutTime,
-    progress: &ProgressFn<'_>,
-) -> Result<CutReport, RunError> {
-    judge_cuts_until(RunCutoff::NEVER, stack, work, seed, when, progress)
-}
-
-/// As [`judge_cuts`]; each run goes to `cutoff` at most.
-pub fn judge_cuts_until(
     cutoff: RunCutoff<'_>,
     stack: &Stack,
     work: &Work,

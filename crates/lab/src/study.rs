@@ -224,10 +224,10 @@ pub fn run_cell(
     (cell, run): (usize, usize),
 ) -> CellRunResult {
     let PreparedCell { target, job, .. } = prepared;
-    let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, |_| {})?, seed);
+    let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, None, |_| {})?, seed);
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
         (Some(stack), Some(when)) => {
-            let report = cut::judge_cuts_until(cutoff, stack, job, seed, &when, &|_, _| ());
+            let report = cut::judge_cuts(cutoff, stack, job, seed, &when, &|_, _| ());
             report.map(Some).map_err(|error| error.in_words(target.changes()))
         }
         _ => Ok(None),

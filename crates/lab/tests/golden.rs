@@ -171,7 +171,9 @@ fn cuts_and_traces() -> Vec<(String, String)> {
             let ready = plan::prepare_cell("golden", &cell, &inputs).unwrap();
             let stack = cut::modelled_stack(&ready.target).unwrap();
             let instants: Vec<Instant> = (1..20).map(|at| Instant::from_nanos(at * 97_000_000)).collect();
-            let report = cut::judge_cuts(stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ()).unwrap();
+            let report =
+                cut::judge_cuts(RunCutoff::NEVER, stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ())
+                    .unwrap();
             all.push_str(&outline::json(&serde_json::to_string(&report).unwrap(), 4).unwrap());
             all.push_str(&outline::brief(&cut::plot::draw_svg("cuts", &report), 60));
             all.push_str(&format!("\n{:?}\n", cut::plot::draw_terminal(&report, 80, 12)));

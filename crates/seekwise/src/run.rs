@@ -6,7 +6,7 @@ use seekwise_lab::certificate::trace_certificate;
 use seekwise_lab::demand::job_extent;
 use seekwise_lab::jobs::WRITE_IOLOG;
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_lab::run::measure_run_telling;
+use seekwise_lab::run::measure_run_until;
 use seekwise_lab::study::cell_record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
@@ -147,7 +147,7 @@ impl<'a> PreparedRun<'a> {
         let mut progress = RunProgress::begin_reports(&prepared, observer);
         let cancelled = || observer.is_cancelled();
         let cutoff = RunCutoff::when_cancelled(&cancelled);
-        let measured = measure_run_telling(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+        let measured = measure_run_until(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
             progress.count_request(record);
             watch(record);
             log.take(record);

@@ -184,7 +184,8 @@ impl MeasuredPoint {
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured = measure_run_until(RunCutoff::after_requests(self.most), &stack.into(), work, 1, |_| {})
+                let cutoff = RunCutoff::after_requests(self.most);
+                let measured = measure_run_until(cutoff, &stack.into(), work, 1, None, |_| {})
                     .map_err(|error| wrong(error.to_string()))?;
                 self.figures
                     .iter()

@@ -145,7 +145,7 @@ fn run_pilot(
             time.response_ns += u128::from(record.completion.finished.nanos() - record.issued.nanos());
         }
     };
-    let measured = measure_run_until(cutoff, &cell.target, &job, seed, watch)?;
+    let measured = measure_run_until(cutoff, &cell.target, &job, seed, None, watch)?;
     let record = measured.to_record("pilot", job.name(), seed, Vec::new());
     let settled_ns = settled_from(&times, margin).map(|place| place as u64 * each);
     Ok(Pilot { length_ns: nanos, settled_ns, record })
