@@ -699,7 +699,7 @@ impl MeasuredRun {
     }
 
     /// The record to keep.
-    pub fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
+    pub(crate) fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.reads_and_writes();
         let mut warnings = warnings;
         let of = &self.figures;

@@ -27,6 +27,7 @@ use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_run_until};
+use crate::study::cell_record;
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -146,9 +147,8 @@ fn run_pilot(
         }
     };
     let measured = measure_run_until(cutoff, &cell.target, &job, seed, None, watch)?;
-    let record = measured.to_record("pilot", job.name(), seed, Vec::new());
     let settled_ns = settled_from(&times, margin).map(|place| place as u64 * each);
-    Ok(Pilot { length_ns: nanos, settled_ns, record })
+    Ok(Pilot { length_ns: nanos, settled_ns, record: cell_record(cell, &measured, seed) })
 }
 
 /// Requests that ended in one of the equal times.
