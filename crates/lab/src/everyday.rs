@@ -117,30 +117,27 @@ pub struct EverydayPlan<'a> {
 
 /// The cases of all `drives`.
 pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    let (mut todo, reading) = (Vec::new(), ReadingCache::default());
-    for drive in drives {
-        let delivered = drive.build_profile(&reading)?;
-        for case in matrix::applicable_cases(drive, &delivered, &reading) {
-            let profile = match case.op {
-                CaseOp::Read => Some(delivered.clone()),
-                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
-            };
-            todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
-        }
-    }
-    Ok(EverydayPlan { drives, todo })
+    plan_drives(drives, matrix::applicable_cases)
 }
 
 /// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
 /// regardless of what a profile says about those.
 pub fn plan_streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
+    plan_drives(drives, |_, _, _| matrix::stream_cases())
+}
+
+/// The `cases` of each drive and its profile as delivered.
+fn plan_drives(
+    drives: &[DriveFile],
+    cases: impl Fn(&DriveFile, &Profile, &ReadingCache) -> Vec<EverydayCase>,
+) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let (mut todo, reading) = (Vec::new(), ReadingCache::default());
     for drive in drives {
         let delivered = drive.build_profile(&reading)?;
-        for case in matrix::stream_cases() {
+        for case in cases(drive, &delivered, &reading) {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::profile_with_cache(drive, true, &reading),
+                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
             };
             todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
