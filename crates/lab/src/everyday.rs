@@ -12,7 +12,6 @@
 pub mod arithmetic;
 pub mod matrix;
 
-use rayon::prelude::*;
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::drive::profile::Profile;
 use seekwise_disk::host::driver::DriverSpec;
@@ -30,6 +29,7 @@ use self::matrix::{CaseOp, CasePattern, EverydayCase};
 use crate::inputs::Inputs;
 use crate::jobs;
 use crate::run::measure_run;
+use crate::workers::Workers;
 
 /// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -158,8 +158,8 @@ impl EverydayPlan<'_> {
             done();
             row
         };
-        let rows: Vec<EverydayRow> = self.todo.par_iter().with_max_len(1).map(row).collect::<Result<_, _>>()?;
-        let mut rows = self.todo.iter().zip(rows).peekable();
+        let rows: Result<Vec<EverydayRow>, RunError> = Workers::Shared.map(&self.todo, row);
+        let mut rows = self.todo.iter().zip(rows?).peekable();
         let mut reports = Vec::new();
         for drive in self.drives {
             let mut own = Vec::new();

@@ -11,7 +11,6 @@ mod sharing;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
 use seekwise_disk::block::Op;
 use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
@@ -28,6 +27,7 @@ use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_run_until};
 use crate::study::cell_record;
+use crate::workers::Workers;
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -99,16 +99,16 @@ pub fn run_pilots(
     watch: &PilotWatch<'_>,
 ) -> Result<Pilots, RunError> {
     let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run_seed(RUN).0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let workers = Workers::with_threads(threads);
     let all = |wanted: &[(usize, u64)]| {
-        run_shared(prepared, wanted, pool.current_num_threads(), |list| {
+        run_shared(prepared, wanted, workers.thread_count(), |list| {
             let (cancelled, ended) = (watch.cancelled, watch.ended);
             let one = |&(cell, nanos): &(usize, u64)| {
                 let pilot = run_pilot(RunCutoff::when_cancelled(cancelled), &prepared[cell], nanos, margin, seed)?;
                 ended();
                 Ok(pilot)
             };
-            pool.install(|| list.par_iter().map(one).collect())
+            workers.map(list, one)
         })
     };
     let wanted: Vec<(usize, u64)> = wanted.collect();
