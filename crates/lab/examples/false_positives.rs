@@ -15,6 +15,7 @@ use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::run::{RunRecord, measure_run};
 use seekwise_lab::stats::{Judgement, Verdict};
+use seekwise_lab::study::cell_record;
 
 /// The default number of comparisons.
 const COMPARISONS: usize = 5000;
@@ -163,7 +164,7 @@ fn runs(prepared: &PreparedCell, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
         let seed = Seed(1).run_seed(side * u64::from(RUNS) + u64::from(run)).0;
         let measured = measure_run(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
-        RunRecord { run, ..measured.to_record("drive", "job", seed, Vec::new()) }
+        RunRecord { run, ..cell_record(prepared, &measured, seed) }
     };
     (0..RUNS).map(one).collect()
 }

@@ -93,7 +93,7 @@ impl BenchWorkload {
     pub fn run(&self) -> Result<BenchResult, RunError> {
         match &self.load {
             Load::Job { most, target, job } => {
-                let measured = measure_run_until(RunCutoff::after_requests(*most), target, job, SEED, |_| {})?;
+                let measured = measure_run_until(RunCutoff::after_requests(*most), target, job, SEED, None, |_| {})?;
                 Ok(BenchResult { requests: measured.figures.issued, stream_hash: measured.figures.stream_hash })
             }
             Load::Trace { stack, rows, requests } => {

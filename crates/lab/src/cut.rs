@@ -18,7 +18,6 @@ mod tally;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Landing, Request, SECTOR};
 use seekwise_disk::durability::judge::{CutJudge, CutJudgement};
@@ -45,6 +44,7 @@ use self::curve::{RiskPoint, RiskSummary};
 use self::file_losses::{FileLosses, OperationLosses};
 use self::tally::CutSums;
 use crate::stats::histogram::Histogram;
+use crate::workers::Workers;
 
 /// When the power fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,19 +219,8 @@ pub(crate) type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 /// Requests between two reports of progress.
 const STEP: u64 = 1 << 16;
 
-/// Runs `work` and judges cuts.
+/// Runs `work`, each time to `cutoff` at most, and judges cuts.
 pub fn judge_cuts(
-    stack: &Stack,
-    work: &Work,
-    seed: u64,
-    when: &CutTime,
-    progress: &ProgressFn<'_>,
-) -> Result<CutReport, RunError> {
-    judge_cuts_until(RunCutoff::NEVER, stack, work, seed, when, progress)
-}
-
-/// As [`judge_cuts`]; each run goes to `cutoff` at most.
-pub fn judge_cuts_until(
     cutoff: RunCutoff<'_>,
     stack: &Stack,
     work: &Work,
@@ -332,7 +321,7 @@ impl CutRun<'_> {
         progress: &ProgressFn<'_>,
     ) -> Result<JudgedRuns, RunError> {
         let (done, all) = (AtomicU64::new(0), Mutex::new(CutSums::default()));
-        let run = |index: u32| {
+        let run = |&index: &u32| {
             let judged = self.run_judged(seed.run_seed(u64::from(index)), ending, new(), &|_| ());
             progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
             let JudgedRun { end, found, told } = judged?;
@@ -344,8 +333,8 @@ impl CutRun<'_> {
             }
             Ok((end, found))
         };
-        let each = (0..cuts).into_par_iter().map(run).collect::<Result<Vec<_>, RunError>>()?;
-        Ok(JudgedRuns { each, told: all.into_inner().expect("no holder panics") })
+        let each: Result<Vec<_>, RunError> = Workers::Shared.map(&(0..cuts).collect::<Vec<_>>(), run);
+        Ok(JudgedRuns { each: each?, told: all.into_inner().expect("no holder panics") })
     }
 
     /// A single run.

@@ -167,7 +167,7 @@ pub fn forecast_seconds(target: &Target, work: &Work, seed: u64, seconds: &dyn F
         return Ok(job_extent(work).0.unwrap_or(0.0));
     }
     let began = seconds();
-    let figures = target.run(work, RunCutoff::after_requests(PROBE), Seed(seed), &mut |_| ())?.figures;
+    let figures = target.run(work, RunCutoff::after_requests(PROBE), Seed(seed), None, &mut |_| ())?.figures;
     let took = seconds() - began;
     if figures.issued < PROBE {
         return Ok(took);

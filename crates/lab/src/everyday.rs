@@ -12,7 +12,6 @@
 pub mod arithmetic;
 pub mod matrix;
 
-use rayon::prelude::*;
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::drive::profile::Profile;
 use seekwise_disk::host::driver::DriverSpec;
@@ -30,6 +29,7 @@ use self::matrix::{CaseOp, CasePattern, EverydayCase};
 use crate::inputs::Inputs;
 use crate::jobs;
 use crate::run::measure_run;
+use crate::workers::Workers;
 
 /// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -117,30 +117,27 @@ pub struct EverydayPlan<'a> {
 
 /// The cases of all `drives`.
 pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    let (mut todo, reading) = (Vec::new(), ReadingCache::default());
-    for drive in drives {
-        let delivered = drive.build_profile(&reading)?;
-        for case in matrix::applicable_cases(drive, &delivered, &reading) {
-            let profile = match case.op {
-                CaseOp::Read => Some(delivered.clone()),
-                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
-            };
-            todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
-        }
-    }
-    Ok(EverydayPlan { drives, todo })
+    plan_drives(drives, matrix::applicable_cases)
 }
 
 /// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
 /// regardless of what a profile says about those.
 pub fn plan_streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
+    plan_drives(drives, |_, _, _| matrix::stream_cases())
+}
+
+/// The `cases` of each drive and its profile as delivered.
+fn plan_drives(
+    drives: &[DriveFile],
+    cases: impl Fn(&DriveFile, &Profile, &ReadingCache) -> Vec<EverydayCase>,
+) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let (mut todo, reading) = (Vec::new(), ReadingCache::default());
     for drive in drives {
         let delivered = drive.build_profile(&reading)?;
-        for case in matrix::stream_cases() {
+        for case in cases(drive, &delivered, &reading) {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::profile_with_cache(drive, true, &reading),
+                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
             };
             todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
@@ -161,8 +158,8 @@ impl EverydayPlan<'_> {
             done();
             row
         };
-        let rows: Vec<EverydayRow> = self.todo.par_iter().with_max_len(1).map(row).collect::<Result<_, _>>()?;
-        let mut rows = self.todo.iter().zip(rows).peekable();
+        let rows: Result<Vec<EverydayRow>, RunError> = Workers::Shared.map(&self.todo, row);
+        let mut rows = self.todo.iter().zip(rows?).peekable();
         let mut reports = Vec::new();
         for drive in self.drives {
             let mut own = Vec::new();

@@ -6,6 +6,7 @@
 //! | [`plot`] | curves, in a terminal and as SVG |
 //! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`built_in`] | the built-in jobs and scenes, as texts |
+//! | [`workers`] | the threads on which runs are made |
 //! | [`digest`] | digests that tell apart what made a result |
 //! | [`inputs`] | the texts that a plan is read from, kept unchanged, and a cache of what was made of them |
 //! | `rewriting` | profiles rewritten with their comments and order |
@@ -25,7 +26,7 @@
 //! | [`confound`] | concerns that a difference may be credited to, and refusals |
 //! | [`outcome`] | the verdicts of comparisons, and the words for a difference by what is measured |
 //! | [`finding`] | from records to answers: comparisons and claims |
-//! | [`study`] | all runs of a study, on all cores, in the plan's order |
+//! | [`study`] | all runs of a study, in the plan's order |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
@@ -63,12 +64,13 @@ pub mod report;
 mod rewriting;
 pub mod rounds;
 pub mod run;
-pub(crate) mod sampling_plan;
+mod sampling_plan;
 pub mod stats;
 pub mod stretch;
 pub mod study;
 pub mod trace;
 pub mod validate;
+pub mod workers;
 
 /// In a browser nothing is drawn from the system: every draw here has a seed.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]

@@ -594,29 +594,19 @@ impl SettingPeriod {
     }
 }
 
-/// Runs `work` on `target`; `watch` sees each counted record after the statistics have.
+/// Runs the whole of `work` on `target`, as [`measure_run_until`] does.
 pub fn measure_run(
     target: &Target,
     work: &Work,
     seed: u64,
     watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    measure_run_until(RunCutoff::NEVER, target, work, seed, watch)
+    measure_run_until(RunCutoff::NEVER, target, work, seed, None, watch)
 }
 
-/// As [`measure_run`], to `cutoff` at most.
-pub(crate) fn measure_run_until(
-    cutoff: RunCutoff<'_>,
-    target: &Target,
-    work: &Work,
-    seed: u64,
-    watch: impl FnMut(&Record),
-) -> Result<MeasuredRun, RunError> {
-    measure_run_telling(cutoff, target, work, seed, None, watch)
-}
-
-/// As `measure_run_until`; `tell` is told of each request of a job's workers as it is issued.
-pub fn measure_run_telling(
+/// Runs `work` on `target`, to `cutoff` at most. `tell` is told of each request of a job's workers as it is issued; `watch` sees each
+/// counted record after the statistics have.
+pub fn measure_run_until(
     cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
@@ -628,7 +618,7 @@ pub fn measure_run_telling(
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
-    let RunOutcome { source, mut figures } = target.run_telling(work, cutoff, Seed(seed), tell, &mut |record| {
+    let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), tell, &mut |record| {
         recorder.count_record(record);
         if let Some(look) = &mut look {
             look.take_record(record);
@@ -709,7 +699,7 @@ impl MeasuredRun {
     }
 
     /// The record to keep.
-    pub fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
+    pub(crate) fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.reads_and_writes();
         let mut warnings = warnings;
         let of = &self.figures;

@@ -1,11 +1,7 @@
-//! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs go side by side on all
-//! cores, whatever finishes first; if any is measured, they go one after another.
+//! Runs a study: every cell, every run, handed on in the plan's order. Whether runs go side by side is the caller's choice ([`Workers`]).
 
 mod reuse;
 mod schedule;
-
-use std::collections::BTreeMap;
-use std::sync::mpsc;
 
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::key_names::{trace, work};
@@ -18,12 +14,13 @@ pub use self::reuse::EarlierRuns;
 #[cfg(test)]
 pub(crate) use self::reuse::SEARCHED;
 pub(crate) use self::reuse::{KnownRun, KnownRuns};
-use self::schedule::{NextRun, Schedule, StopsOnPanic};
+use self::schedule::Schedule;
 use crate::certificate::trace_certificate;
 use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
 use crate::provenance::StudyProvenance;
 use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_run_until};
+use crate::workers::Workers;
 
 /// The result of a run.
 pub(crate) type CellRunResult = Result<RunRecord, RunError>;
@@ -136,87 +133,38 @@ pub fn is_measured(prepared: &[PreparedCell]) -> bool {
     prepared.iter().any(|cell| cell.target.is_measured())
 }
 
-/// How far the execution of a study may go, and on how many cores.
-#[derive(Clone, Copy)]
-pub struct ExecutionLimits<'a> {
-    /// Cores; 0: all.
-    pub threads: usize,
-    /// When a run is to end early; it is then an error.
-    pub cutoff: RunCutoff<'a>,
-}
-
 /// Runs an `order` of cells and runs, the first run of each cell with the first of the seeds, as far as it is not `done` (so many from its
-/// beginning). In virtual time, no run is made that one in `earlier` or of this order stands for ([`EarlierRuns`]). `each` gets the
-/// records in that order, and stops everything by returning `false`.
+/// beginning), each to `cutoff` at most: a run that ends early is an error. No run is made that a modelled one in `earlier` or of this
+/// order stands for ([`EarlierRuns`]). `each` gets the records in that order, and stops everything by returning `false`.
 pub fn run_study_order(
     study: &Study,
     prepared: &[PreparedCell],
     (seeds, order): (&[u64], &[(usize, usize)]),
     earlier: &EarlierRuns<'_>,
     done: usize,
-    ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
-    mut each: impl FnMut(CellRunResult) -> bool + Send,
+    (workers, cutoff): (&Workers, RunCutoff<'_>),
+    each: impl FnMut(CellRunResult) -> bool,
 ) {
-    let one =
-        |(cell, run): (usize, usize)| run_or_reuse(cutoff, study, &prepared[cell], seeds[run], earlier, (cell, run));
-    if is_measured(prepared) {
-        // Nothing runs beside a measured run, and a measured run does not stand for another.
-        let _ = order.iter().skip(done).copied().map(one).all(each);
-        return;
-    }
     let schedule = Schedule::new(study, prepared, seeds, order, done);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
-    let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
-    pool.in_place_scope(|scope| {
-        let (schedule, one) = (&schedule, &one);
-        for _ in 0..pool.current_num_threads() {
-            let sender = sender.clone();
-            scope.spawn(move |_| {
-                let _stops = StopsOnPanic(schedule);
-                while let Some(next) = schedule.take_next() {
-                    let ended = match next {
-                        NextRun::Known(index, record) => (index, Ok(*record)),
-                        NextRun::Run(index) => {
-                            let result = one(order[index]);
-                            schedule.end_run(index, &result);
-                            (index, result)
-                        }
-                    };
-                    let _ = sender.send(ended);
-                }
-            });
+    let run_next = || {
+        let (index, known) = schedule.take_next()?;
+        if let Some(record) = known {
+            return Some((index, Ok(record)));
         }
-        drop(sender);
-        let mut early: BTreeMap<usize, CellRunResult> = BTreeMap::new();
-        let mut next = done;
-        for (index, result) in receiver {
-            early.insert(index, result);
-            while let Some(result) = early.remove(&next) {
-                next += 1;
-                if !each(result) {
-                    return schedule.stop();
-                }
-            }
-        }
-    });
-}
-
-fn run_or_reuse(
-    cutoff: RunCutoff<'_>,
-    study: &Study,
-    prepared: &PreparedCell,
-    seed: u64,
-    earlier: &EarlierRuns<'_>,
-    place: (usize, usize),
-) -> CellRunResult {
-    match earlier.find_record(study, prepared, seed) {
-        Some(record) => Ok(RunRecord { cell: place.0, run: place.1 as u32, ..record }),
-        None => run_cell(cutoff, study, prepared, seed, place),
-    }
+        let (cell, run) = order[index];
+        let (own, seed) = (&prepared[cell], seeds[run]);
+        let result = match earlier.find_record(study, own, seed) {
+            Some(record) => Ok(RunRecord { cell, run: run as u32, ..record }),
+            None => run_cell(cutoff, study, own, seed, (cell, run)),
+        };
+        schedule.end_run(index, &result);
+        Some((index, result))
+    };
+    workers.run_in_order(done, run_next, &|| schedule.stop(), each);
 }
 
 /// Makes a run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
-pub(crate) fn run_cell(
+fn run_cell(
     cutoff: RunCutoff<'_>,
     study: &Study,
     prepared: &PreparedCell,
@@ -224,10 +172,10 @@ pub(crate) fn run_cell(
     (cell, run): (usize, usize),
 ) -> CellRunResult {
     let PreparedCell { target, job, .. } = prepared;
-    let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, |_| {})?, seed);
+    let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, None, |_| {})?, seed);
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
         (Some(stack), Some(when)) => {
-            let report = cut::judge_cuts_until(cutoff, stack, job, seed, &when, &|_, _| ());
+            let report = cut::judge_cuts(cutoff, stack, job, seed, &when, &|_, _| ());
             report.map(Some).map_err(|error| error.in_words(target.changes()))
         }
         _ => Ok(None),
@@ -255,24 +203,30 @@ mod tests {
 
     use super::reuse::COMPARED;
     use super::*;
-    use crate::inputs::Inputs;
+    use crate::inputs::{InputTexts, Inputs};
     use crate::plan;
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
 
+    /// The study in `text`, and its cells.
+    fn planned(text: &str) -> (Study, Vec<PreparedCell>) {
+        let study = seekwise_formats::study::parse("s.toml", text).unwrap();
+        let cells = prepared_cells(&study);
+        (study, cells)
+    }
+
+    fn prepared_cells(study: &Study) -> Vec<PreparedCell> {
+        let inputs = Inputs::from_today(&absent);
+        plan::study_cells(study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect()
+    }
+
     fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
-        let mut made = StudyProvenance::new(
-            STUDY,
-            study,
-            &plan::study_cells(study),
-            prepared,
-            Inputs::from_today(&absent).texts_read(),
-        );
+        let mut made = StudyProvenance::new(STUDY, study, &plan::study_cells(study), prepared, InputTexts::default());
         made.seeds = vec![seed];
         let mut records = Vec::new();
-        let limits = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
-        run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, limits, |result| {
+        let workers = (&Workers::with_threads(2), RunCutoff::NEVER);
+        run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, workers, |result| {
             records.push(result.expect("it runs"));
             true
         });
@@ -288,10 +242,7 @@ mod tests {
         let bundle = |name, depth| format!("[[factor.bundle]]\nname = '{name}'\nset = {{ 'job.depth' = {depth} }}\n");
         let head = STUDY.split("[[factor]]").next().unwrap();
         let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", bundle("a", 1), bundle("b", 4), bundle("c", 1));
-        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-        let inputs = Inputs::from_today(&absent);
-        let prepared: Vec<_> =
-            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let (study, prepared) = planned(&text);
         let records = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
         let same = |a: usize, b: usize| {
@@ -307,14 +258,12 @@ mod tests {
         prepared: &[PreparedCell],
         order: &[(usize, usize)],
     ) -> (usize, bool) {
-        match schedule.take_next().expect("there is more") {
-            NextRun::Known(index, _) => (index, true),
-            NextRun::Run(index) => {
-                let (cell, run) = order[index];
-                schedule.end_run(index, &run_cell(RunCutoff::NEVER, study, &prepared[cell], run as u64, (cell, run)));
-                (index, false)
-            }
+        let (index, known) = schedule.take_next().expect("there is more");
+        if known.is_none() {
+            let (cell, run) = order[index];
+            schedule.end_run(index, &run_cell(RunCutoff::NEVER, study, &prepared[cell], run as u64, (cell, run)));
         }
+        (index, known.is_some())
     }
 
     #[test]
@@ -328,13 +277,7 @@ mod tests {
         let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", level(0), level(2), level(6));
         let order: Vec<(usize, usize)> = (0..3).map(|cell| (cell, 0)).collect();
         let known = |drive: &str| -> Vec<(usize, bool)> {
-            let text = text.replace("barracuda-7200.7-ncq", drive);
-            let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-            let inputs = Inputs::from_today(&absent);
-            let prepared: Vec<_> = plan::study_cells(&study)
-                .iter()
-                .map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap())
-                .collect();
+            let (study, prepared) = planned(&text.replace("barracuda-7200.7-ncq", drive));
             let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
             let all = order.iter().map(|_| step(&schedule, &study, &prepared, &order)).collect();
             assert!(schedule.take_next().is_none());
@@ -352,12 +295,7 @@ mod tests {
             let head = STUDY.split("[[factor]]").next().unwrap().replace("1 s", "300 ms");
             let set = "'job.depth' = 8\n";
             let text = format!("{head}{set}[[factor]]\nname = 'it'\nkey = '{key}'\nlevels = {levels:?}\n");
-            let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-            let inputs = Inputs::from_today(&absent);
-            let prepared: Vec<_> = plan::study_cells(&study)
-                .iter()
-                .map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap())
-                .collect();
+            let (study, prepared) = planned(&text);
             assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "{key}: any could be like any other");
             let order: Vec<(usize, usize)> = (0..levels.len()).map(|cell| (cell, 0)).collect();
             let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
@@ -382,10 +320,7 @@ mod tests {
     fn stacks_are_compared_only_where_a_run_could_be_alike_and_cells_share_what_is_equal() {
         let prepared = |factor: &str| -> Vec<PreparedCell> {
             let head = STUDY.split("[[factor]]").next().unwrap();
-            let study =
-                seekwise_formats::study::parse("s.toml", &format!("{head}[[factor]]\nname = 'it'\n{factor}")).unwrap();
-            let inputs = Inputs::from_today(&absent);
-            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect()
+            planned(&format!("{head}[[factor]]\nname = 'it'\n{factor}")).1
         };
         let kin = |cells: &[PreparedCell]| cells.iter().map(|cell| cell.kin == cells[0].kin).collect::<Vec<_>>();
         let overheads = prepared("key = 'drive.overhead.read_hit_ms'\nlevels = [0.1, 0.2, 0.3]\n");
@@ -417,42 +352,19 @@ mod tests {
         let mut study = seekwise_formats::study::parse("s.toml", text).unwrap();
         (study.runs, study.runtime, study.ramp) =
             (1, Some(seekwise_drives::duration::Duration::parse("300 ms").unwrap()), None);
-        let inputs = Inputs::from_today(&absent);
-        let prepared: Vec<_> =
-            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &study, &plan::study_cells(&study), &prepared, inputs.texts_read());
-        let mut count = 0;
-        run_study_order(
-            &study,
-            &prepared,
-            (&made.seeds, &made.fixed_order()),
-            &EarlierRuns::default(),
-            0,
-            ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER },
-            |result| {
-                let record = result.expect("it runs");
-                let own = run_cell(
-                    RunCutoff::NEVER,
-                    &study,
-                    &prepared[record.cell],
-                    record.seed,
-                    (record.cell, record.run as usize),
-                )
-                .unwrap();
-                assert_eq!(serde_json::to_string(&record).unwrap(), serde_json::to_string(&own).unwrap());
-                count += 1;
-                true
-            },
-        );
-        assert_eq!(count, prepared.len());
+        let prepared = prepared_cells(&study);
+        let records = runs(&study, &prepared, 1, &EarlierRuns::default());
+        assert_eq!(records.len(), prepared.len());
+        for record in &records {
+            let cell = record.cell;
+            let own = run_cell(RunCutoff::NEVER, &study, &prepared[cell], record.seed, (cell, 0)).unwrap();
+            assert_eq!(serde_json::to_string(record).unwrap(), serde_json::to_string(&own).unwrap());
+        }
     }
 
     #[test]
     fn what_ran_earlier_is_not_run_again_and_nothing_else_is_taken_for_it() {
-        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let inputs = Inputs::from_today(&absent);
-        let prepared: Vec<_> =
-            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let (study, prepared) = planned(STUDY);
         let marked = |records: &[RunRecord]| records.iter().map(|record| record.failures == 77).collect::<Vec<_>>();
         let first = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(marked(&first), [false, false]);

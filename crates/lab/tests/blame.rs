@@ -17,6 +17,7 @@ use seekwise_disk::stack::{Layer, SettingChange, Stack};
 use seekwise_disk::time::{Instant, Span};
 use seekwise_lab::cut::blame::BlamedLevel;
 use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
 use seekwise_work::workload::{Job, Pattern};
 
@@ -105,7 +106,7 @@ fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
 /// What cuts of a run lose, or a few orderly power-offs; `None` if the run is not judged.
 fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<CutReport> {
     let when = if off { CutTime::Off(2) } else { CutTime::Random(20) };
-    judge_cuts(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
+    judge_cuts(RunCutoff::NEVER, stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
 }
 
 #[derive(Debug, Default)]

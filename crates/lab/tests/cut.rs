@@ -150,7 +150,7 @@ fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let filled = stack.changes.iter().any(is_replacement);
     let last = run.figures.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
-    let report = judge_cuts(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
+    let report = judge_cuts(RunCutoff::NEVER, stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
     for (index, judged) in report.each.iter().enumerate() {
         let log = cut_really(stack, job, case, judged.at);
         let found = Found::of(stack, &log);
@@ -280,7 +280,7 @@ fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
     let of = |power_off, when: &CutTime| {
         let driver = DriverSpec { power_off, ..DriverSpec::default() };
         let stack = Stack::bare(drive.profile()).with_layer(testing::Layer::Driver(driver));
-        let report = judge_cuts(&stack, &job, 1, when, &|_, _| ()).unwrap();
+        let report = judge_cuts(RunCutoff::NEVER, &stack, &job, 1, when, &|_, _| ()).unwrap();
         let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
         (lost, report.promise_kept)
     };
@@ -303,7 +303,9 @@ fn what_cannot_be_judged_is_refused() {
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
     let job = jobs::load_job("j.fio", stack.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
     let why = |stack: &Stack| {
-        judge_cuts(stack, &job, 1, &CutTime::Random(3), &|_, _| ()).err().map(|error| error.to_string())
+        judge_cuts(RunCutoff::NEVER, stack, &job, 1, &CutTime::Random(3), &|_, _| ())
+            .err()
+            .map(|error| error.to_string())
     };
     assert_eq!(why(&stack), None);
     let change = |setting| SettingChange { at: Instant::ZERO, control: Control::Set(LayerSetting::Array(setting)) };
@@ -337,7 +339,7 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
             .job;
     let after = |ms| {
         let when = CutTime::After { cuts: 5, pause: Span::from_millis(ms) };
-        judge_cuts(&stack, &job, 1, &when, &|_, _| ()).unwrap()
+        judge_cuts(RunCutoff::NEVER, &stack, &job, 1, &when, &|_, _| ()).unwrap()
     };
     let (at_once, later) = (after(0), after(2_000));
     assert_eq!((at_once.cuts, at_once.acknowledged_lost.cuts_with_loss), (5, 5));
@@ -354,7 +356,7 @@ fn a_mean_of_cuts_is_their_sum_over_their_number() {
     for stack in [&array, &alone] {
         let job =
             jobs::load_job("j.fio", stack.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
-        let report = |when: &CutTime| judge_cuts(stack, &job, 1, when, &|_, _| ()).unwrap();
+        let report = |when: &CutTime| judge_cuts(RunCutoff::NEVER, stack, &job, 1, when, &|_, _| ()).unwrap();
         let several = report(&CutTime::Random(20));
         let busiest = several.each.iter().max_by_key(|cut| (cut.in_flight, cut.holes.rows)).unwrap();
         let one = report(&CutTime::At(vec![busiest.at]));

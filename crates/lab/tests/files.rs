@@ -11,6 +11,7 @@ use seekwise_disk::time::Span;
 use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
 
 /// What may go wrong with a cut.
@@ -92,7 +93,7 @@ fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> CutTime) -> (String, Cut
     let mut rng = Seed(case).stream("files");
     let stack = stack(&mut rng, way);
     let text = scene(&mut rng, way);
-    let report = judge_cuts(&stack, &work(&text, &stack), case, &when(&mut rng), &|_, _| ());
+    let report = judge_cuts(RunCutoff::NEVER, &stack, &work(&text, &stack), case, &when(&mut rng), &|_, _| ());
     (format!("case {case}, {way:?}\n{text}"), report.unwrap_or_else(|error| panic!("{case}: {error}\n{text}")))
 }
 
@@ -147,7 +148,8 @@ fn moved(way: Way) -> u64 {
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 128);
     let flush = if way == Way::Drops { FlushPolicy::Never } else { FlushPolicy::Forward };
     let stack = Stack::bare(small.profile()).with_layer(Layer::Driver(DriverSpec { flush, ..plain }));
-    let report = judge_cuts(&stack, &work(MOVE, &stack), 5, &CutTime::Random(400), &|_, _| ()).unwrap();
+    let report =
+        judge_cuts(RunCutoff::NEVER, &stack, &work(MOVE, &stack), 5, &CutTime::Random(400), &|_, _| ()).unwrap();
     report.files.unwrap().in_neither_place.count
 }
 

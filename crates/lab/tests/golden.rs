@@ -18,7 +18,8 @@ use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order, set_default_metrics};
+use seekwise_lab::study::{EarlierRuns, run_study_order, set_default_metrics};
+use seekwise_lab::workers::Workers;
 use seekwise_lab::{cut, plot, validate};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::Timing;
@@ -94,14 +95,14 @@ fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
 
 /// The records of all runs, as far as they are decided.
 fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
-    let (mut records, limits) = (Vec::new(), ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER });
+    let (mut records, workers) = (Vec::new(), (&Workers::with_threads(2), RunCutoff::NEVER));
     loop {
         let order = rounds::sample_order(study, made, &records);
         let done = records.len();
         if done >= order.len() {
             return records;
         }
-        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, limits, |result| {
+        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, workers, |result| {
             records.push(result.expect("a run"));
             true
         });
@@ -171,7 +172,9 @@ fn cuts_and_traces() -> Vec<(String, String)> {
             let ready = plan::prepare_cell("golden", &cell, &inputs).unwrap();
             let stack = cut::modelled_stack(&ready.target).unwrap();
             let instants: Vec<Instant> = (1..20).map(|at| Instant::from_nanos(at * 97_000_000)).collect();
-            let report = cut::judge_cuts(stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ()).unwrap();
+            let report =
+                cut::judge_cuts(RunCutoff::NEVER, stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ())
+                    .unwrap();
             all.push_str(&outline::json(&serde_json::to_string(&report).unwrap(), 4).unwrap());
             all.push_str(&outline::brief(&cut::plot::draw_svg("cuts", &report), 60));
             all.push_str(&format!("\n{:?}\n", cut::plot::draw_terminal(&report, 80, 12)));

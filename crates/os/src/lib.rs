@@ -39,7 +39,7 @@ pub mod image_checker;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 pub mod live;
-pub(crate) mod measured_place;
+mod measured_place;
 #[cfg(target_os = "linux")]
 pub mod medium_change;
 pub mod nbd;

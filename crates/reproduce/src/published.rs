@@ -8,6 +8,7 @@ use seekwise_lab::inputs::{InputCache, Inputs};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::run::measure_run;
 use seekwise_lab::stats::RequestKind;
+use seekwise_lab::study::cell_record;
 use serde::Deserialize;
 
 /// A published figure, and the job that it is of.
@@ -88,7 +89,7 @@ impl PublishedCase {
         let prepared = plan::prepare_cell("published", &cell, &inputs)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         let measured = measure_run(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
-        let record = measured.to_record(&self.drive, &self.what, 1, Vec::new());
+        let record = cell_record(&prepared, &measured, 1);
         let (figure, reads) = match self.figure.strip_prefix("write.") {
             Some(figure) => (figure, false),
             None => (self.figure.as_str(), record.read.ios > 0),

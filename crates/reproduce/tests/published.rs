@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use seekwise_lab::inputs::InputCache;
+use seekwise_lab::workers::Workers;
 use seekwise_reproduce::published::{MissingFromCase, PublishedCase};
 use serde::Deserialize;
 
@@ -134,7 +134,7 @@ fn published_behaviour_is_what_the_table_and_the_page_say() {
         told(&published, case).unwrap_or_else(|fault| panic!("{}: {fault}", name(case)));
     }
     let cache = Arc::default();
-    let found: Vec<f64> = published.case.par_iter().map(|case| simulated(case, &cache)).collect();
+    let found: Vec<f64> = Workers::Shared.map(&published.case, |case| simulated(case, &cache));
     let figures = figures(&published, &found);
     eprintln!("{figures}");
     let otherwise = |(case, found): &(&PublishedCase, &f64)| case.is_within_tolerance(**found) != case.holds;

@@ -190,19 +190,8 @@ impl Target {
     }
 
     /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
-    /// stack's chance.
+    /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
     pub fn run(
-        &self,
-        work: &Work,
-        cutoff: RunCutoff<'_>,
-        seed: Seed,
-        recorder: &mut impl FnMut(&Record),
-    ) -> Result<RunOutcome<Issuer>, RunError> {
-        self.run_telling(work, cutoff, seed, None, recorder)
-    }
-
-    /// As [`Target::run`]; `tell` is told of each request of a job's workers as it is issued.
-    pub fn run_telling(
         &self,
         work: &Work,
         cutoff: RunCutoff<'_>,

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_lab::rounds;
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{ExecutionLimits, run_study_order};
+use seekwise_lab::study::{is_measured, run_study_order};
+use seekwise_lab::workers::Workers;
 use seekwise_run::cutoff::RunCutoff;
 
 use crate::error::Error;
@@ -79,7 +80,8 @@ impl<'a> Execution<'a> {
         let nothing = EarlierRuns::default();
         let earlier = self.earlier.unwrap_or(&nothing);
         let cancelled = || self.progress.is_cancelled();
-        let limits = ExecutionLimits { threads: self.threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
+        let workers = if is_measured(prepared) { Workers::Serial } else { Workers::with_threads(self.threads) };
+        let cutoff = RunCutoff::when_cancelled(&cancelled);
         let mut order = Vec::new();
         loop {
             order = rounds::extend_order(order, study, made, &records);
@@ -89,7 +91,7 @@ impl<'a> Execution<'a> {
             }
             // Growth by doubling would waste megabytes.
             records.reserve_exact(order.len() - done);
-            run_study_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
+            run_study_order(study, prepared, (&made.seeds, &order), earlier, done, (&workers, cutoff), |result| {
                 let kept = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
                 match kept {
                     Ok(record) => {

@@ -13,6 +13,7 @@ use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
 use seekwise_lab::provenance::ProgramVersion;
+use seekwise_lab::workers::Workers;
 use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
@@ -280,7 +281,7 @@ fn forecast_search(
     let one = clock.elapsed_seconds();
     let points = fit::expected_points(parameters, effort);
     // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
-    let each = if effort.thorough { one / available_cores() } else { SHORT * one };
+    let each = if effort.thorough { one / Workers::Shared.thread_count() as f64 } else { SHORT * one };
     let [least, most] = [1.0 / WITHIN, WITHIN].map(|factor| factor * points as f64 * each);
     if most >= LONG {
         let bound = match args.time {
@@ -297,10 +298,6 @@ fn forecast_search(
         );
     }
     Ok(one)
-}
-
-fn available_cores() -> f64 {
-    std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
 /// The data that was fitted to, and how much of it, in words.

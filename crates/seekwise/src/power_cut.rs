@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
-use seekwise_lab::cut::{cut_array, judge_cuts_until, modelled_stack};
+use seekwise_lab::cut::{cut_array, judge_cuts, modelled_stack};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_run::cutoff::RunCutoff;
@@ -73,7 +73,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     let known = AtomicBool::new(false);
     let cancelled = || observer.is_cancelled();
     let cutoff = RunCutoff::when_cancelled(&cancelled);
-    let report = judge_cuts_until(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
+    let report = judge_cuts(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
         if of.is_some() && !known.swap(true, Ordering::Relaxed) {
             observer.begin(of, 0, unit);
         }

@@ -1,12 +1,12 @@
 //! A single run of a job on a target: its record, logs, and result folder.
 
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
-use seekwise_lab::certificate::trace_certificate;
 use seekwise_lab::demand::job_extent;
 use seekwise_lab::jobs::WRITE_IOLOG;
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_lab::run::measure_run_telling;
+use seekwise_lab::run::measure_run_until;
 use seekwise_lab::study::cell_record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
@@ -147,7 +147,7 @@ impl<'a> PreparedRun<'a> {
         let mut progress = RunProgress::begin_reports(&prepared, observer);
         let cancelled = || observer.is_cancelled();
         let cutoff = RunCutoff::when_cancelled(&cancelled);
-        let measured = measure_run_telling(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+        let measured = measure_run_until(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
             progress.count_request(record);
             watch(record);
             log.take(record);
@@ -158,16 +158,14 @@ impl<'a> PreparedRun<'a> {
         require_figures(&measured, &prepared.job)?;
         log.finish()?;
         iologs.finish()?;
-        let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
-        let record = measured.to_record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
-        let mut record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
-        record.issuer.trace = trace_certificate(&prepared, &measured);
+        let record = cell_record(&prepared, &measured, seed);
         let page = kept.map(|mut kept| {
-            let record = cell_record(&prepared, &measured, seed);
             kept.append(&record)?;
-            write_report(&study, &made, &[record], kept.folder())
+            write_report(&study, &made, from_ref(&record), kept.folder())
         });
         let page = page.transpose()?;
+        let (target, job) = (spoken(&setup.target).to_owned(), spoken(&setup.job).to_owned());
+        let record = RunRecord { target, job, ..record };
         Ok(RunResult { record, prepared, measured, page })
     }
 }

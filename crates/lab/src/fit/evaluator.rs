@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use rayon::prelude::*;
 use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
@@ -20,6 +19,7 @@ use super::data::{DataSplit, FitData, Resamples};
 use super::parameter::{Parameter, apply_point};
 use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
+use crate::workers::Workers;
 
 /// Loss of a point that makes no valid drive.
 const IMPOSSIBLE: f64 = 1e6;
@@ -370,13 +370,13 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The answers for several points, in their order, on all cores.
-    pub(crate) fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        points.par_iter().map(|point| self.ask(question, point)).collect()
+    pub fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        Workers::Shared.map(points, |point| self.ask(question, point))
     }
 
     /// The losses of several points on the seen data, in their order, on all cores.
     pub fn losses(&self, points: &[Vec<f64>]) -> Vec<f64> {
-        points.par_iter().map(|point| self.loss(point)).collect()
+        Workers::Shared.map(points, |point| self.loss(point))
     }
 
     /// The loss of a point on the seen data.
@@ -405,8 +405,8 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The simulated values at several points, in their order, on all cores.
-    pub(crate) fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
-        points.par_iter().map(|point| self.simulate_point(point)).collect()
+    pub fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
+        Workers::Shared.map(points, |point| self.simulate_point(point))
     }
 
     /// The data.

@@ -14,12 +14,11 @@
 //! no worse, else half of it. The search goes first from the fit's point, then from the best known one. For jobs, whose points take
 //! seconds, slopes are taken at the fit's point alone, steps are longer, and the others settle once.
 
-use rayon::prelude::*;
-
 use super::evaluator::{PointEvaluator, Question, share_better};
 use super::judge::SURE;
 use super::parameter::Parameter;
 use super::slope::{FINE, Slopes, best_of_points, descend};
+use crate::workers::Workers;
 
 /// Steps outwards.
 struct StepSizes {
@@ -117,7 +116,7 @@ pub(crate) fn find_intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQue
             break;
         }
         let walk = |&to: &(usize, f64)| search_outwards(evaluator, (&centre.0, &fit), asked, to);
-        let found: Vec<Vec<Tried>> = sides.par_iter().map(walk).collect();
+        let found: Vec<Vec<Tried>> = Workers::Shared.map(&sides, walk);
         tried.extend(found.into_iter().flatten());
         if !asked.thorough {
             break;

@@ -7,7 +7,6 @@
 //!
 //! No file is read here: [`sources`](super::sources) makes points of texts.
 
-use rayon::prelude::*;
 use seekwise_disk::block::Op;
 use seekwise_disk::drive::profile::Profile;
 use seekwise_disk::rng::{Rng, Seed};
@@ -24,6 +23,7 @@ use super::slope::{SimulatedValue, SlopeTarget};
 use crate::run::measure_run_until;
 use crate::stats::RequestKind;
 use crate::validate::replay_rows;
+use crate::workers::Workers;
 
 /// Requests after which a point's job ends: its figures are within a hundredth by then.
 pub const MOST: u64 = 20_000;
@@ -188,7 +188,8 @@ impl MeasuredPoint {
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured = measure_run_until(RunCutoff::after_requests(self.most), &stack.into(), work, 1, |_| {})
+                let cutoff = RunCutoff::after_requests(self.most);
+                let measured = measure_run_until(cutoff, &stack.into(), work, 1, None, |_| {})
                     .map_err(|error| wrong(error.to_string()))?;
                 self.figures
                     .iter()
@@ -297,7 +298,7 @@ pub(crate) fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile, cache: &
         };
         MeasuredPoint { most: SHORTER.into_iter().find(same).unwrap_or(point.most), ..point.clone() }
     };
-    points.par_iter().map(short).collect()
+    Workers::Shared.map(points, short)
 }
 
 fn points_in_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &MeasuredPoint> {
@@ -317,7 +318,7 @@ pub(crate) fn simulate_part(
     cache: &ReadingCache,
 ) -> Result<Vec<f64>, Vec<Diagnostic>> {
     let of_part: Vec<&MeasuredPoint> = points_in_part(points, part).collect();
-    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulate_figures(drive, cache)).collect();
+    let all: Result<Vec<Vec<f64>>, _> = Workers::Shared.map(&of_part, |point| point.simulate_figures(drive, cache));
     all.map(|all| all.concat())
 }
 

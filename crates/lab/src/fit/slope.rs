@@ -8,10 +8,9 @@
 //! simulated tells by how much later or earlier that was. The other form keeps all figures and cuts off their jumps: far from the best
 //! point it leads further.
 
-use rayon::prelude::*;
-
 use super::evaluator::PointEvaluator;
 use super::ranges::ParameterRange;
+use crate::workers::Workers;
 
 /// The widths of steps of a descent, as shares of a range. Wide ones come first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
@@ -140,7 +139,7 @@ impl Slopes {
             // A number that cannot move, or only to no drive, has no effect.
             there.map_or_else(|| NeighbourPoint { there: here.clone(), by: 1.0 }, |there| NeighbourPoint { there, by })
         };
-        let neighbours: Vec<NeighbourPoint> = numbers.par_iter().map(neighbour).collect();
+        let neighbours: Vec<NeighbourPoint> = Workers::Shared.map(&numbers, neighbour);
         let targets = evaluator.targets();
         let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
         let cuts = residual_cuts(targets, &residuals);

@@ -11,7 +11,6 @@ mod sharing;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
 use seekwise_disk::block::Op;
 use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
@@ -27,6 +26,8 @@ use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_run_until};
+use crate::study::cell_record;
+use crate::workers::Workers;
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -98,16 +99,16 @@ pub(crate) fn run_pilots(
     watch: &PilotWatch<'_>,
 ) -> Result<Pilots, RunError> {
     let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run_seed(RUN).0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let workers = Workers::with_threads(threads);
     let all = |wanted: &[(usize, u64)]| {
-        run_shared(prepared, wanted, pool.current_num_threads(), |list| {
+        run_shared(prepared, wanted, workers.thread_count(), |list| {
             let (cancelled, ended) = (watch.cancelled, watch.ended);
             let one = |&(cell, nanos): &(usize, u64)| {
                 let pilot = run_pilot(RunCutoff::when_cancelled(cancelled), &prepared[cell], nanos, margin, seed)?;
                 ended();
                 Ok(pilot)
             };
-            pool.install(|| list.par_iter().map(one).collect())
+            workers.map(list, one)
         })
     };
     let wanted: Vec<(usize, u64)> = wanted.collect();
@@ -145,10 +146,9 @@ fn run_pilot(
             time.response_ns += u128::from(record.completion.finished.nanos() - record.issued.nanos());
         }
     };
-    let measured = measure_run_until(cutoff, &cell.target, &job, seed, watch)?;
-    let record = measured.to_record("pilot", job.name(), seed, Vec::new());
+    let measured = measure_run_until(cutoff, &cell.target, &job, seed, None, watch)?;
     let settled_ns = settled_from(&times, margin).map(|place| place as u64 * each);
-    Ok(Pilot { length_ns: nanos, settled_ns, record })
+    Ok(Pilot { length_ns: nanos, settled_ns, record: cell_record(cell, &measured, seed) })
 }
 
 /// Requests that ended in one of the equal times.

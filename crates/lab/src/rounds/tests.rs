@@ -3,10 +3,9 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
-use crate::study::{EarlierRuns, ExecutionLimits, SEARCHED, run_study_order};
+use crate::study::{EarlierRuns, SEARCHED, run_study_order};
+use crate::workers::Workers;
 use seekwise_run::cutoff::RunCutoff;
-
-const ONE_CORE: ExecutionLimits<'static> = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
 
 const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njob = 'file-server'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
     [[factor]]\nname = 'depth'\nkey = 'drive.firmware.depth'\nlevels = [1, 32, 8]\n\
@@ -83,29 +82,17 @@ fn what_is_not_compared_or_may_not_be_shortened_is_a_fixed_sample() {
 
 #[test]
 fn what_comes_next_follows_from_the_records_before_it() {
-    let Planned { study, made, prepared } = sampled(STUDY);
-    let mut records: Vec<RunRecord> = Vec::new();
-    let mut rounds = 0;
-    loop {
-        let order = sample_order(&study, &made, &records);
-        let done = records.len();
-        if done == order.len() {
-            break;
-        }
-        rounds += 1;
-        run_study_order(&study, &prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
-            records.push(result.unwrap());
-            true
-        });
-    }
-    let whole = sample_order(&study, &made, &records);
+    let planned = sampled(STUDY);
+    let (records, rounds) = run_rounds(&planned);
+    let Planned { study, made, .. } = &planned;
+    let whole = sample_order(study, made, &records);
     assert_eq!(whole, records.iter().map(|record| (record.cell, record.run as usize)).collect::<Vec<_>>());
     assert!(rounds > 1, "one pair needs more than its first look");
     for count in 0..records.len() {
-        let so_far = sample_order(&study, &made, &records[..count]);
+        let so_far = sample_order(study, made, &records[..count]);
         assert!(so_far.len() > count && whole.starts_with(&so_far), "after {count} runs");
     }
-    let account = SamplingAccount::from_evidence(&Evidence::new(&study, &made, &records)).unwrap();
+    let account = SamplingAccount::from_evidence(&Evidence::new(study, made, &records)).unwrap();
     assert_eq!((account.runs as usize, account.undecided.len()), (records.len(), 0));
     assert!(
         account.to_sentences().contains("2 cells sampled as the study says: nothing is compared with it."),
@@ -120,16 +107,17 @@ const RULES: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njo
     [[factor]]\nname = 'in flight'\nkey = 'job.depth'\nlevels = [1, 8]\n\
     [[compare]]\nname = 'a'\nfactor = 'rule'\nfrom = 0\nto = 2\n[[compare]]\nname = 'b'\nfactor = 'rule'\nfrom = 0\nto = 6\n";
 
-/// Runs it to its end.
-fn ended(planned: &Planned) -> Vec<RunRecord> {
+/// Runs it to its end; its records, and the number of rounds.
+fn run_rounds(planned: &Planned) -> (Vec<RunRecord>, usize) {
     let Planned { study, made, prepared } = planned;
-    let mut records: Vec<RunRecord> = Vec::new();
+    let (mut records, mut rounds, workers) = (Vec::new(), 0, (&Workers::Serial, RunCutoff::NEVER));
     loop {
         let (order, done) = (sample_order(study, made, &records), records.len());
         if done == order.len() {
-            return records;
+            return (records, rounds);
         }
-        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+        rounds += 1;
+        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, workers, |result| {
             records.push(result.unwrap());
             true
         });
@@ -182,7 +170,7 @@ fn cells_that_are_all_kin_are_searched_for_a_few_times_each() {
 fn cells_that_are_the_same_run_are_no_test_however_they_are_sampled() {
     for sample in [planned, sampled] {
         let planned = sample(RULES);
-        let records = ended(&planned);
+        let records = run_rounds(&planned).0;
         let evidence = Evidence::new(&planned.study, &planned.made, &records);
         let (findings, _) = evidence.findings();
         let at = |finding: &crate::finding::Finding| finding.judgement.expect("there are runs");

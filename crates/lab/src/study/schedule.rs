@@ -12,14 +12,6 @@ use super::reuse::{CellKin, KnownRun, KnownRuns, cell_kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
-/// The next work of a core.
-pub(super) enum NextRun {
-    /// Run this one of the plan.
-    Run(usize),
-    /// The record of this run is known.
-    Known(usize, Box<RunRecord>),
-}
-
 /// The runs of a plan that are not over.
 pub(super) struct Schedule<'a> {
     prepared: &'a [PreparedCell],
@@ -88,8 +80,9 @@ impl<'a> Schedule<'a> {
         Schedule { prepared, order, works, state: Mutex::new(state), ended: Condvar::new() }
     }
 
-    /// Takes the next run; waits while all that is left may be like what is under way. `None` when nothing is left.
-    pub(super) fn take_next(&self) -> Option<NextRun> {
+    /// Takes the next run of the plan, with its record if that is known; waits while all that is left may be like what is under way.
+    /// `None` when nothing is left.
+    pub(super) fn take_next(&self) -> Option<(usize, Option<RunRecord>)> {
         let mut state = self.state.lock().expect("no holder panics");
         loop {
             if state.stopped || state.todo.is_empty() {
@@ -102,16 +95,12 @@ impl<'a> Schedule<'a> {
             let ready = state.todo.iter().find_map(ready);
             if let Some((index, known)) = ready {
                 state.todo.remove(&index);
-                return Some(match known {
-                    Some(record) => {
-                        self.count_down(&mut state, index);
-                        NextRun::Known(index, record)
-                    }
-                    None => {
-                        state.running.insert(index);
-                        NextRun::Run(index)
-                    }
-                });
+                if known.is_some() {
+                    self.count_down(&mut state, index);
+                } else {
+                    state.running.insert(index);
+                }
+                return Some((index, known));
             }
             state = self.ended.wait(state).expect("no holder panics");
         }
@@ -131,12 +120,12 @@ impl<'a> Schedule<'a> {
         state.running.iter().any(alike)
     }
 
-    fn known_record(&self, state: &ScheduleState, index: usize) -> Option<Box<RunRecord>> {
+    fn known_record(&self, state: &ScheduleState, index: usize) -> Option<RunRecord> {
         let (cell, run) = self.order[index];
         let known = state.known.get(&self.works[index])?;
         let prepared = &self.prepared[cell];
         let record = known.find_alike(prepared)?.0.record_of(prepared);
-        Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
+        Some(RunRecord { cell, run: run as u32, ..record })
     }
 
     /// Takes the result of a run that has ended.
@@ -171,17 +160,6 @@ impl<'a> Schedule<'a> {
     pub(super) fn stop(&self) {
         self.state.lock().expect("no holder panics").stopped = true;
         self.ended.notify_all();
-    }
-}
-
-/// Ends a schedule when its core does so by a panic: another may wait for what that one ran.
-pub(super) struct StopsOnPanic<'a>(pub(super) &'a Schedule<'a>);
-
-impl Drop for StopsOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.stop();
-        }
     }
 }
 
