@@ -191,7 +191,8 @@ impl Setup {
 
     /// The study of this setup alone: one cell, this many runs.
     pub fn study(&self, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
-        let mut study = Study { seed: self.seed, runs, ..Study::new(self.title(), question) };
+        let mut study = Study::new(self.title(), question);
+        (study.seed, study.runs) = (self.seed, runs);
         for (key, value) in self.cell()?.settings {
             match key.as_str() {
                 "job" => study.job = Some(value),
