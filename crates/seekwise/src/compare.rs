@@ -38,6 +38,7 @@ pub use seekwise_lab::stats::{Interval, Judgement, Verdict};
 
 /// A comparison to make.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The job, the target, and the settings of all sides.
     pub setup: Setup,
@@ -244,7 +245,8 @@ impl StudyResult {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let mut comparison = Comparison::new(setup, "job.depth", ["1", "8"]);
+    /// comparison.runs = 5;
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
     /// let kept = study::kept_in(&Files::default(), folder.path())?;
@@ -268,6 +270,7 @@ impl StudyResult {
 }
 
 /// The answer that the records of a comparison give.
+#[non_exhaustive]
 pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,

@@ -44,6 +44,7 @@ pub use seekwise_disk::record::{Part, Parts, Record};
 
 /// The outputs and limits of a run.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RunOptions<'a> {
     /// Every request goes to this Parquet file; it needs the feature `parquet`.
     pub log: Option<&'a Path>,
@@ -62,6 +63,7 @@ impl Default for RunOptions<'_> {
 }
 
 /// The result of a run.
+#[non_exhaustive]
 pub struct RunResult {
     /// The record: all figures, as `results.jsonl` has them.
     pub record: RunRecord,
@@ -159,8 +161,8 @@ impl<'a> PreparedRun<'a> {
         log.finish()?;
         iologs.finish()?;
         let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
-        let record = measured.to_record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
-        let mut record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
+        let mut record = measured.to_record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
+        record.cell_hash = prepared.hash.clone();
         record.issuer.trace = trace_certificate(&prepared, &measured);
         let page = kept.map(|mut kept| {
             let record = cell_record(&prepared, &measured, seed);

@@ -39,6 +39,7 @@ pub use seekwise_formats::trace::FORMATS as TRACE_FORMATS;
 /// assert_eq!(setup.words(), "random-read --on barracuda-7200.7-ncq --set job.depth=4 --runtime '2 s'");
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Setup {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     pub job: String,
