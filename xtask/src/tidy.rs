@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `source` | reading Rust source: code without comments and strings, functions, tests |
 //! | `shape` | headers, lengths, names, words left over |
-//! | `documentation` | documentation of public items; comments that only repeat a name |
+//! | `documentation` | documentation of public items; comments that only repeat a name; results that can grow |
 //! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
 //! | `order` | which rooms a room may see, as the tables of `lib.rs` say; what the programs may see |
 //! | `map_names` | files, rooms, types and constants that the map and its index name |

@@ -430,8 +430,9 @@ impl TargetArgs {
     /// The setup of a job on this target.
     pub fn job_setup(&self, files: &Files, job: &str) -> Setup {
         let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
-        let (job, target, files) = (job.to_owned(), self.target_name().to_owned(), files.clone());
-        Setup { job, target, set, seed, runtime, destroy, trace_format, files }
+        let mut setup = Setup::new(job, self.target_name()).with_seed(seed).with_files(files.clone());
+        (setup.set, setup.runtime, setup.destroy, setup.trace_format) = (set, runtime, destroy, trace_format);
+        setup
     }
 }
 

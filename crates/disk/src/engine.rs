@@ -48,6 +48,7 @@ pub struct Engine<S, D> {
 
 /// Why a run stopped short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EngineError {
     /// Time no longer advances.
     Instant(Instant),

@@ -27,11 +27,10 @@
 //! drive may also be made of values, without any other crate:
 //!
 //! ```
-//! use seekwise_disk::block::{CutSector, Device, Op, Queuing, Request};
+//! use seekwise_disk::block::{Device, Op, Request};
 //! use seekwise_disk::drive::geometry::{Geometry, Skews, TrackOrder, Zone};
 //! use seekwise_disk::drive::mechanics::{Mechanics, SeekCurve};
-//! use seekwise_disk::drive::profile::{CacheSpec, Faults, Firmware, Link, Overhead, Profile};
-//! use seekwise_disk::queue::{Discipline, Policy};
+//! use seekwise_disk::drive::profile::{Link, Profile};
 //! use seekwise_disk::record::Part;
 //! use seekwise_disk::rng::Seed;
 //! use seekwise_disk::stack::Stack;
@@ -40,41 +39,10 @@
 //! // Two surfaces of 1000 cylinders with 100 sectors a track, 7,200 revolutions a minute, no buffer, one command at a time.
 //! let zones = Zone::lay(0, 1000, TrackOrder::Cylinder, &[100, 100], Skews { head: 0, cylinder: 0 });
 //! let seeks = SeekCurve::three_point(Span::from_millis(1), Span::from_millis(8), Span::from_millis(16), 1000).unwrap();
-//! let profile = Profile {
-//!     name: "example".into(),
-//!     physical_sector: 512,
-//!     geometry: Geometry::new(200_000, &zones, &[], &[]).unwrap(),
-//!     mechanics: Mechanics::new(seeks, Span::from_millis(1), Span::ZERO, 7_200_000).unwrap(),
-//!     cache: CacheSpec::NONE,
-//!     firmware: Firmware {
-//!         depth: 1,
-//!         queue: Discipline::plain(Policy::Fcfs),
-//!         ahead: 0,
-//!         destage: Discipline::plain(Policy::Fcfs),
-//!         dispatch: Span::ZERO,
-//!         revise: Span::ZERO,
-//!         zero_latency: false,
-//!         priority: false,
-//!         recovery_limit: None,
-//!         write_verify: false,
-//!         late_writes_percent: 0,
-//!         commands_percent: None,
-//!     },
-//!     overhead: Overhead::NONE,
-//!     link: Link {
-//!         rate: 150_000_000,
-//!         write_rate: 150_000_000,
-//!         command: Span::ZERO,
-//!         max_transfer: 256,
-//!         buffer_full: 0,
-//!         fua: false,
-//!         queuing: Queuing::None,
-//!     },
-//!     cut_sector: CutSector::Old,
-//!     weak: Vec::new(),
-//!     protected: false,
-//!     faults: Faults::default(),
-//! };
+//! let geometry = Geometry::new(200_000, &zones, &[], &[]).unwrap();
+//! let mechanics = Mechanics::new(seeks, Span::from_millis(1), Span::ZERO, 7_200_000).unwrap();
+//! // A profile grows with the model: what differs from the simplest drive is assigned, such as `profile.firmware.depth`.
+//! let profile = Profile::new("example", geometry, mechanics, Link::new(150_000_000));
 //! profile.check().expect("a profile that fits together");
 //!
 //! let mut disk = Stack::bare(profile).build(Seed(1));

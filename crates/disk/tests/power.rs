@@ -21,6 +21,12 @@ fn cached() -> SmallDrive {
     small
 }
 
+fn cached_with(set: impl FnOnce(&mut Faults)) -> SmallDrive {
+    let mut small = cached();
+    set(&mut small.faults);
+    small
+}
+
 fn drive(small: &SmallDrive) -> Drive {
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
@@ -63,7 +69,7 @@ fn sectors(landings: &[Landing], kind: LandingKind) -> u32 {
 #[test]
 fn fua_goes_to_the_medium_unless_it_is_ignored() {
     for ignores_fua in [false, true] {
-        let mut drive = drive(&SmallDrive { faults: Faults { ignores_fua, ..Faults::default() }, ..cached() });
+        let mut drive = drive(&cached_with(|faults| faults.ignores_fua = ignores_fua));
         assert!(drive.limits(0).fua);
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::FUA, 32, 8);
         assert_eq!(response(&written) < Span::from_micros(10), ignores_fua, "{written:?}");
@@ -76,7 +82,7 @@ fn fua_goes_to_the_medium_unless_it_is_ignored() {
 #[test]
 fn a_flush_waits_unless_it_is_acknowledged_early() {
     for early_flush in [false, true] {
-        let mut drive = drive(&SmallDrive { faults: Faults { early_flush, ..Faults::default() }, ..cached() });
+        let mut drive = drive(&cached_with(|faults| faults.early_flush = early_flush));
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         let flushed = answer(&mut drive, written.finished, Op::Flush, Flags::NONE, 0, 0);
         assert_eq!(response(&flushed) == Span::ZERO, early_flush, "{flushed:?}");
@@ -90,8 +96,7 @@ fn a_flush_waits_unless_it_is_acknowledged_early() {
 #[test]
 fn an_early_flush_leaves_the_destaging_as_it_was() {
     let landed = |flush: bool| {
-        let faults = Faults { early_flush: true, ..Faults::default() };
-        let mut drive = drive(&SmallDrive { faults, ..cached() });
+        let mut drive = drive(&cached_with(|faults| faults.early_flush = true));
         let mut last = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         if flush {
             last = answer(&mut drive, last.finished, Op::Flush, Flags::NONE, 0, 0);
@@ -106,8 +111,7 @@ fn an_early_flush_leaves_the_destaging_as_it_was() {
 #[test]
 fn a_power_off_waits_for_destaging_unless_it_is_forgotten() {
     for forgets_on_power_off in [false, true] {
-        let faults = Faults { forgets_on_power_off, ..Faults::default() };
-        let mut drive = drive(&SmallDrive { faults, ..cached() });
+        let mut drive = drive(&cached_with(|faults| faults.forgets_on_power_off = forgets_on_power_off));
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         drive.control(written.finished, &Control::PowerOff).expect("an orderly end");
         assert_eq!(drive.poll_timeout().is_none(), forgets_on_power_off, "off at once");
@@ -132,7 +136,7 @@ fn a_power_off_that_is_not_waited_for_loses_the_buffer() {
 #[test]
 fn a_write_cache_that_is_off_holds_nothing_unless_it_lies() {
     for caches_when_off in [false, true] {
-        let mut small = SmallDrive { faults: Faults { caches_when_off, ..Faults::default() }, ..cached() };
+        let mut small = cached_with(|faults| faults.caches_when_off = caches_when_off);
         small.cache.write_back = false;
         let mut drive = drive(&small);
         assert!(!drive.limits(0).volatile_cache);

@@ -44,6 +44,7 @@ use crate::expression::Expression;
 /// A study.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Study {
     /// The title in reports.
     pub title: String,
@@ -130,6 +131,7 @@ const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 /// A factor: a key with levels, or bundles.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Factor {
     pub name: String,
     /// The unit of its levels.
@@ -207,6 +209,7 @@ impl Study {
 /// A comparison of two levels of one factor, in every cell of the other factors.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ComparisonSpec {
     /// The title of the comparison.
     pub name: String,
@@ -247,6 +250,13 @@ fn is_scalar(value: &toml::Value) -> bool {
 }
 
 impl ComparisonSpec {
+    /// A comparison of two levels of this factor, named for them.
+    pub fn new(factor: &str, from: &str, to: &str) -> ComparisonSpec {
+        let name = format!("{factor} from {from} to {to}");
+        let [factor, from, to] = [factor, from, to].map(str::to_owned);
+        ComparisonSpec { name, factor, from, to, credit: None, headline: false, metric: None }
+    }
+
     /// The metric.
     pub fn metric(&self) -> &Metric {
         self.metric.as_ref().unwrap_or(&IOPS)
@@ -460,15 +470,7 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count} studies");
-        let unread = ComparisonSpec {
-            name: "c".to_owned(),
-            factor: "job.depth".to_owned(),
-            from: "1".to_owned(),
-            to: "8".to_owned(),
-            credit: Some(Vec::new()),
-            headline: false,
-            metric: None,
-        };
+        let unread = ComparisonSpec { credit: Some(Vec::new()), ..ComparisonSpec::new("job.depth", "1", "8") };
         let factor = vec![Factor::for_key("job.depth", &["1".to_owned(), "8".to_owned()])];
         let built = Study { factor, compare: vec![unread.clone()], ..Study::new("t", "q") };
         let fault = &built.check("built").unwrap_err()[0];

@@ -102,11 +102,20 @@ fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &PreparedCell) -> bool {
     kept
 }
 
+/// The runs of all sides; each side is the cell at its place.
+fn number_cells<'a>(sides: impl IntoIterator<Item = &'a Vec<RunRecord>>) -> Vec<RunRecord> {
+    let mut records = Vec::new();
+    for (cell, runs) in sides.into_iter().enumerate() {
+        let first = records.len();
+        records.extend_from_slice(runs);
+        records[first..].iter_mut().for_each(|record| record.cell = cell);
+    }
+    records
+}
+
 /// The judgement of one comparison; `None` if a run has no such figure.
 fn alone((study, made): &(Study, StudyProvenance), pair: &[Vec<RunRecord>; 2]) -> Option<Judgement> {
-    let sides = pair.iter().enumerate();
-    let records: Vec<RunRecord> =
-        sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
+    let records = number_cells(pair);
     let evidence = Evidence::new(study, made, &records);
     let (findings, _) = evidence.findings();
     findings.first()?.judgement
@@ -164,7 +173,9 @@ fn runs(prepared: &PreparedCell, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
         let seed = Seed(1).run_seed(side * u64::from(RUNS) + u64::from(run)).0;
         let measured = measure_run(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
-        RunRecord { run, ..cell_record(prepared, &measured, seed) }
+        let mut record = cell_record(prepared, &measured, seed);
+        record.run = run;
+        record
     };
     (0..RUNS).map(one).collect()
 }
@@ -191,9 +202,7 @@ fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProve
 
 /// The cells' comparisons, judged together.
 fn judged((study, made): &(Study, StudyProvenance), pairs: &[[Vec<RunRecord>; 2]]) -> Counts {
-    let sides = pairs.iter().flatten().enumerate();
-    let records: Vec<RunRecord> =
-        sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
+    let records = number_cells(pairs.iter().flatten());
     let evidence = Evidence::new(study, made, &records);
     let (findings, overall) = evidence.findings();
     let verdict = |judgement: &Judgement| judgement.verdict;

@@ -82,6 +82,7 @@ enum Load {
 
 /// The result of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BenchResult {
     pub requests: u64,
     /// A hash of all requests in order.

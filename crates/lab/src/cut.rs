@@ -67,6 +67,7 @@ pub enum CutTime {
 
 /// Losses by power cuts of a job. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CutReport {
     /// Cuts judged.
     pub cuts: u32,

@@ -71,6 +71,7 @@ pub struct Evidence<'a> {
 
 /// A comparison in one cell of the other factors.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Finding {
     /// The index of the study's comparison.
     pub compare: usize,
@@ -103,6 +104,7 @@ pub struct Finding {
 
 /// A comparison over all cells of the other factors together.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct OverallComparison {
     /// The index of the study's comparison.
     pub compare: usize,

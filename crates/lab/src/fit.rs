@@ -56,6 +56,7 @@ use sensitivity::{Sensitivity, measure_effects};
 
 /// The result of a fit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FitResult {
     pub parameters: Vec<Parameter>,
     /// The fitted value of each.

@@ -53,6 +53,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The kept record of a run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunRecord {
     /// [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -128,6 +129,7 @@ pub struct RunRecord {
 
 /// The first reads and writes of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StreamRecord {
     /// How many the hash covers: 100, or as many as there were.
     pub requests: u32,
@@ -202,6 +204,7 @@ fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<PackedBuckets, D::Error>
 
 /// A stretch of a run between two changes of its settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PhaseRecord {
     /// Seconds from the run's beginning.
     pub from_s: f64,
@@ -216,6 +219,7 @@ pub struct PhaseRecord {
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GroupRecord {
     /// The workers' name.
     pub name: String,
@@ -280,6 +284,7 @@ fn pack_buckets(tally: &RequestTally) -> PackedBuckets {
 
 /// Processor use of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CpuRecord {
     /// Per cent of all cores.
     pub percent: f64,
@@ -344,6 +349,7 @@ impl DriveCounts {
 
 /// Losses by power cuts of a run. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CutRecord {
     /// Cuts judged.
     pub cuts: u32,
@@ -375,6 +381,7 @@ pub struct CutRecord {
 
 /// Losses of files by cuts; as [`FileLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FileCutRecord {
     /// Promised to stay, and lost.
     pub promised_lost: LossRecord,
@@ -389,6 +396,7 @@ pub struct FileCutRecord {
 
 /// Losses of operations by cuts; as [`OperationLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OperationCutRecord {
     /// Promised to stay, and lost.
     pub promised_lost: LossRecord,
@@ -400,6 +408,7 @@ pub struct OperationCutRecord {
 
 /// Counts of one kind over all cuts of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LossRecord {
     /// Cuts that left any.
     #[serde(deserialize_with = "count")]
@@ -439,6 +448,7 @@ impl From<&OperationLosses> for OperationCutRecord {
 
 /// Losses of one class of writes over all cuts of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClassLossRecord {
     /// Cuts that lost any.
     #[serde(deserialize_with = "count")]
@@ -471,6 +481,7 @@ impl CutRecord {
 
 /// The requests of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct KindRecord {
     /// Requests done.
     #[serde(deserialize_with = "count")]

@@ -376,7 +376,8 @@ mod tests {
         let again = runs(&study, &prepared, 1, &earlier);
         assert_eq!((marked(&again), again[1].cell), (vec![false, true], 1));
         assert_eq!(marked(&runs(&study, &prepared, 2, &earlier)), [false, false], "another seed");
-        let cut = Study { cuts: Some(1), ..study };
+        let mut cut = study;
+        cut.cuts = Some(1);
         assert_eq!(marked(&runs(&cut, &prepared, 1, &earlier)), [false, false], "with cuts");
     }
 }

@@ -45,16 +45,11 @@ pub struct SetupCall {
 
 impl SetupCall {
     fn to_setup(&self) -> Setup {
-        Setup {
-            job: self.job.clone(),
-            target: self.target.clone(),
-            set: self.set.clone(),
-            seed: self.seed,
-            runtime: self.runtime.clone(),
-            destroy: self.destroy.clone(),
-            trace_format: self.trace_format.clone(),
-            files: files_with(&self.job, self.text.as_deref()),
-        }
+        let files = files_with(&self.job, self.text.as_deref());
+        let mut setup = Setup::new(&self.job, &self.target).with_seed(self.seed).with_files(files);
+        (setup.set, setup.runtime) = (self.set.clone(), self.runtime.clone());
+        (setup.destroy, setup.trace_format) = (self.destroy.clone(), self.trace_format.clone());
+        setup
     }
 }
 
@@ -128,7 +123,9 @@ pub fn run(py: Python<'_>, call: CallValue<RunCall>, progress: Option<Py<PyAny>>
         let RunCall { setup: named, log, requests, out, force, max_memory } = call;
         let setup = named.to_setup();
         let prepared = PreparedRun::new(&setup)?;
-        let options = RunOptions { log: log.as_deref(), out: out.as_deref(), force, bounds: Bounds::new(max_memory) };
+        let mut options = RunOptions::default();
+        (options.log, options.out) = (log.as_deref(), out.as_deref());
+        (options.force, options.bounds) = (force, Bounds::new(max_memory));
         let mut kept = requests.then(|| RequestCollector::new(prepared.cell().target.is_measured()));
         let result = prepared.run(&options, observer, &mut |record| {
             if let Some(kept) = &mut kept {
@@ -188,13 +185,16 @@ pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py
         if levels.len() > 1 && values::of(&key, &list)? != levels {
             return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
         }
-        let (setup, sampling) = (named.to_setup(), sampling_rule(call.until_decided));
-        let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
+        let mut comparison = Comparison::new(named.to_setup(), key, levels);
+        (comparison.metrics, comparison.runs) = (metrics, runs);
+        comparison.sampling = sampling_rule(call.until_decided);
         let bounds = Bounds::new(max_memory);
         let compared = match &out {
             _ if call.kept => seekwise::study::kept_in(&process_files(), out.as_ref().unwrap_or(&call.beside))?,
             Some(folder) => {
-                comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
+                let mut options = StudyOptions::into(folder);
+                (options.force, options.bounds) = (force, bounds);
+                comparison.run_into(&options, observer)?
             }
             None => comparison.run_beside(&call.beside, bounds, observer)?,
         };
@@ -300,9 +300,11 @@ pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyA
     let CallValue(call) = call;
     let work = |observer: &dyn Observer| {
         let StudyCall { name, text, out, resume, force, until_decided, threads, max_memory } = call;
-        let (text, sampling) = (text.as_deref(), until_decided.map(sampling_rule));
-        let (bounds, files) = (Bounds::new(max_memory), files_with(&name, text));
-        let options = StudyOptions { folder: &out, resume, force, bounds, threads, sampling, files };
+        let text = text.as_deref();
+        let mut options = StudyOptions::into(&out);
+        (options.resume, options.force, options.threads) = (resume, force, threads);
+        (options.bounds, options.files) = (Bounds::new(max_memory), files_with(&name, text));
+        options.sampling = until_decided.map(sampling_rule);
         let came = seekwise::study::study(&name, &options, observer)?;
         let mut line = format!("seekwise study {}", quoted(&name));
         push_option(&mut line, "out", shown_path(Some(&out)));
@@ -372,8 +374,10 @@ pub fn validate(
             "arrival" => Timing::Arrival,
             word => return Err(Error::new(format!("--replay {word}: expected think or arrival"))),
         };
-        let files = &process_files();
-        let options = ValidationOptions { files, drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
+        let files = process_files();
+        let mut options = ValidationOptions::new(&files, &drive);
+        (options.set, options.timing, options.seed) = (&set[..], timing, seed);
+        (options.log, options.force) = (log.as_deref(), force);
         let result = seekwise::validate::validate(&trace, &options, observer)?;
         let mut line = format!("seekwise validate {}", quoted(&trace));
         push_option(&mut line, "drive", Some(&drive));
@@ -442,9 +446,11 @@ pub fn fit(
         let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
         let kept = parse_share(&hold).filter(|share| *share < 1.0);
         let hold = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
-        let time = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
-        let files = process_files();
-        let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force, files };
+        let mut fit = Fit::new(data, drive, out);
+        (fit.hold, fit.only, fit.page) = (hold, only, page);
+        fit.time = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
+        (fit.generations, fit.points) = (generations, points);
+        (fit.resume, fit.force, fit.files) = (resume, force, process_files());
         let report = seekwise::fit::fit(&fit, observer)?;
         Ok((answer::json(&report), line, fit.files.read(&fit.out.to_string_lossy())?))
     })

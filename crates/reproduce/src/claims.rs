@@ -289,16 +289,12 @@ impl ClaimsExecution<'_> {
 
     fn study_options<'a>(&'a self, folder: &'a Path) -> StudyOptions<'a> {
         let args = self.args;
-        StudyOptions {
-            folder,
-            resume: args.resume,
-            force: args.force,
-            bounds: *self.bounds,
-            files: args.files.clone(),
-            threads: args.threads,
-            // Some checks read single runs of the length that the study says (docs/statistics.md).
-            sampling: Some(Sampling::Fixed),
-        }
+        let mut options = StudyOptions::into(folder);
+        (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
+        (options.bounds, options.files) = (*self.bounds, args.files.clone());
+        // Some checks read single runs of the length that the study says (docs/statistics.md).
+        options.sampling = Some(Sampling::Fixed);
+        options
     }
 
     /// Runs a study, and the changed cells of its wanted claims.

@@ -443,7 +443,11 @@ fn screening_study(study: &Study, claim: &Claim) -> Option<Study> {
     let runs = if intervals { study.runs } else { 1 };
     let shorter = |length: Duration| Duration { nanos: length.nanos.div_ceil(SHORTER) };
     let (runtime, ramp) = (study.runtime.map(shorter), study.ramp.map(shorter));
-    (runs < study.runs || runtime != study.runtime).then(|| Study { runs, runtime, ramp, ..study.clone() })
+    (runs < study.runs || runtime != study.runtime).then(|| {
+        let mut lighter = study.clone();
+        (lighter.runs, lighter.runtime, lighter.ramp) = (runs, runtime, ramp);
+        lighter
+    })
 }
 
 /// The screening runs in words.

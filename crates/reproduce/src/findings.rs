@@ -94,8 +94,8 @@ fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
 /// The results of each run, without names and warnings.
 fn run_results(runs: &[&RunRecord]) -> Vec<String> {
     let bare = |run: &&RunRecord| {
-        let bare = RunRecord { cell: 0, cell_hash: String::new(), target: String::new(), ..(*run).clone() };
-        let run = RunRecord { warnings: Vec::new(), ..bare };
+        let mut run = RunRecord::clone(run);
+        (run.cell, run.cell_hash, run.target, run.warnings) = Default::default();
         serde_json::to_string(&run).expect("a record has no keys but strings")
     };
     runs.iter().map(bare).collect()

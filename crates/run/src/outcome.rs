@@ -78,6 +78,7 @@ pub struct RunCost {
 
 /// Why there was no run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunError {
     /// The job does not fit what it is to run on.
     Unfit(String),

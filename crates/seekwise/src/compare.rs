@@ -38,6 +38,7 @@ pub use seekwise_lab::stats::{Interval, Judgement, Verdict};
 
 /// A comparison to make.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The job, the target, and the settings of all sides.
     pub setup: Setup,
@@ -134,12 +135,10 @@ impl Comparison {
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
         }
-        let study = Study {
-            sampling: Some(self.sampling),
-            factor: vec![Factor::for_key(key, values)],
-            compare: self.comparisons(),
-            ..self.setup.study(self.question(), self.runs)?
-        };
+        let mut study = self.setup.study(self.question(), self.runs)?;
+        study.sampling = Some(self.sampling);
+        study.factor = vec![Factor::for_key(key, values)];
+        study.compare = self.comparisons();
         if key == JOB { self.credit_jobs(study) } else { Ok(study) }
     }
 
@@ -166,30 +165,26 @@ impl Comparison {
         }
         let (key, base) = (&self.key, &self.values[0]);
         let compare = |metric: Option<&Metric>, value: &String| {
-            let what = metric.filter(|it| **it != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
-            ComparisonSpec {
-                name: format!("{key} from {base} to {value}{what}"),
-                factor: key.clone(),
-                from: base.clone(),
-                to: value.clone(),
-                credit: None,
-                headline: true,
-                metric: metric.cloned(),
+            let mut compare = ComparisonSpec::new(key, base, value);
+            if let Some(metric) = metric.filter(|it| **it != Metric::default()) {
+                compare.name += &format!(": {metric}");
             }
+            compare.headline = true;
+            compare.metric = metric.cloned();
+            compare
         };
         metrics.iter().flat_map(|metric| self.values[1..].iter().map(|value| compare(*metric, value))).collect()
     }
 
     /// Credits each difference to everything in which its jobs differ: to name two jobs is to ask for that.
-    fn credit_jobs(&self, study: Study) -> Result<Study, Error> {
+    fn credit_jobs(&self, mut study: Study) -> Result<Study, Error> {
         let made = study_plan::plan_built(&self.setup.files, "command line", study.clone())?.made;
         let others = self.values.len() - 1;
-        let credit = |(place, compare): (usize, ComparisonSpec)| {
+        for (place, compare) in study.compare.iter_mut().enumerate() {
             let concerns = differing_concerns(&made, 0, 1 + place % others);
-            ComparisonSpec { credit: Some(concerns).filter(|concerns| !concerns.is_empty()), ..compare }
-        };
-        let compare = study.compare.into_iter().enumerate().map(credit).collect();
-        Ok(Study { compare, ..study })
+            compare.credit = Some(concerns).filter(|concerns| !concerns.is_empty());
+        }
+        Ok(study)
     }
 
     /// The command that makes the comparison again.
@@ -250,7 +245,8 @@ impl StudyResult {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let mut comparison = Comparison::new(setup, "job.depth", ["1", "8"]);
+    /// comparison.runs = 5;
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
     /// let kept = study::kept_in(&Files::default(), folder.path())?;
@@ -274,6 +270,7 @@ impl StudyResult {
 }
 
 /// The answer that the records of a comparison give.
+#[non_exhaustive]
 pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,

@@ -16,6 +16,7 @@ use crate::setup::{self, Setup};
 
 /// How long it will take.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DryRun {
     /// By value: seconds of a run.
     pub seconds: Vec<f64>,

@@ -40,6 +40,7 @@ pub use seekwise_lab::fit::sources::parse_share;
 
 /// A fit to make.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// The measurements: FILE, or FILE,KEY=VALUE,… with the settings that held meanwhile.
     pub data: Vec<String>,
@@ -65,6 +66,26 @@ pub struct Fit {
     pub force: bool,
     /// Where the measurements and the drive are read.
     pub files: Files,
+}
+
+impl Fit {
+    /// A fit of this drive to these measurements, half of which the search does not see. The fitted profile goes to `out`.
+    pub fn new(data: Vec<String>, drive: impl Into<String>, out: impl Into<PathBuf>) -> Fit {
+        Fit {
+            data,
+            drive: drive.into(),
+            hold: 0.5,
+            only: Vec::new(),
+            out: out.into(),
+            page: None,
+            generations: None,
+            time: None,
+            points: None,
+            resume: false,
+            force: false,
+            files: Files::default(),
+        }
+    }
 }
 
 /// The inputs of a fit.

@@ -39,7 +39,7 @@ mod tests {
     use crate::power_cut::{CutTime, power_cut};
     use crate::run::{PreparedRun, RunOptions};
     use crate::study::{self, StudyOptions};
-    use crate::validate::{Timing, ValidationOptions, validate};
+    use crate::validate::{ValidationOptions, validate};
     use crate::{Bounds, Files, Observer, Setup};
 
     /// Cancels at this question.
@@ -109,8 +109,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         fs::write(&path, trace(20_000)).unwrap();
-        let (files, drive, timing) = (&Files::default(), "atlas-10k-v-300", Timing::Think);
-        let options = ValidationOptions { files, drive, set: &[], timing, seed: 1, log: None, force: false };
+        let files = Files::default();
+        let options = ValidationOptions::new(&files, "atlas-10k-v-300");
         let observer = CancelAt::question(3);
         let error = validate(&path.to_string_lossy(), &options, &observer).map(drop).unwrap_err();
         assert!(error.is_cancelled(), "{error}");
@@ -120,20 +120,9 @@ mod tests {
 
     /// Half of the trace at `path` is held back, and one generation tried.
     fn fit_of(path: &Path, only: &[&str], out: PathBuf) -> Fit {
-        Fit {
-            data: vec![path.to_string_lossy().into_owned()],
-            drive: "atlas-10k-v-300".to_owned(),
-            hold: 0.5,
-            only: only.iter().map(|key| (*key).to_owned()).collect(),
-            out,
-            page: None,
-            generations: Some(1),
-            time: None,
-            points: None,
-            resume: false,
-            force: false,
-            files: Files::default(),
-        }
+        let only = only.iter().map(|key| (*key).to_owned()).collect();
+        let data = vec![path.to_string_lossy().into_owned()];
+        Fit { only, generations: Some(1), ..Fit::new(data, "atlas-10k-v-300", out) }
     }
 
     #[test]

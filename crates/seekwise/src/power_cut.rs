@@ -29,6 +29,7 @@ pub use seekwise_disk::block::assurance::Assurance;
 pub use seekwise_lab::cut::blame::{BlamedLevel, list_levels, list_settings};
 
 /// The losses by cuts of a run.
+#[non_exhaustive]
 pub struct PowerCut {
     /// The cell that ran.
     pub prepared: PreparedCell,

@@ -49,6 +49,7 @@ pub const FIGURES: [RunFigure; 7] = [
 
 /// A measurement and its prediction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Prediction {
     /// The drive that it was predicted on.
     pub drive: String,

@@ -67,6 +67,7 @@ pub struct StudyManifest {
 
 /// Why a folder could not be used.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum FolderError {
     /// The folder or a file in it could not be read or written.
     Io(PathBuf, io::Error),

@@ -44,6 +44,7 @@ pub use seekwise_disk::record::{Part, Parts, Record};
 
 /// The outputs and limits of a run.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RunOptions<'a> {
     /// Every request goes to this Parquet file; it needs the feature `parquet`.
     pub log: Option<&'a Path>,
@@ -62,6 +63,7 @@ impl Default for RunOptions<'_> {
 }
 
 /// The result of a run.
+#[non_exhaustive]
 pub struct RunResult {
     /// The record: all figures, as `results.jsonl` has them.
     pub record: RunRecord,
@@ -158,14 +160,13 @@ impl<'a> PreparedRun<'a> {
         require_figures(&measured, &prepared.job)?;
         log.finish()?;
         iologs.finish()?;
-        let record = cell_record(&prepared, &measured, seed);
+        let mut record = cell_record(&prepared, &measured, seed);
         let page = kept.map(|mut kept| {
             kept.append(&record)?;
             write_report(&study, &made, from_ref(&record), kept.folder())
         });
         let page = page.transpose()?;
-        let (target, job) = (spoken(&setup.target).to_owned(), spoken(&setup.job).to_owned());
-        let record = RunRecord { target, job, ..record };
+        (record.target, record.job) = (spoken(&setup.target).to_owned(), spoken(&setup.job).to_owned());
         Ok(RunResult { record, prepared, measured, page })
     }
 }

@@ -39,6 +39,7 @@ pub use seekwise_formats::trace::FORMATS as TRACE_FORMATS;
 /// assert_eq!(setup.words(), "random-read --on barracuda-7200.7-ncq --set job.depth=4 --runtime '2 s'");
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Setup {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     pub job: String,
@@ -191,7 +192,8 @@ impl Setup {
 
     /// The study of this setup alone: one cell, this many runs.
     pub fn study(&self, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
-        let mut study = Study { seed: self.seed, runs, ..Study::new(self.title(), question) };
+        let mut study = Study::new(self.title(), question);
+        (study.seed, study.runs) = (self.seed, runs);
         for (key, value) in self.cell()?.settings {
             match key.as_str() {
                 "job" => study.job = Some(value),

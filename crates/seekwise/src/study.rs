@@ -45,6 +45,7 @@ const COMMAND: &str = "seekwise study . --out again";
 
 /// A study that was run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StudyResult {
     pub study: Study,
     /// The origin of its results.

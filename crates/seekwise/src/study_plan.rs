@@ -81,6 +81,7 @@ impl PlannedStudy {
 
 /// Where the results of a study go, and the bounds on making them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StudyOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,

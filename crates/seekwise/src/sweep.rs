@@ -77,9 +77,9 @@ pub struct SweepPart {
 impl SweepPlan {
     /// A job on a target, with each combination of levels, so many runs each.
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
-        let study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
-        let factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
-        let planned = study_plan::plan_built(&setup.files, "sweep", Study { factor, ..study })?;
+        let mut study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
+        study.factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
+        let planned = study_plan::plan_built(&setup.files, "sweep", study)?;
         SweepPlan::from_planned(&setup.files, planned)
     }
 

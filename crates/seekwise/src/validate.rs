@@ -29,6 +29,7 @@ pub use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, qu
 
 /// How a trace is played on a drive.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ValidationOptions<'a> {
     /// Where the trace and the drive are read.
     pub files: &'a Files,
@@ -46,7 +47,15 @@ pub struct ValidationOptions<'a> {
     pub force: bool,
 }
 
+impl<'a> ValidationOptions<'a> {
+    /// A trace with its recorded pauses on this drive, with seed 1.
+    pub fn new(files: &'a Files, drive: &'a str) -> ValidationOptions<'a> {
+        ValidationOptions { files, drive, set: &[], timing: Timing::Think, seed: 1, log: None, force: false }
+    }
+}
+
 /// The result of a validation.
+#[non_exhaustive]
 pub struct ValidationResult {
     /// The drive, with what is set.
     pub drive: DriveFile,

@@ -9,7 +9,7 @@ use seekwise::compare::Comparison;
 use seekwise::fit::{Fit, fit};
 use seekwise::power_cut::{CutTime, power_cut};
 use seekwise::study::{StudyOptions, StudyOutcome, study};
-use seekwise::validate::{Timing, ValidationOptions, validate};
+use seekwise::validate::{ValidationOptions, validate};
 use seekwise::{Bounds, Files, Setup, run};
 use serde_json::{Value, to_value};
 
@@ -28,36 +28,18 @@ fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
     let array = setup("file-server", "exos-x18").with("array", "raid-5").with("array.drives", 4);
     let array = run::run(&array, &()).unwrap();
     let deeper = setup("random-read", "barracuda-7200.7-ncq").with("job.depth", 32);
-    let compared = Comparison { runs: 3, ..Comparison::new(deeper, "drive.firmware.depth", ["1", "8", "32"]) };
-    let compared = compared.run(&()).unwrap();
+    let mut comparison = Comparison::new(deeper, "drive.firmware.depth", ["1", "8", "32"]);
+    comparison.runs = 3;
+    let compared = comparison.run(&()).unwrap();
     let writes = setup("random-write", "barracuda-7200.7");
     let cut = power_cut(&writes, CutTime::Random(20), &Bounds::new(None), &()).unwrap();
     fs::write(folder.join("trace.csv"), outline::trace()).unwrap();
-    let options = ValidationOptions {
-        files: &Files::default(),
-        drive: "atlas-10k-v-300",
-        set: &[],
-        timing: Timing::Think,
-        seed: 1,
-        log: None,
-        force: false,
-    };
-    let played = validate(&path("trace.csv"), &options, &()).unwrap();
-    let fitted = Fit {
-        data: vec![path("trace.csv")],
-        drive: "atlas-10k-v-300".to_owned(),
-        hold: 0.5,
-        only: vec!["overhead".to_owned()],
-        out: folder.join("fitted.toml"),
-        page: None,
-        generations: None,
-        time: None,
-        points: Some(40),
-        resume: false,
-        force: false,
-        files: Files::default(),
-    };
-    let fitted = fit(&fitted, &()).unwrap();
+    let files = Files::default();
+    let played = validate(&path("trace.csv"), &ValidationOptions::new(&files, "atlas-10k-v-300"), &()).unwrap();
+    let mut fitting = Fit::new(vec![path("trace.csv")], "atlas-10k-v-300", folder.join("fitted.toml"));
+    fitting.only = vec!["overhead".to_owned()];
+    fitting.points = Some(40);
+    let fitted = fit(&fitting, &()).unwrap();
     let into = folder.join("study");
     let StudyOutcome::Study(studied) = study("q-two-revolutions", &StudyOptions::into(&into), &()).unwrap() else {
         panic!("it is one study")

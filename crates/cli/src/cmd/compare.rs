@@ -43,9 +43,9 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
         ));
     }
     let (key, values, list) = varied_key(args)?;
-    let (metrics, runs) = (args.metric.clone(), args.runs);
-    let sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
-    let comparison = Comparison { setup, key, values, list: Some(list), metrics, runs, sampling };
+    let mut comparison = Comparison::new(setup, key, values);
+    (comparison.list, comparison.metrics, comparison.runs) = (Some(list), args.metric.clone(), args.runs);
+    comparison.sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     if let Some(drive) = &args.dry_run {
         return dry_run::print_estimate(&comparison, drive, json);
     }
@@ -55,7 +55,8 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
     });
     let compared = match kept {
         Some(folder) => {
-            let options = StudyOptions { force: args.force, bounds: *bounds, ..StudyOptions::into(folder) };
+            let mut options = StudyOptions::into(folder);
+            (options.force, options.bounds) = (args.force, *bounds);
             comparison.run_into(&options, &line)?
         }
         None => comparison.run_within(*bounds, &line)?,

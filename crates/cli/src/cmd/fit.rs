@@ -15,11 +15,10 @@ use crate::progress::ProgressObserver;
 
 /// Runs the command.
 pub fn run_command(args: &args::FitArgs, files: Files, words: &[OsString], json: bool) -> CommandResult {
-    let &args::FitArgs { hold, generations, points, resume, force, .. } = args;
-    let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
-    let (out, page) = (args.out.clone(), args.page.clone());
-    let time = Some(args.time.nanos as f64 / 1e9);
-    let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force, files };
+    let mut fit = Fit::new(args.data.clone(), &args.drive, &args.out);
+    (fit.hold, fit.only, fit.page) = (args.hold, args.only.clone(), args.page.clone());
+    (fit.generations, fit.points, fit.time) = (args.generations, args.points, Some(args.time.nanos as f64 / 1e9));
+    (fit.resume, fit.force, fit.files) = (args.resume, args.force, files);
     let mut journal = args.out.clone().into_os_string();
     journal.push(".journal");
     let line = ProgressObserver::keeping_points(journal.as_ref(), resume_command(words));

@@ -29,7 +29,9 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     print_warnings(&runnable.cell().warnings);
     check_format(format, runnable.cell())?;
     check_force(args, runnable.cell())?;
-    let options = RunOptions { log: args.log.as_deref(), out: args.out.as_deref(), force: args.force, bounds: *bounds };
+    let mut options = RunOptions::default();
+    (options.log, options.out) = (args.log.as_deref(), args.out.as_deref());
+    (options.force, options.bounds) = (args.force, *bounds);
     let line = args
         .out
         .as_deref()

@@ -20,9 +20,9 @@ pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: 
     let folder = Path::new(&args.study);
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
-    let &args::StudyArgs { resume, force, threads, .. } = args;
-    let sampling = args.sampling.requested_sampling();
-    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads, sampling, files };
+    let mut options = StudyOptions::into(out);
+    (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
+    (options.bounds, options.sampling, options.files) = (*bounds, args.sampling.requested_sampling(), files);
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
     let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };

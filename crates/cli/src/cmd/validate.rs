@@ -28,16 +28,17 @@ pub fn run_command(args: &args::ValidateArgs, files: &Files, json: bool) -> Comm
         ));
     }
     args.pictures.check_paths(args.force, &[&args.trace, &args.drive])?;
-    let timing = match args.replay {
+    let mut options = ValidationOptions::new(files, &args.drive);
+    options.timing = match args.replay {
         ReplayTiming::Think => Timing::Think,
         ReplayTiming::Arrival => Timing::Arrival,
     };
-    let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
-    let options = ValidationOptions { files, drive, set, timing, seed: args.seed, log, force: args.force };
+    (options.set, options.seed) = (&args.set[..], args.seed);
+    (options.log, options.force) = (args.log.as_deref(), args.force);
     let line = ProgressObserver::new();
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
-    let ValidationResult { drive, samples, errors, off, doubts } = &result;
+    let ValidationResult { drive, samples, errors, off, doubts, .. } = &result;
     args.pictures.write(args.force, || draw_distributions(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;

@@ -2,7 +2,7 @@
 //!
 //! Readers of profiles (a file format) fill these in; the profile's file has the sources of figures. Parts that can be
 //! wrong in themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by
-//! [`Profile::check`].
+//! [`Profile::check`]. Parts that grow are `#[non_exhaustive]`: begin with a constructor or a constant, then assign fields.
 //!
 //! [`SeekCurve`]: super::mechanics::SeekCurve
 
@@ -14,11 +14,12 @@ use super::mechanics::Mechanics;
 use super::recovery::WeakBlocks;
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::{CutSector, Queuing};
-use crate::queue::Discipline;
+use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
 /// A whole drive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Profile {
     /// Name in the catalogue.
     pub name: String,
@@ -50,6 +51,7 @@ pub struct Profile {
 /// Faults of a drive against the standard. No drive in the catalogue has any; each has just the effect that its name
 /// says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Faults {
     /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
     /// accepts FUA writes and still puts them in cache.)
@@ -79,6 +81,7 @@ impl Faults {
 
 /// The segmented buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CacheSpec {
     /// Equal segments; 0: no buffer, neither for reading ahead nor for writing.
     pub segments: u32,
@@ -164,6 +167,7 @@ pub struct MediaCacheSpec {
 
 /// Rules of read-ahead after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct ReadAhead {
     /// Maximum sectors past the request; 0: none. The segment's end is a limit too.
     pub max: u32,
@@ -259,6 +263,7 @@ pub enum ReadAheadHold {
 
 /// How the drive takes and orders commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Firmware {
     /// Commands it holds at once: 1 without queuing, 32 with NCQ.
     pub depth: u32,
@@ -295,6 +300,7 @@ pub struct Firmware {
 /// Fixed costs of commands, spent by the drive's electronics one command after another. Each depends on the kind of the
 /// command before: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Overhead {
     /// A read served by the buffer.
     pub read_hit: OverheadAfter,
@@ -321,6 +327,24 @@ pub struct OverheadAfter {
     pub read: Span,
     /// After a write.
     pub write: Span,
+}
+
+impl Firmware {
+    /// No queue: one command at a time.
+    pub const UNQUEUED: Firmware = Firmware {
+        depth: 1,
+        queue: Discipline::plain(Policy::Fcfs),
+        ahead: 0,
+        destage: Discipline::plain(Policy::Fcfs),
+        dispatch: Span::ZERO,
+        revise: Span::ZERO,
+        zero_latency: false,
+        priority: false,
+        recovery_limit: None,
+        write_verify: false,
+        late_writes_percent: 0,
+        commands_percent: None,
+    };
 }
 
 impl CacheSpec {
@@ -373,6 +397,7 @@ impl OverheadAfter {
 
 /// The interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Link {
     /// Effective rate to the host, in bytes a second.
     pub rate: u64,
@@ -391,11 +416,28 @@ pub struct Link {
     pub queuing: Queuing,
 }
 
+impl Link {
+    /// A link of this rate in both directions, in bytes a second. Commands cost nothing and carry up to 256 sectors, without
+    /// queuing or forced unit access.
+    pub const fn new(rate: u64) -> Link {
+        Link {
+            rate,
+            write_rate: rate,
+            command: Span::ZERO,
+            max_transfer: 256,
+            buffer_full: 0,
+            fua: false,
+            queuing: Queuing::None,
+        }
+    }
+}
+
 /// A field, the rule for it, and whether it holds.
 type ProfileRule = (&'static str, &'static str, bool);
 
 /// Error in a profile: the field, and the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProfileError {
     /// Dotted name of the field.
     pub field: &'static str,
@@ -404,6 +446,24 @@ pub struct ProfileError {
 }
 
 impl Profile {
+    /// A drive of 512-byte sectors without a buffer, which takes one command at a time; only its mechanics and its link take time.
+    pub fn new(name: impl Into<String>, geometry: Geometry, mechanics: Mechanics, link: Link) -> Profile {
+        Profile {
+            name: name.into(),
+            physical_sector: 512,
+            geometry,
+            mechanics,
+            cache: CacheSpec::NONE,
+            firmware: Firmware::UNQUEUED,
+            overhead: Overhead::NONE,
+            link,
+            cut_sector: CutSector::Old,
+            weak: Vec::new(),
+            protected: false,
+            faults: Faults::default(),
+        }
+    }
+
     /// True when the buffer has room for unwritten data, whether that is switched on or not.
     fn may_hold_dirty(&self) -> bool {
         (1..=self.cache.segments).contains(&self.cache.dirty_segments)

@@ -6,8 +6,8 @@ use seekwise_disk::block::{CutSector, Queuing};
 use seekwise_disk::drive::geometry::{Geometry, LayoutError, Skews, SurfaceRun, TrackOrder, Zone};
 use seekwise_disk::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_disk::drive::profile::{
-    AdaptiveDivision, CacheSpec, Faults, Firmware, Link, MediaCacheSpec, Overhead, OverheadAfter, Profile,
-    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold, WrittenHits,
+    AdaptiveDivision, CacheSpec, Firmware, Link, MediaCacheSpec, Overhead, OverheadAfter, Profile, ProfileError,
+    ReadAhead, ReadAheadEnd, ReadAheadHold, WrittenHits,
 };
 use seekwise_disk::drive::recovery::WeakBlocks;
 use seekwise_disk::queue::{Discipline, Policy};
@@ -26,73 +26,77 @@ type Errors = Vec<Diagnostic>;
 pub(super) fn build_profile(drive: &DriveFile, cache: &ReadingCache) -> Result<Profile, Errors> {
     let figures = DriveFigures { file: &drive.file, figures: Figures::new(KEYS, &drive.figures) };
     let Mechanism { geometry, media_cache, mechanics } = mechanism::find_or_build(&figures, &cache.mechanisms)?;
-    let profile = Profile {
-        name: drive.name.clone(),
-        physical_sector: figures.whole("geometry.physical_sector") as u32,
-        geometry,
-        mechanics,
-        cache: CacheSpec { media_cache, ..build_cache(&figures) },
-        firmware: Firmware {
-            depth: figures.whole("firmware.depth") as u32,
-            queue: figures.discipline("firmware.queue"),
-            ahead: figures.whole("firmware.queue.ahead") as u32,
-            destage: figures.discipline("firmware.destage"),
-            dispatch: figures.span("firmware.dispatch_ms"),
-            revise: figures.span("firmware.revise_ms"),
-            zero_latency: figures.flag("firmware.zero_latency"),
-            priority: figures.flag("firmware.priority"),
-            recovery_limit: figures.may_span("firmware.recovery_limit_ms"),
-            write_verify: figures.flag("firmware.write_verify"),
-            late_writes_percent: figures.count("firmware.late_writes_percent"),
-            commands_percent: figures.may_count("firmware.commands_percent"),
-        },
-        overhead: Overhead {
-            read_hit: figures.overhead_after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
-            read_miss: figures.overhead_after("overhead.read_miss_ms", "overhead.read_miss_after_write_ms"),
-            write_hit: figures.overhead_after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms"),
-            write_miss: figures.overhead_after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms"),
-            flush: figures.span("overhead.flush_ms"),
-            reselect: figures.span("overhead.reselect_ms"),
-            completion: figures.span("overhead.completion_ms"),
-            write_completion: figures
-                .span(figures.first_given("overhead.write_completion_ms", "overhead.completion_ms")),
-        },
-        link: Link {
-            rate: figures.rate("link.rate_mb_s"),
-            write_rate: figures.rate(figures.first_given("link.write_rate_mb_s", "link.rate_mb_s")),
-            command: figures.span("link.command_ms"),
-            max_transfer: figures.whole("link.max_transfer_sectors") as u32,
-            buffer_full: figures.whole("link.buffer_full_percent") as u32,
-            fua: figures.flag("link.fua"),
-            queuing: match figures.word("link.queuing") {
-                "tcq" => Queuing::Tcq,
-                "ncq" => Queuing::Ncq,
-                "scsi" => Queuing::Scsi,
-                _ => Queuing::None,
-            },
-        },
-        cut_sector: match figures.word("power.cut_sector") {
-            "old" => CutSector::Old,
-            "unreadable" => CutSector::Unreadable,
-            _ => CutSector::Finished,
-        },
-        weak: figures.weak_blocks(),
-        protected: figures.flag("power.protected"),
-        faults: Faults {
-            ignores_fua: figures.flag("faults.ignores_fua"),
-            early_flush: figures.flag("faults.early_flush"),
-            forgets_on_power_off: figures.flag("faults.forgets_on_power_off"),
-            caches_when_off: figures.flag("faults.caches_when_off"),
-        },
+    let mut profile = Profile::new(drive.name.as_str(), geometry, mechanics, build_link(&figures));
+    profile.physical_sector = figures.whole("geometry.physical_sector") as u32;
+    profile.cache = build_cache(&figures, media_cache);
+    profile.firmware = build_firmware(&figures);
+    profile.overhead = build_overhead(&figures);
+    profile.cut_sector = match figures.word("power.cut_sector") {
+        "old" => CutSector::Old,
+        "unreadable" => CutSector::Unreadable,
+        _ => CutSector::Finished,
     };
+    profile.weak = figures.weak_blocks();
+    profile.protected = figures.flag("power.protected");
+    profile.faults.ignores_fua = figures.flag("faults.ignores_fua");
+    profile.faults.early_flush = figures.flag("faults.early_flush");
+    profile.faults.forgets_on_power_off = figures.flag("faults.forgets_on_power_off");
+    profile.faults.caches_when_off = figures.flag("faults.caches_when_off");
     match profile.check() {
         Ok(()) => Ok(profile),
         Err(error) => Err(vec![figures.profile_error(&error)]),
     }
 }
 
+fn build_link(figures: &DriveFigures<'_>) -> Link {
+    let mut link = Link::new(figures.rate("link.rate_mb_s"));
+    link.write_rate = figures.rate(figures.first_given("link.write_rate_mb_s", "link.rate_mb_s"));
+    link.command = figures.span("link.command_ms");
+    link.max_transfer = figures.whole("link.max_transfer_sectors") as u32;
+    link.buffer_full = figures.whole("link.buffer_full_percent") as u32;
+    link.fua = figures.flag("link.fua");
+    link.queuing = match figures.word("link.queuing") {
+        "tcq" => Queuing::Tcq,
+        "ncq" => Queuing::Ncq,
+        "scsi" => Queuing::Scsi,
+        _ => Queuing::None,
+    };
+    link
+}
+
+fn build_firmware(figures: &DriveFigures<'_>) -> Firmware {
+    let mut firmware = Firmware::UNQUEUED;
+    firmware.depth = figures.whole("firmware.depth") as u32;
+    firmware.queue = figures.discipline("firmware.queue");
+    firmware.ahead = figures.whole("firmware.queue.ahead") as u32;
+    firmware.destage = figures.discipline("firmware.destage");
+    firmware.dispatch = figures.span("firmware.dispatch_ms");
+    firmware.revise = figures.span("firmware.revise_ms");
+    firmware.zero_latency = figures.flag("firmware.zero_latency");
+    firmware.priority = figures.flag("firmware.priority");
+    firmware.recovery_limit = figures.may_span("firmware.recovery_limit_ms");
+    firmware.write_verify = figures.flag("firmware.write_verify");
+    firmware.late_writes_percent = figures.count("firmware.late_writes_percent");
+    firmware.commands_percent = figures.may_count("firmware.commands_percent");
+    firmware
+}
+
+fn build_overhead(figures: &DriveFigures<'_>) -> Overhead {
+    let mut overhead = Overhead::NONE;
+    overhead.read_hit = figures.overhead_after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms");
+    overhead.read_miss = figures.overhead_after("overhead.read_miss_ms", "overhead.read_miss_after_write_ms");
+    overhead.write_hit = figures.overhead_after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms");
+    overhead.write_miss = figures.overhead_after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms");
+    overhead.flush = figures.span("overhead.flush_ms");
+    overhead.reselect = figures.span("overhead.reselect_ms");
+    overhead.completion = figures.span("overhead.completion_ms");
+    overhead.write_completion =
+        figures.span(figures.first_given("overhead.write_completion_ms", "overhead.completion_ms"));
+    overhead
+}
+
 /// Builds the buffer: segments are equal shares of it, up to the limit of the drive. An adaptive one starts with three.
-fn build_cache(figures: &DriveFigures<'_>) -> CacheSpec {
+fn build_cache(figures: &DriveFigures<'_>, media_cache: Option<MediaCacheSpec>) -> CacheSpec {
     let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
     let share = figures.whole("cache.dirty_percent");
@@ -104,28 +108,28 @@ fn build_cache(figures: &DriveFigures<'_>) -> CacheSpec {
     });
     let (segments, runs) = divide_buffer(figures, adaptive.as_ref(), limit);
     let dirty = segments * share / 100;
-    CacheSpec {
-        segments: segments as u32,
-        segment_sectors: sectors.checked_div(segments).unwrap_or(0) as u32,
-        read_ahead: build_read_ahead(figures),
-        write_back: segments > 0 && figures.flag("cache.write_back"),
-        dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
-        dirty_runs: runs,
-        fills_while_draining: figures.flag("cache.fills_while_draining"),
-        room_runs: figures.count("cache.room_runs"),
-        destage_idle: figures.span("cache.destage_idle_ms"),
-        media_cache: None,
-        flash_sectors: figures.whole("cache.flash_kib") * 2,
-        destage_age: figures.may_span("cache.destage_age_ms"),
-        wraps: figures.word("cache.long_writes") == "wrap",
-        adaptive,
-        written_hits: match figures.word("cache.written_hits") {
-            "none" => WrittenHits::None,
-            "all" => WrittenHits::All,
-            _ => WrittenHits::Cached,
-        },
-        writes_apart: figures.flag("cache.writes_apart"),
-    }
+    let mut cache = CacheSpec::NONE;
+    cache.segments = segments as u32;
+    cache.segment_sectors = sectors.checked_div(segments).unwrap_or(0) as u32;
+    cache.read_ahead = build_read_ahead(figures);
+    cache.write_back = segments > 0 && figures.flag("cache.write_back");
+    cache.dirty_segments = dirty.clamp(segments.min(1), segments) as u32;
+    cache.dirty_runs = runs;
+    cache.fills_while_draining = figures.flag("cache.fills_while_draining");
+    cache.room_runs = figures.count("cache.room_runs");
+    cache.destage_idle = figures.span("cache.destage_idle_ms");
+    cache.media_cache = media_cache;
+    cache.flash_sectors = figures.whole("cache.flash_kib") * 2;
+    cache.destage_age = figures.may_span("cache.destage_age_ms");
+    cache.wraps = figures.word("cache.long_writes") == "wrap";
+    cache.adaptive = adaptive;
+    cache.written_hits = match figures.word("cache.written_hits") {
+        "none" => WrittenHits::None,
+        "all" => WrittenHits::All,
+        _ => WrittenHits::Cached,
+    };
+    cache.writes_apart = figures.flag("cache.writes_apart");
+    cache
 }
 
 /// The number of segments, and the most dirty runs. If segments have lengths of their own, the dirty share of the most segments
@@ -146,29 +150,29 @@ fn divide_buffer(figures: &DriveFigures<'_>, adaptive: Option<&AdaptiveDivision>
 const FEWEST: u64 = 3;
 
 fn build_read_ahead(figures: &DriveFigures<'_>) -> ReadAhead {
-    ReadAhead {
-        max: figures.whole("cache.read_ahead.max_sectors") as u32,
-        min: figures.whole("cache.read_ahead.min_sectors") as u32,
-        after: figures.count("cache.read_ahead.after"),
-        until: match figures.word("cache.read_ahead.until") {
-            "track" => ReadAheadEnd::Track,
-            "cylinder" => ReadAheadEnd::Cylinder,
-            "next-track" => ReadAheadEnd::NextTrack,
-            _ => ReadAheadEnd::Segment,
-        },
-        over_requested: figures.flag("cache.read_ahead.over_requested"),
-        free_blocks: figures.flag("cache.read_ahead.free_blocks"),
-        hold: match figures.word("cache.read_ahead.hold") {
-            "track" => ReadAheadHold::Track,
-            "segment" => ReadAheadHold::Segment,
-            "stream" => ReadAheadHold::Stream,
-            _ => ReadAheadHold::Never,
-        },
-        discards: figures.flag("cache.read_ahead.discard"),
-        multiplied: figures.flag("cache.read_ahead.multiplied"),
-        ceiling: figures.may_count("cache.read_ahead.ceiling_sectors"),
-        longest_read: figures.may_count("cache.read_ahead.longest_read_sectors"),
-    }
+    let mut ahead = ReadAhead::NONE;
+    ahead.max = figures.whole("cache.read_ahead.max_sectors") as u32;
+    ahead.min = figures.whole("cache.read_ahead.min_sectors") as u32;
+    ahead.after = figures.count("cache.read_ahead.after");
+    ahead.until = match figures.word("cache.read_ahead.until") {
+        "track" => ReadAheadEnd::Track,
+        "cylinder" => ReadAheadEnd::Cylinder,
+        "next-track" => ReadAheadEnd::NextTrack,
+        _ => ReadAheadEnd::Segment,
+    };
+    ahead.over_requested = figures.flag("cache.read_ahead.over_requested");
+    ahead.free_blocks = figures.flag("cache.read_ahead.free_blocks");
+    ahead.hold = match figures.word("cache.read_ahead.hold") {
+        "track" => ReadAheadHold::Track,
+        "segment" => ReadAheadHold::Segment,
+        "stream" => ReadAheadHold::Stream,
+        _ => ReadAheadHold::Never,
+    };
+    ahead.discards = figures.flag("cache.read_ahead.discard");
+    ahead.multiplied = figures.flag("cache.read_ahead.multiplied");
+    ahead.ceiling = figures.may_count("cache.read_ahead.ceiling_sectors");
+    ahead.longest_read = figures.may_count("cache.read_ahead.longest_read_sectors");
+    ahead
 }
 
 pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {

@@ -169,7 +169,8 @@ fn a_study_s_margin_is_where_no_difference_ends() {
     for percent in [0.5, 2.0, 10.0] {
         let edge = 1.0 + percent / 100.0;
         for (figure, more, less) in [(Statistic::Iops, Faster, Slower), (Statistic::P99, Slower, Faster)] {
-            let study = Study { margin_percent: percent, ..of(figure) };
+            let mut study = of(figure);
+            study.margin_percent = percent;
             for (by, expected) in [
                 (edge * (1.0 + 1e-6), more),
                 (edge * (1.0 - 1e-6), NoDifference),
@@ -220,7 +221,8 @@ fn what_cannot_be_paired_has_no_verdict_and_its_neighbour_keeps_its_own() {
 
 #[test]
 fn one_run_of_each_side_is_too_few() {
-    let study = Study { runs: 1, ..plain() };
+    let mut study = plain();
+    study.runs = 1;
     let change = |run: &mut RunRecord| {
         times(run, Statistic::Iops, if is_longer(run) { 3.0 } else { 1.0 });
         true
@@ -541,7 +543,8 @@ fn the_rate_is_beside_a_time_over_all_cells() {
 
 #[test]
 fn a_mean_has_the_interval_of_its_runs() {
-    let study = Study { runs: 2, ..plain() };
+    let mut study = plain();
+    study.runs = 2;
     let change = |run: &mut RunRecord| {
         run.all.iops = [10.0, 12.0][run.run as usize];
         run.write.ios = u64::from(run.cell == 1 && run.run == 0);
@@ -610,7 +613,8 @@ fn claim(more: &str) -> Claim {
 
 /// What a claim with these keys says, if the longer queue is so many times as fast in both cells.
 fn claimed(more: &str, by: [f64; 2]) -> (Option<bool>, bool, ClaimAnswer) {
-    let study = Study { claim: vec![claim(more)], ..plain() };
+    let mut study = plain();
+    study.claim = vec![claim(more)];
     let change = |run: &mut RunRecord| {
         let by = if run.cell < 2 { 1.0 } else { by[run.cell - 2] };
         times(run, Statistic::Iops, by * (1.0 + 1e-4 * f64::from(run.run)));
@@ -654,7 +658,8 @@ fn a_claim_over_a_range_needs_more_than_half_of_it() {
 #[test]
 fn a_claim_s_lines_say_what_was_checked_decided_and_shown() {
     let more = "class = 'M'\ncheck = ['iops[queue=32] > 99 for each depth in (8)']\ndecided_if = ['1 < 2']\nshow = ['cpu.percent[queue=1, depth=1]']";
-    let study = Study { claim: vec![claim(more)], ..plain() };
+    let mut study = plain();
+    study.claim = vec![claim(more)];
     ask(
         &study,
         |_| true,

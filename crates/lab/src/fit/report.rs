@@ -35,6 +35,7 @@ fn began_far(percent: f64, n: u64) -> bool {
 
 /// The findings of a fit, as shown and stored.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FitReport {
     /// The initial drive.
     pub drive: String,

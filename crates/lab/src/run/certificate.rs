@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The certificate of a run. Field names are those of `trace` in `seekwise run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Certificate {
     /// The format's word.
     pub format: String,

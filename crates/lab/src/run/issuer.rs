@@ -14,6 +14,7 @@ use super::operations::{self, OperationRecord};
 
 /// Figures of the source, as the record keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct IssuerFigures {
     /// Percentage of the bytes read through a page cache by counted requests that were in memory: no read of the drive
     /// fetched them.

@@ -12,6 +12,7 @@ use crate::stats::response::Response;
 
 /// The operations of one program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OperationRecord {
     #[serde(deserialize_with = "super::count")]
     pub count: u64,

@@ -176,6 +176,7 @@ impl RateSteadiness {
 
 /// How the rate went over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PaceRecord {
     /// Over the second half of the run; `None` if there were too few requests.
     pub steady: Option<RateSteadiness>,
@@ -195,6 +196,7 @@ pub struct RealObservation {
 
 /// The kept observations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RealRecord {
     /// Reads and writes until the kernel had them (fio's slat); `None` without any, as for the next two.
     pub submission_ms: Option<Response>,

@@ -28,6 +28,7 @@ const LEAST: usize = 2;
 
 /// Results of two folders, cell by cell.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct BaselineComparison {
     /// The folders; the first is the base.
     pub folders: [String; 2],
@@ -162,8 +163,10 @@ fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunR
     for side in [0, 1] {
         for (place, pair) in pairs.iter().enumerate() {
             let cell = side * pairs.len() + place;
-            let own = of(side, [pair.0, pair.1][side]).take(runs);
-            records.extend(own.map(|record| RunRecord { cell, ..record.clone() }));
+            for mut record in of(side, [pair.0, pair.1][side]).take(runs).cloned() {
+                record.cell = cell;
+                records.push(record);
+            }
         }
     }
     let (from, to) = records.split_at(records.len() / 2);

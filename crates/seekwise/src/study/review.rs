@@ -33,6 +33,7 @@ use crate::study_plan::{self, StudySession, WaitingSession};
 /// A review that was run. The results of its parts are in their folders: all together they are more than a modest machine
 /// should hold.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ReviewResult {
     pub review: Review,
     folder: PathBuf,

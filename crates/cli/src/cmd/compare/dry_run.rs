@@ -10,7 +10,7 @@ use crate::exit::{CommandAnswer, CommandResult};
 
 /// Prints the estimate.
 pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
-    let DryRun { seconds, space } = dry_run::dry_run(comparison, drive)?;
+    let DryRun { seconds, space, .. } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
     let all = seconds.iter().sum::<f64>() * f64::from(*runs);
     if json {

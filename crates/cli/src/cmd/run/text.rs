@@ -228,7 +228,7 @@ fn operations_table(record: &RunRecord) -> Table {
     let mut table = table_with_headings([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
     mark_figures_from(&mut table, 1);
     mark_dispensable(&mut table, &DISPENSABLE);
-    for (name, OperationRecord { count, per_s, response_ms: r }) in &record.issuer.operations {
+    for (name, OperationRecord { count, per_s, response_ms: r, .. }) in &record.issuer.operations {
         let times = r.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max]);
         let times = times.map_or([(); 6].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}")));
         table.add_row([name.clone(), count.to_string(), format!("{per_s:.1}")].into_iter().chain(times));

@@ -28,7 +28,9 @@ fn sampled<R>(
         change(run);
         run.run < count[run.cell]
     };
-    let records = runs(&Study { runs: 5, ..study.clone() }, figures);
+    let mut longer = study.clone();
+    longer.runs = 5;
+    let records = runs(&longer, figures);
     asked(&Evidence::new(study, &made, &records), &plan)
 }
 
