@@ -19,6 +19,7 @@ pub use self::reuse::EarlierRuns;
 pub(crate) use self::reuse::SEARCHED;
 pub(crate) use self::reuse::{KnownRun, KnownRuns};
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
+use crate::HAS_THREADS;
 use crate::certificate::trace_certificate;
 use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
@@ -164,40 +165,46 @@ pub fn run_study_order(
         let _ = order.iter().skip(done).copied().map(one).all(each);
         return;
     }
-    let schedule = Schedule::new(study, prepared, seeds, order, done);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
-    let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
-    pool.in_place_scope(|scope| {
-        let (schedule, one) = (&schedule, &one);
-        for _ in 0..pool.current_num_threads() {
-            let sender = sender.clone();
-            scope.spawn(move |_| {
-                let _stops = StopsOnPanic(schedule);
-                while let Some(next) = schedule.take_next() {
-                    let ended = match next {
-                        NextRun::Known(index, record) => (index, Ok(*record)),
-                        NextRun::Run(index) => {
-                            let result = one(order[index]);
-                            schedule.end_run(index, &result);
-                            (index, result)
-                        }
-                    };
-                    let _ = sender.send(ended);
-                }
-            });
+    let schedule = &Schedule::new(study, prepared, seeds, order, done);
+    let mut early: BTreeMap<usize, CellRunResult> = BTreeMap::new();
+    let mut next = done;
+    let mut hand_on = |(index, result): (usize, CellRunResult)| {
+        early.insert(index, result);
+        while let Some(result) = early.remove(&next) {
+            next += 1;
+            if !each(result) {
+                schedule.stop();
+                return false;
+            }
         }
-        drop(sender);
-        let mut early: BTreeMap<usize, CellRunResult> = BTreeMap::new();
-        let mut next = done;
-        for (index, result) in receiver {
-            early.insert(index, result);
-            while let Some(result) = early.remove(&next) {
-                next += 1;
-                if !each(result) {
-                    return schedule.stop();
+        true
+    };
+    // The work of a core.
+    let run_next = |ended: &mut dyn FnMut((usize, CellRunResult))| {
+        let _stops = StopsOnPanic(schedule);
+        while let Some(next) = schedule.take_next() {
+            match next {
+                NextRun::Known(index, record) => ended((index, Ok(*record))),
+                NextRun::Run(index) => {
+                    let result = one(order[index]);
+                    schedule.end_run(index, &result);
+                    ended((index, result));
                 }
             }
         }
+    };
+    if !HAS_THREADS {
+        return run_next(&mut |ended| _ = hand_on(ended));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let (sender, receiver) = mpsc::channel();
+    pool.in_place_scope(|scope| {
+        for _ in 0..pool.current_num_threads() {
+            let (sender, run_next) = (sender.clone(), &run_next);
+            scope.spawn(move |_| run_next(&mut |ended| _ = sender.send(ended)));
+        }
+        drop(sender);
+        let _ = receiver.into_iter().all(hand_on);
     });
 }
 

@@ -24,6 +24,7 @@ use seekwise_run::outcome::RunError;
 
 use self::sharing::run_shared;
 use super::{BEYOND, REQUESTS};
+use crate::HAS_THREADS;
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_run_until};
@@ -98,16 +99,19 @@ pub fn run_pilots(
     watch: &PilotWatch<'_>,
 ) -> Result<Pilots, RunError> {
     let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run_seed(RUN).0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let pool = HAS_THREADS.then(build);
+    let cores = pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads);
     let all = |wanted: &[(usize, u64)]| {
-        run_shared(prepared, wanted, pool.current_num_threads(), |list| {
+        run_shared(prepared, wanted, cores, |list| {
             let (cancelled, ended) = (watch.cancelled, watch.ended);
             let one = |&(cell, nanos): &(usize, u64)| {
                 let pilot = run_pilot(RunCutoff::when_cancelled(cancelled), &prepared[cell], nanos, margin, seed)?;
                 ended();
                 Ok(pilot)
             };
-            pool.install(|| list.par_iter().map(one).collect())
+            let run = || list.par_iter().map(&one).collect();
+            pool.as_ref().map_or_else(run, |pool| pool.install(run))
         })
     };
     let wanted: Vec<(usize, u64)> = wanted.collect();
