@@ -13,7 +13,6 @@ use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
 use seekwise_lab::provenance::ProgramVersion;
-use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
 use crate::error::Error;
@@ -21,7 +20,8 @@ use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::study::warn_once;
-use seekwise_os::outputs::{admit, write_whole};
+use crate::system::clock::Clock;
+use crate::system::outputs::{admit, write_whole};
 
 /// The findings of a fit.
 pub use seekwise_lab::fit::evaluator::FitEnding;
@@ -184,6 +184,9 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     };
     let drive = profile::parse(&args.drive, &text)?;
     check_keys(&args.only)?;
+    if args.time.is_some() && cfg!(target_family = "wasm") {
+        return Err(Error::new("--time: WebAssembly has no clock; expected a number of generations or points"));
+    }
     let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
     let (this, only) = (ProgramVersion::current(), args.only.join(","));
     let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
