@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::steps::{Ended, command, run_tests};
@@ -28,6 +28,19 @@ pub const ALL: [&str; 3] = ["--workspace", "--exclude", "seekwise-python"];
 pub fn clippy() -> Ended {
     let words = [&["cargo", "clippy"], &ALL[..], &["--all-targets", "--locked", "--", "-D", "warnings"]].concat();
     command(&words, &[])
+}
+
+/// The target of WebAssembly.
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// No lint in the library where there is no system.
+pub fn wasm() -> Ended {
+    let folder = Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output();
+    if !folder.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()) {
+        return Ended::Skipped(format!("no target for WebAssembly; `rustup target add {WASM}` brings it"));
+    }
+    let words = ["cargo", "clippy", "--package", "seekwise", "--no-default-features", "--target", WASM, "--locked"];
+    command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
 /// Documentation without a warning.

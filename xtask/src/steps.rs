@@ -67,6 +67,7 @@ pub const ALL: &[Step] = &[
     Step::new("deny", "licences and origins of dependencies", |_| cargo::deny()),
     Step::new("clippy", "no lint anywhere", |_| cargo::clippy()),
     Step::new("module", "the Python module compiles, without a lint", |_| python::check()),
+    Step::new("wasm", "the library compiles for WebAssembly, without a lint", |_| cargo::wasm()),
     Step::new("doc", "documentation without a broken link", |_| cargo::doc()),
     Step::new("test", "all tests but those in the documentation", cargo::test),
     Step::new("doctest", "the examples in the documentation", |_| cargo::doctest()),

@@ -72,6 +72,9 @@ pub mod trace;
 pub mod validate;
 pub mod workers;
 
+/// WebAssembly has one thread, that of the caller.
+const HAS_THREADS: bool = !cfg!(target_family = "wasm");
+
 /// In a browser nothing is drawn from the system: every draw here has a seed.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 fn unseeded(_: &mut [u8]) -> Result<(), getrandom::Error> {

@@ -8,6 +8,8 @@ use std::sync::mpsc;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::HAS_THREADS;
+
 /// The threads on which runs are made.
 pub enum Workers {
     /// The caller's thread alone: nothing runs beside a measured run.
@@ -19,8 +21,11 @@ pub enum Workers {
 }
 
 impl Workers {
-    /// Starts so many threads; 0: one for each core.
+    /// Starts so many threads, where there are any; 0: one for each core.
     pub fn with_threads(count: usize) -> Workers {
+        if !HAS_THREADS {
+            return Workers::Serial;
+        }
         Workers::Threads(ThreadPoolBuilder::new().num_threads(count).build().expect("threads can be started"))
     }
 

@@ -5,9 +5,9 @@ use std::thread::available_parallelism;
 
 use seekwise_lab::demand;
 use seekwise_lab::study::is_measured;
-use seekwise_os::clock::Clock;
 
 use crate::error::Error;
+use crate::system::clock::Clock;
 
 /// A cell of a plan, and the seconds and requests of its job.
 pub use seekwise_lab::demand::job_extent;

@@ -4,8 +4,6 @@
 use seekwise_disk::rng::Seed;
 use seekwise_drives::key_names::{is_real_key, job, real};
 use seekwise_lab::run::measure_run;
-use seekwise_os::places::PLACES;
-use seekwise_os::real::length;
 use seekwise_run::handle::RealOptions;
 use seekwise_run::place::{self, PlaceSource};
 
@@ -13,6 +11,8 @@ use crate::compare::Comparison;
 use crate::error::Error;
 use crate::reading::spoken;
 use crate::setup::{self, Setup};
+use crate::system::places::PLACES;
+use crate::system::real::length;
 
 /// How long it will take.
 #[derive(Clone, Debug, PartialEq)]

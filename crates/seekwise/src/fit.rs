@@ -14,7 +14,6 @@ use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::workers::Workers;
-use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
 use crate::error::Error;
@@ -22,7 +21,8 @@ use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::study::warn_once;
-use seekwise_os::outputs::{admit, write_whole};
+use crate::system::clock::Clock;
+use crate::system::outputs::{admit, write_whole};
 
 /// The findings of a fit.
 pub use seekwise_lab::fit::evaluator::FitEnding;
@@ -108,16 +108,68 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     for path in std::iter::once(&fit.out).chain(&fit.page) {
         admit(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
-    let parameters = parameter::collect_parameters(&given.drive, &fit.only);
-    if parameters.is_empty() {
-        return Err(nothing_to_fit(fit));
-    }
+    let parameters = movable_parameters(fit, &given)?;
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };
     let fits = |question: &str, answer: &[f64]| check_answer(&given.data, question, answer);
     let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
     // From now on points are kept.
-    observer.begin(Some(fit::expected_points(&parameters, search_effort(fit, &given))), 0, "points");
-    let (fitted, search) = run_search(fit, &given, parameters, &journal, known, observer)?;
+    let FittedDrive { report, profile, page } =
+        fit_parameters(fit, &given, parameters, Some(&journal), known, observer)?;
+    let written = |path: &PathBuf, text: &str| {
+        write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
+    };
+    written(&fit.out, &profile)?;
+    if let Some(path) = &fit.page {
+        written(path, &page)?;
+    }
+    if report.ending.is_none() {
+        journal.done();
+    }
+    warn_once(&report.warnings);
+    Ok(report)
+}
+
+/// A fitted drive in memory.
+pub struct FittedDrive {
+    /// The findings of the fit.
+    pub report: FitReport,
+    /// The profile, as a text.
+    pub profile: String,
+    /// A page with tables and pictures.
+    pub page: String,
+}
+
+/// Fits a profile and writes nothing: [`Fit::out`] only names it. No points are kept.
+pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, Error> {
+    if fit.resume || fit.page.is_some() {
+        return Err(Error::new(
+            "a fit in memory keeps no points and writes no page; expected no --resume and no --page",
+        ));
+    }
+    let given = read_inputs(fit)?;
+    let parameters = movable_parameters(fit, &given)?;
+    let fitted = fit_parameters(fit, &given, parameters, None, BTreeMap::new(), observer)?;
+    warn_once(&fitted.report.warnings);
+    Ok(fitted)
+}
+
+/// The parameters that may move; an error if there are none.
+fn movable_parameters(args: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
+    let parameters = parameter::collect_parameters(&given.drive, &args.only);
+    if parameters.is_empty() { Err(nothing_to_fit(args)) } else { Ok(parameters) }
+}
+
+/// Searches, judges, and renders the profile and its page. Points go to the journal if there is one.
+fn fit_parameters(
+    fit: &Fit,
+    given: &FitInputs,
+    parameters: Vec<parameter::Parameter>,
+    journal: Option<&SearchJournal>,
+    known: BTreeMap<String, Vec<f64>>,
+    observer: &dyn Observer,
+) -> Result<FittedDrive, Error> {
+    observer.begin(Some(fit::expected_points(&parameters, search_effort(fit, given))), 0, "points");
+    let (fitted, search) = run_search(fit, given, parameters, journal, known, observer)?;
     let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let early = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
@@ -126,18 +178,8 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
     // Read before it is written: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
-    let written = |path: &PathBuf, text: &str| {
-        write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
-    };
-    written(&fit.out, &profile)?;
-    if let Some(page) = &fit.page {
-        written(page, &fit::page::render_html(&given.drive.title, &report, &shares, &search))?;
-    }
-    if report.ending.is_none() {
-        journal.done();
-    }
-    warn_once(&report.warnings);
-    Ok(report)
+    let page = fit::page::render_html(&given.drive.title, &report, &shares, &search);
+    Ok(FittedDrive { report, profile, page })
 }
 
 fn nothing_to_fit(args: &Fit) -> Error {
@@ -164,6 +206,9 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     };
     let drive = profile::parse(&args.drive, &text)?;
     check_keys(&args.only)?;
+    if args.time.is_some() && cfg!(target_family = "wasm") {
+        return Err(Error::new("--time: WebAssembly has no clock; expected a number of generations or points"));
+    }
     let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
     let (this, only) = (ProgramVersion::current(), args.only.join(","));
     let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
@@ -221,13 +266,13 @@ fn run_search(
     args: &Fit,
     given: &FitInputs,
     parameters: Vec<parameter::Parameter>,
-    journal: &SearchJournal,
+    journal: Option<&SearchJournal>,
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<(fit::FitResult, Search), Error> {
     let effort = search_effort(args, given);
     let clock = Clock::start();
-    let one = forecast_search(args, given, &parameters, effort)?;
+    let one = forecast_search(args, given, &parameters, effort, journal.is_some())?;
     let now = Mutex::new(SearchState::default());
     let heard = |event: FitEvent<'_>| {
         let mut now = now.lock().expect("no holder panics");
@@ -236,7 +281,7 @@ fn run_search(
                 now.tried += 1;
                 observer.at(now.tried);
                 drop(now);
-                if !known {
+                if let (Some(journal), false) = (journal, known) {
                     journal.write(question, answer);
                 }
             }
@@ -270,7 +315,7 @@ fn run_search(
     }
     // The work is not lost: the points are kept, and a fit that goes on knows them.
     let fitted = fitted.ok_or_else(Error::cancelled)?;
-    journal.failure().map_or(Ok((fitted, search)), Err)
+    journal.and_then(SearchJournal::failure).map_or(Ok((fitted, search)), Err)
 }
 
 /// Points on all data that judging takes at most, after the search: two for each of a dozen figures that moved, and those of the
@@ -294,6 +339,7 @@ fn forecast_search(
     given: &FitInputs,
     parameters: &[parameter::Parameter],
     effort: SearchEffort,
+    is_kept: bool,
 ) -> Result<f64, Error> {
     let (clock, cache) = (Clock::start(), ReadingCache::default());
     for data in &given.data {
@@ -309,10 +355,13 @@ fn forecast_search(
             Some(time) if time < most => format!(", {} at most", wall(time)),
             _ => String::new(),
         };
-        let again = format!("{}.journal keeps the progress; --resume continues", args.out.display());
+        let again = match is_kept {
+            true => format!("; {}.journal keeps the progress; --resume continues", args.out.display()),
+            false => String::new(),
+        };
         log::info!(
             "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only and --generations make \
-             it shorter; Ctrl-C or --time end it with the best so far; {again}",
+             it shorter; Ctrl-C or --time end it with the best so far{again}",
             parameters.len(),
             wall(least),
             wall(most)

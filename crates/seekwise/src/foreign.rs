@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use seekwise_os::outputs::open_read;
-
 use crate::reading::Files;
+use crate::system::outputs::open_read;
 
 /// Whether something has this name, a dangling link included.
 pub fn is_there(path: &Path) -> bool {

@@ -10,9 +10,8 @@ use seekwise_disk::time::Instant;
 use seekwise_formats::fio::LogOf;
 use seekwise_work::workload::Tell;
 
-use seekwise_os::outputs::{OutputFile, admit, open_read};
-
 use crate::error::Error;
+use crate::system::outputs::{OutputFile, admit, open_read};
 
 /// How all versions of fio's logs begin.
 const HEAD: &[u8; 12] = b"fio version ";

@@ -23,8 +23,8 @@ use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading::Files;
 use crate::seal::{check_line, seal_line};
-use seekwise_os::outputs::open_append;
-use seekwise_os::unfinished::hold;
+use crate::system::outputs::open_append;
+use crate::system::unfinished::hold;
 
 /// Attempts at a journal that others remove meanwhile.
 const ATTEMPTS: u32 = 100;
@@ -114,10 +114,9 @@ impl SearchJournal {
 
     /// Removes the journal, as the result is there.
     pub fn done(self) {
-        let now = hold();
+        let _now = hold();
         // A journal that stays is found by the next search, which reports it.
         let _ = fs::remove_file(&self.path);
-        drop(now);
     }
 }
 

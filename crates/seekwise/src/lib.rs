@@ -17,6 +17,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | `system` | the operating system: `seekwise_os`; in WebAssembly its names, and each call an error |
 //! | [`time`] | instants, spans and durations |
 //! | [`error`](mod@error) | errors, made of diagnostics |
 //! | [`bounds`] | memory that a plan may take; how long it takes |
@@ -26,7 +27,7 @@
 //! | [`lock`] | one writer of a folder or a journal |
 //! | `seal` | lines that end in their own sum, of results and journals |
 //! | [`shell`] | words of a command |
-//! | [`places`] | places in real time, where jobs run besides modelled disks |
+//! | `places` (not in WebAssembly) | places in real time, where jobs run besides modelled disks |
 //! | [`keys`] | keys of stacks, jobs, drives and studies, and their meanings |
 //! | [`drives`] | the built-in drives, profiles of others, and their figures |
 //! | [`jobs`] | the built-in patterns, jobs and scenes |
@@ -52,18 +53,20 @@
 //! | [`power_cut`] | losses by power cuts |
 //! | [`run`] | one run |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
-//! | [`bench`](mod@bench) | the workloads of the speed figures |
-//! | [`serve`] | modelled disks in real time, and orders to them |
-//! | [`crash`] | real software on a modelled disk, and what power cuts leave of its work |
-//! | [`flush_audit`] | whether flushes wait for the medium, by timing alone |
+//! | `bench` (not in WebAssembly) | the workloads of the speed figures |
+//! | `serve` (not in WebAssembly) | modelled disks in real time, and orders to them |
+//! | `crash` (not in WebAssembly) | real software on a modelled disk, and what power cuts leave of its work |
+//! | `flush_audit` (not in WebAssembly) | whether flushes wait for the medium, by timing alone |
 //! | `leftovers` (Linux) | what killed runs left in the system, and its removal |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod answer;
+#[cfg(not(target_family = "wasm"))]
 pub mod bench;
 pub mod bounds;
 pub mod compare;
+#[cfg(not(target_family = "wasm"))]
 pub mod crash;
 pub mod drives;
 pub mod dry_run;
@@ -71,6 +74,7 @@ pub mod error;
 pub mod execute;
 pub mod fio_output;
 pub mod fit;
+#[cfg(not(target_family = "wasm"))]
 pub mod flush_audit;
 pub mod foreign;
 mod iolog;
@@ -83,6 +87,7 @@ pub mod lock;
 mod logging;
 pub mod observer;
 pub mod pictures;
+#[cfg(not(target_family = "wasm"))]
 pub mod places;
 pub mod power_cut;
 pub mod prediction;
@@ -92,6 +97,7 @@ pub mod request_log;
 pub mod results;
 pub mod run;
 mod seal;
+#[cfg(not(target_family = "wasm"))]
 pub mod serve;
 pub mod setup;
 pub mod shell;
@@ -100,6 +106,8 @@ pub mod study;
 pub mod study_plan;
 #[cfg(feature = "parquet")]
 pub mod sweep;
+#[cfg(target_family = "wasm")]
+mod system;
 pub mod time;
 pub mod validate;
 pub mod values;
@@ -110,4 +118,7 @@ pub use self::observer::Observer;
 pub use self::reading::Files;
 pub use self::setup::Setup;
 /// Files and folders that are written; work that a program leaves half done if it ends at once.
-pub use seekwise_os::{outputs, unfinished};
+pub use self::system::{outputs, unfinished};
+
+#[cfg(not(target_family = "wasm"))]
+use seekwise_os as system;

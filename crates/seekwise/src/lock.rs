@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use seekwise_os::outputs::{lock_holder, open_folder};
+use crate::system::outputs::{lock_holder, open_folder};
 
 /// The right to write something, until it is dropped.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::reading::spoken;
 #[cfg(feature = "parquet")]
 use crate::request_log::{LogHeader, ParquetLog};
 #[cfg(feature = "parquet")]
-use seekwise_os::outputs::admit;
+use crate::system::outputs::admit;
 
 /// The log of all requests, where one is wanted.
 #[cfg(feature = "parquet")]

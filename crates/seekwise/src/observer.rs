@@ -196,6 +196,9 @@ mod tests {
             let report = fit::fit(&Fit { points: Some(25), out: out.clone(), ..whole.clone() }, &()).unwrap();
             (report.ending.expect("25 points are few"), fs::read_to_string(out).unwrap())
         };
-        assert_eq!(bounded("one"), bounded("two"));
+        let written = bounded("one");
+        assert_eq!(written, bounded("two"));
+        let fitted = fit::fit_in_memory(&Fit { points: Some(25), ..whole.clone() }, &()).unwrap();
+        assert_eq!(Some(written), fitted.report.ending.zip(Some(fitted.profile)), "in memory");
     }
 }

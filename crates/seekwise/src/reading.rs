@@ -17,11 +17,11 @@ use seekwise_formats::scene::SceneFile;
 use seekwise_formats::trace::{HEAD, TracePart, unpack};
 use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::trace;
-use seekwise_os::outputs::mark_input;
-use seekwise_os::places::PLACES;
 
 use self::buffered_input::{BufferedInput, OnceInputs};
 use crate::error::Error;
+use crate::system::outputs::mark_input;
+use crate::system::places::PLACES;
 
 /// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -179,6 +179,9 @@ impl Files {
 
 /// Opens an input for reading: no output of the command may take its place.
 fn open_input(path: &str) -> io::Result<fs::File> {
+    if cfg!(target_family = "wasm") {
+        return Err(io::Error::new(ErrorKind::NotFound, "WebAssembly has no files; expected a text in memory"));
+    }
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }

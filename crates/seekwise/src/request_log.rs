@@ -19,7 +19,7 @@ use seekwise_disk::record::Part;
 use seekwise_lab::provenance::ProgramVersion;
 
 use crate::error::Error;
-use seekwise_os::outputs::OutputFile;
+use crate::system::outputs::OutputFile;
 
 /// A request that ended, with the parts of its response time.
 pub use seekwise_disk::record::Record;

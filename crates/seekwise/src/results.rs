@@ -35,8 +35,8 @@ use crate::reading::{Files, MADE, holds_results};
 use crate::seal::{check_line, seal_line};
 use crate::shell::quoted;
 use crate::store::Store;
-use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
-use seekwise_os::unfinished::hold;
+use crate::system::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
+use crate::system::unfinished::hold;
 use sums::SUMS;
 
 /// The origin of results: of a study, and of a review's parts.
@@ -440,6 +440,7 @@ fn whole_lines(files: &Files, path: &Path) -> io::Result<usize> {
 
 /// Reads the records of whole lines, of which the first is number `first` of the plan `order` of `made`; checks each
 /// against the plan, its sum and its own figures. An error names the line.
+#[cfg(feature = "parquet")]
 pub(crate) fn read_lines(
     made: &StudyProvenance,
     order: &[(usize, usize)],

@@ -8,12 +8,12 @@ use seekwise_drives::duration::Duration;
 use seekwise_drives::key_names::{self, is_job_key, job, real, trace};
 use seekwise_formats::study::Study;
 use seekwise_lab::{built_in, catalogue, jobs, plan};
-use seekwise_os::places::PLACES;
 use seekwise_run::place::{self, PlaceSource};
 
 use crate::error::Error;
 use crate::reading::{self, FileKind, Files};
 use crate::shell::quoted;
+use crate::system::places::PLACES;
 
 /// A cell as it is asked for, and prepared: its settings, its work, and where that runs.
 pub use seekwise_drives::stack::Setting;

@@ -26,7 +26,7 @@ use crate::shell::quoted;
 use crate::store::{InMemory, Store};
 pub use crate::study_plan::StudyOptions;
 use crate::study_plan::{self, PlannedStudy, StudySession};
-use seekwise_os::outputs::OutputFile;
+use crate::system::outputs::OutputFile;
 
 /// Studies and reviews as their files say them, and those that are built in.
 pub use seekwise_drives::dotted::flatten;

@@ -1,13 +1,17 @@
-//! The laboratory as WebAssembly, without glue: a module with one exported function, `cell(n)`, that plans and runs the n-th of
-//! fifty cells and answers a hash of its record. `tests/equal.rs` compares all fifty with the same code run natively.
+//! The library as WebAssembly, without glue: a module with two exported functions. `cell(n)` plans and runs the n-th of fifty cells
+//! and answers a hash of its record; `compare()` compares two settings of a job from memory and answers a hash of its JSON.
+//! `tests/equal.rs` compares all with the same code run natively.
 
 use std::io::ErrorKind;
 
+use seekwise::compare::Comparison;
+use seekwise::{Files, Setup};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{Cell, prepare_cell};
 use seekwise_lab::run::measure_run;
 use seekwise_lab::study::cell_record;
+use serde_json::{Value, json};
 
 /// How many cells there are.
 pub const CELLS: u32 = 50;
@@ -28,9 +32,9 @@ fn settings(n: u32) -> Vec<(String, String)> {
     settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// A hash of the record of the n-th cell, or of the fault that it is.
-pub fn hash(n: u32) -> u64 {
-    let text = run(n).unwrap_or_else(|fault| fault);
+/// A hash of an answer, or of the fault that it is.
+pub fn hash(answer: Result<String, String>) -> u64 {
+    let text = answer.unwrap_or_else(|fault| fault);
     u64::from_str_radix(&sha256(text.as_bytes())[..16], 16).expect("digits of a hash")
 }
 
@@ -45,9 +49,39 @@ pub fn run(n: u32) -> Result<String, String> {
     serde_json::to_string(&cell_record(&prepared, &measured, seed)).map_err(|error| error.to_string())
 }
 
-/// What a page calls.
+/// The job that is compared.
+const JOB: &str = "[a]\nioengine=libaio\ndirect=1\nrw=randread\nsize=1g\niodepth=8\ntime_based\nruntime=2\n";
+
+/// The answer to a comparison of two settings as JSON, or what is wrong with it. The job comes from memory, the results stay there.
+pub fn comparison() -> Result<String, String> {
+    let files = Files::default().with_text("mine.fio", JOB);
+    let setup = Setup::new("mine.fio", "barracuda-7200.7-ncq").with_files(files);
+    let comparison = Comparison { runs: 3, ..Comparison::new(setup, "drive.firmware.depth", ["1", "8"]) };
+    let mut answer = comparison.run(&()).map_err(|error| error.to_string())?.summary();
+    round_numbers(&mut answer);
+    Ok(answer.to_string())
+}
+
+/// Rounds numbers to nine digits: logarithms of two libraries differ in their last bit.
+fn round_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => *value = json!(format!("{:.8e}", number.as_f64().unwrap_or(0.0))),
+        Value::Array(values) => values.iter_mut().for_each(round_numbers),
+        Value::Object(values) => values.values_mut().for_each(round_numbers),
+        _ => {}
+    }
+}
+
+/// A page calls it for a cell.
 #[allow(unsafe_code, reason = "the name is this module's own")]
 #[unsafe(no_mangle)]
 pub extern "C" fn cell(n: u32) -> u64 {
-    hash(n)
+    hash(run(n))
+}
+
+/// A page calls it for the comparison.
+#[allow(unsafe_code, reason = "the name is this module's own")]
+#[unsafe(no_mangle)]
+pub extern "C" fn compare() -> u64 {
+    hash(comparison())
 }

@@ -1,17 +1,18 @@
-//! The same cells natively and as WebAssembly in node: equal to the bit.
+//! The same cells and the same comparison natively and as WebAssembly in node: equal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seekwise_example_wasm::{CELLS, hash, run};
+use seekwise_example_wasm::{CELLS, comparison, hash, run};
 
-/// Instantiates the module and prints the hash of each cell. A dependency that draws in pages (plotters) declares imports, which
-/// nothing here may call.
+/// Instantiates the module and prints the hash of each cell, then that of the comparison. A dependency that draws in pages (plotters)
+/// declares imports, which nothing here may call.
 const SCRIPT: &str = "const module = new WebAssembly.Module(require('fs').readFileSync(process.argv[1])), imports = {};
 for (const { module: from, name } of WebAssembly.Module.imports(module))
     (imports[from] ??= {})[name] = () => { throw new Error(name + ' was called'); };
-const { cell } = new WebAssembly.Instance(module, imports).exports;
-for (let n = 0; n < Number(process.argv[2]); n++) console.log(BigInt.asUintN(64, cell(n)).toString());";
+const { cell, compare } = new WebAssembly.Instance(module, imports).exports;
+for (let n = 0; n < Number(process.argv[2]); n++) console.log(BigInt.asUintN(64, cell(n)).toString());
+console.log(BigInt.asUintN(64, compare()).toString());";
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -30,15 +31,17 @@ fn module() -> PathBuf {
         cargo.args(["--config", &format!("profile.dev.package.seekwise-{part}.opt-level=1")]);
     }
     let status = cargo.status().expect("cargo starts");
-    assert!(status.success(), "the laboratory builds for {TARGET}");
+    assert!(status.success(), "the library builds for {TARGET}");
     folder.join(TARGET).join("debug/seekwise_example_wasm.wasm")
 }
 
 #[test]
-fn fifty_cells_are_equal_natively_and_as_webassembly() {
+fn fifty_cells_and_a_comparison_are_equal_natively_and_as_webassembly() {
     for n in 0..CELLS {
         run(n).unwrap_or_else(|fault| panic!("cell {n}: {fault}"));
     }
+    let compared = comparison().unwrap_or_else(|fault| panic!("comparison: {fault}"));
+    assert!(compared.contains("\"ratio\":{"), "{compared}");
     let has_target = works("rustc", &["--print", "target-libdir", "--target", TARGET])
         && Command::new("rustc")
             .args(["--print", "target-libdir", "--target", TARGET])
@@ -53,6 +56,6 @@ fn fifty_cells_are_equal_natively_and_as_webassembly() {
     let output = output.expect("node starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Vec<u64> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect();
-    let native: Vec<u64> = (0..CELLS).map(hash).collect();
+    let native: Vec<u64> = (0..CELLS).map(run).chain([Ok(compared)]).map(hash).collect();
     assert_eq!(found, native);
 }

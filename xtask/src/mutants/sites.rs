@@ -84,10 +84,11 @@ struct Finder<'a> {
 
 /// Whether these attributes let code into a program on Linux.
 fn is_built(attributes: &[Attribute], text: &str) -> bool {
-    const ELSEWHERE: [&str; 8] = [
+    const ELSEWHERE: [&str; 9] = [
         "test",
         "windows",
         "wasm32",
+        "cfg(target_family=\"wasm\")",
         "macos",
         "not(unix)",
         "not(target_os=\"linux\")",

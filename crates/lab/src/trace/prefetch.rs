@@ -8,6 +8,8 @@ use std::thread::{self, JoinHandle};
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::trace::{TraceEntry, TraceReader};
 
+use crate::HAS_THREADS;
+
 /// Requests handed over at once: enough that the hand-over costs little.
 const BUNDLE: usize = 4096;
 
@@ -38,7 +40,14 @@ impl EntryBundle {
 pub(crate) struct TracePrefetch {
     ready: std::vec::IntoIter<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
-    coming: Option<(Receiver<EntryBundle>, JoinHandle<()>)>,
+    coming: Option<ComingBundles>,
+}
+
+/// Where the next bundles come from.
+enum ComingBundles {
+    Thread(Receiver<EntryBundle>, JoinHandle<()>),
+    /// Without threads they are read when they are wanted.
+    Reader(Box<TraceReader>),
 }
 
 impl TracePrefetch {
@@ -46,8 +55,11 @@ impl TracePrefetch {
     pub fn new(mut reader: TraceReader) -> TracePrefetch {
         let EntryBundle { entries, end } = EntryBundle::read(&mut reader);
         let coming = end.is_none().then(|| {
+            if !HAS_THREADS {
+                return ComingBundles::Reader(Box::new(reader));
+            }
             let (sender, receiver) = sync_channel(WAITING);
-            (receiver, thread::spawn(move || send_bundles(&mut reader, &sender)))
+            ComingBundles::Thread(receiver, thread::spawn(move || send_bundles(&mut reader, &sender)))
         });
         TracePrefetch { ready: entries.into_iter(), end, coming }
     }
@@ -65,23 +77,25 @@ impl TracePrefetch {
     }
 
     fn receive_bundle(&mut self) {
-        let (coming, thread) = self.coming.take().expect("there until the end has come");
-        match coming.recv() {
-            Ok(EntryBundle { entries, end }) => {
-                (self.ready, self.end) = (entries.into_iter(), end);
-                self.coming = Some((coming, thread));
-            }
-            // The thread ends without a last bundle only if it panics.
-            Err(_) => resume_unwind(thread.join().expect_err("the last bundle says that it is the last")),
-        }
+        let coming = self.coming.take().expect("there until the end has come");
+        let (bundle, coming) = match coming {
+            ComingBundles::Reader(mut reader) => (EntryBundle::read(&mut reader), ComingBundles::Reader(reader)),
+            ComingBundles::Thread(receiver, thread) => match receiver.recv() {
+                Ok(bundle) => (bundle, ComingBundles::Thread(receiver, thread)),
+                // The thread ends without a last bundle only if it panics.
+                Err(_) => resume_unwind(thread.join().expect_err("the last bundle says that it is the last")),
+            },
+        };
+        (self.ready, self.end) = (bundle.entries.into_iter(), bundle.end);
+        self.coming = Some(coming);
     }
 }
 
 impl Drop for TracePrefetch {
     /// A run that ends before its trace leaves no thread behind.
     fn drop(&mut self) {
-        if let Some((coming, thread)) = self.coming.take() {
-            drop(coming);
+        if let Some(ComingBundles::Thread(receiver, thread)) = self.coming.take() {
+            drop(receiver);
             let _ = thread.join();
         }
     }

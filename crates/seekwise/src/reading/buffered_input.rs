@@ -7,8 +7,6 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex};
 
-use seekwise_os::outputs::mark_input;
-
 use super::{STANDARD_INPUT, spoken};
 
 /// Bytes that are kept in memory: no text of a job, a scene or a stack is nearly as long, and a trace gains nothing by it.
@@ -43,6 +41,9 @@ impl Read for SharedFileReader {
         let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
         #[cfg(windows)]
         let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
+        // WebAssembly makes no temporary file.
+        #[cfg(not(any(unix, windows)))]
+        let read = (&*self.file).read(buffer)?;
         self.at += read as u64;
         Ok(read)
     }
@@ -91,7 +92,7 @@ fn buffer_named(name: &str) -> io::Result<BufferedInput> {
     }
     #[cfg(unix)]
     if let Ok(file) = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned() {
-        mark_input(&File::from(file).metadata()?);
+        crate::system::outputs::mark_input(&File::from(file).metadata()?);
     }
     buffer_all(io::stdin().lock(), name)
 }

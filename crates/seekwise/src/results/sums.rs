@@ -11,7 +11,7 @@ use super::FolderError;
 use crate::foreign;
 use crate::reading::Files;
 use crate::seal::text_sum;
-use seekwise_os::outputs::write_whole;
+use crate::system::outputs::write_whole;
 
 /// The file of sums.
 pub(crate) const SUMS: &str = "sums.txt";
