@@ -678,7 +678,6 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// A name that is not empty.
-/// A name that is not empty.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("the name is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
