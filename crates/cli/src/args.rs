@@ -79,9 +79,9 @@ Examples:
   seekwise drives exos-x18 --check
   seekwise drives --check
 
---check simulates everyday work (streams, cached writes, random reads, parts of a sector) and compares the results with
+--check simulates everyday work (streams, cached writes, random reads, writes of part of a sector) and compares the results with
 arithmetic from the drive's own figures; without a name, it checks all drives. docs/everyday.md explains the rows. --svg and
---png draw the curves of seeks and rates. Exit code 1: a row is off, or the profile says that a row is off and it is not.")]
+--png draw the curves of seeks and rates. Exit code 1: a row is off, or a row that the profile lists as off is not.")]
     Drives(DrivesArgs),
     /// List the built-in studies; with a name, show its question, factors and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
