@@ -80,7 +80,7 @@ fn left(command: &str) -> Ended {
 const STEPS: [(&[&str], &[Step]); 1] = [(
     &["web/", "crates/lab/dist/"],
     &[
-        Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
+        Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
         Step::new("webtest", "the report page's tests", |_| web::test()),
     ],
 )];

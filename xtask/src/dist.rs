@@ -1,11 +1,11 @@
-//! `cargo xtask dist [TARGET …]`: archives of the program for machines without a Rust toolchain, in `target/dist`: without
-//! names, for Linux on x86-64 and on arm64, static. Each holds the program, its licences and those of what is in it, README,
-//! documentation, studies, completions and man pages.
+//! `cargo xtask dist [TARGET …]`: archives of the program for machines without a Rust toolchain, in `target/dist`; by default static
+//! ones for Linux on x86-64 and arm64. Each holds the program, its licences and those of its dependencies, README, documentation,
+//! studies, completions and man pages.
 //!
-//! Equal sources built twice by one toolchain on one machine give equal bytes: paths are left out of the program, and
-//! archives have one time and one owner. Needs rustup, GNU tar, gzip and sha256sum. The Linux targets are linked by the
-//! toolchain's own rust-lld; another target needs its linker, and is only type-checked without it. The program for this
-//! machine is trained ([`training`]); the others are not.
+//! Equal sources built twice by one toolchain on one machine give equal bytes: the program has no paths, and archives have one time
+//! and one owner. Needs rustup, GNU tar, gzip and sha256sum. The toolchain's own rust-lld links the Linux targets; another target
+//! needs its linker, and is only type-checked without it. The program for this machine is optimized with a profile ([`training`]); the
+//! others are not.
 
 mod training;
 
@@ -17,14 +17,14 @@ use std::process::{Command, ExitCode};
 use self::training::{Training, train};
 use crate::steps::{Ended, command};
 
-/// A machine that archives are made for.
+/// A target of archives.
 struct Target {
     triple: &'static str,
-    /// What links its programs.
+    /// The linker of its programs.
     linker: &'static str,
-    /// What of a distribution brings that linker.
+    /// The package that has this linker.
     package: &'static str,
-    /// Part of a run without names.
+    /// Whether a run without names includes it.
     usual: bool,
 }
 
@@ -45,7 +45,7 @@ const TARGETS: [Target; 5] = [
     Target { triple: "x86_64-apple-darwin", linker: "cc", package: "Xcode on a Mac", usual: false },
 ];
 
-/// What of the repository goes into each archive.
+/// The files of the repository in each archive.
 const PAPERS: [&str; 6] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs", "crates/lab/studies"];
 
 /// Shells, and the names under which they look for completions.
@@ -72,7 +72,7 @@ pub fn dist(names: &[&str]) -> ExitCode {
     }
 }
 
-/// Builds and packs one target, or checks it where it cannot be linked.
+/// Builds and packs a target, or type-checks it if it cannot be linked here.
 fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     let triple = target.triple;
     run(&["rustup", "target", "add", triple])?;
@@ -83,7 +83,7 @@ fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     }
     let program = build(target, trained)?;
     if triple.contains("musl") && !is_static(&fs::read(&program).map_err(said)?) {
-        return Err(format!("{}: asks for an interpreter: it is not static", program.display()));
+        return Err(format!("{}: not static; it has a dynamic linker", program.display()));
     }
     if let Some(trained) = trained.filter(|trained| trained.triple == triple) {
         trained.check(&program)?;
@@ -99,7 +99,7 @@ fn build(target: &Target, trained: Option<&Training>) -> Result<PathBuf, String>
     Ok(binary(target, &crate::target()))
 }
 
-/// Builds the program for a target with flags, in a folder of its own or in that of all.
+/// Builds the program for a target with more flags, in its own folder or in the common one.
 fn cargo_build(target: &Target, more: &[String], folder: Option<&Path>) -> Result<(), String> {
     let triple = target.triple;
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
@@ -111,13 +111,13 @@ fn cargo_build(target: &Target, more: &[String], folder: Option<&Path>) -> Resul
     passed(command(&words, &environment))
 }
 
-/// Where cargo puts a target's program below a folder.
+/// The path of a target's program below the folder of cargo.
 fn binary(target: &Target, folder: &Path) -> PathBuf {
     let name = if target.triple.contains("windows") { "seekwise.exe" } else { "seekwise" };
     folder.join(target.triple).join("dist").join(name)
 }
 
-/// Programs for a target run on this machine.
+/// Whether programs for a target run on this machine.
 fn runs_here(target: &Target) -> bool {
     let system = if cfg!(target_os = "macos") { "apple" } else { std::env::consts::OS };
     target.triple.starts_with(std::env::consts::ARCH) && target.triple.contains(system) && links(target)
@@ -179,8 +179,8 @@ fn pack(triple: &str, program: &Path, trained: Option<&Training>) -> Result<(), 
     run(&["sh", "-c", &packed])
 }
 
-/// A build of the same sources that runs on this machine, to be asked for its completions and man pages. Cargo builds
-/// nothing twice.
+/// A build of the same sources that runs on this machine and prints its completions and man pages. Cargo builds nothing
+/// twice.
 fn program_that_runs(trained: Option<&Training>) -> Result<PathBuf, String> {
     match TARGETS.iter().filter(|target| target.usual).find(|target| runs_here(target)) {
         Some(target) => build(target, trained),
@@ -204,7 +204,7 @@ fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
     run(&[&program.display().to_string(), "man", &man])
 }
 
-/// The licences of all that is in the program, each with its text as its author gives it.
+/// The licences of all dependencies, each with its author's text.
 fn licences(triple: &str) -> Result<String, String> {
     let tree = ["tree", "-p", "seekwise-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
     let output = Command::new("cargo")

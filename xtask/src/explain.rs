@@ -1,6 +1,6 @@
-//! `cargo xtask explain`: explains every claim that does not come out (`seekwise explain`), by the release build, and rewrites
-//! `validation/levers.toml` and the tables of docs/claims.md. Goes on with what an earlier run of the same program left in `target/xtask/explain`.
-//! Decides nothing: the test that compares is the one that rewrites.
+//! `cargo xtask explain`: explains every claim that is not reproduced or not decided (`seekwise explain`), by the release build, and
+//! rewrites `validation/levers.toml` and the tables of docs/claims.md. An earlier run of the same build in `target/xtask/explain` is
+//! resumed. The test that compares the page also rewrites it; nothing is decided here.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use crate::steps::{Ended, command};
 use crate::{cargo, target};
 
-/// Runs the command with its own `arguments`: claims, all that do not come out without any.
+/// Runs the command with its own `arguments`: claims; without any, all that are not reproduced or not decided.
 pub fn explain(arguments: &[&str]) -> ExitCode {
     match try_explain(arguments) {
         Ended::Passed => {
@@ -46,7 +46,7 @@ fn try_explain(arguments: &[&str]) -> Ended {
     command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_LEVERS", &path)])
 }
 
-/// The claims that do not come out.
+/// The claims that are not reproduced or not decided.
 fn open() -> Result<Vec<String>, String> {
     let path = crate::root().join("validation/claims.toml");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -61,11 +61,11 @@ fn open() -> Result<Vec<String>, String> {
     Ok(text.split("[[claim]]").filter_map(of).collect())
 }
 
-/// Explains a claim, if that is not done.
+/// Explains a claim that has no answer yet.
 fn one(id: &str, folder: &Path) -> Result<(), String> {
     let out = folder.join(format!("{id}.json"));
     if out.exists() {
-        println!("{id}: {} is there", out.display());
+        println!("{id}: {} exists", out.display());
         return Ok(());
     }
     println!("$ seekwise explain {id}");

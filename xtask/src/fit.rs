@@ -1,7 +1,7 @@
-//! `cargo xtask fit`: the eight measured drives fitted anew by `seekwise fit`, from their imported parameters and the first
-//! half of their traces alone, with the program's own settings. Rewrites the profiles in `validation/drives` and what each
-//! fit had to say in `validation/fits`; `cargo xtask validation` then rewrites the figures and tables that rest on them.
-//! Decides nothing: what comes out is what the command makes of it, byte for byte each time.
+//! `cargo xtask fit`: fits the eight measured drives by `seekwise fit`, from their imported parameters and the first half of
+//! their traces alone, with default settings. Rewrites the profiles in `validation/drives` and the reports of the fits in
+//! `validation/fits`; `cargo xtask validation` then rewrites the figures and tables that depend on them. Nothing is decided here:
+//! the command gives equal bytes each time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::steps::Ended;
 use crate::{cargo, root, scratch, target};
 
-/// Drives, the name and the year of each for people; an import has neither.
+/// Drives, with title and year, which an import does not have.
 const DRIVES: [(&str, &str, u32); 8] = [
     ("atlas10k", "Quantum Atlas 10K", 1999),
     ("barracuda", "Seagate Barracuda ST32171W", 1996),
@@ -22,7 +22,7 @@ const DRIVES: [(&str, &str, u32); 8] = [
     ("st41601n", "Seagate ST41601N", 1991),
 ];
 
-/// Runs the command, for all drives or for those named.
+/// Runs the command for all drives, or for the named ones.
 pub fn fit(names: &[&str]) -> ExitCode {
     if let Some(name) = names.iter().find(|name| !DRIVES.iter().any(|drive| drive.0 == **name)) {
         eprintln!("no drive `{name}`; expected some of {}", DRIVES.map(|drive| drive.0).join(", "));
@@ -40,16 +40,16 @@ pub fn fit(names: &[&str]) -> ExitCode {
     }
 }
 
-/// Traces whose requests are played on drives of known truth: three drives that cache writes and one that does not.
+/// Traces whose requests are replayed on drives of known figures: three drives that cache writes and one that does not.
 const KNOWN: [&str; 4] = ["atlas10k", "barracuda", "cheetah9LP", "hp_c2490a"];
-/// Drives for each, which differ in eight figures: together they have some forty intervals.
+/// Drives for each trace, which differ in eight figures: together they have some forty intervals.
 const TRUTHS: &str = "2";
 
-/// Fits whose truth is known, and the table of them in `docs/fit.md`.
+/// Fits of drives of known figures, and their table in `docs/fit.md`.
 pub fn recovery() -> ExitCode {
     match known() {
         Ok(()) => {
-            println!("Rewritten: the table of fits whose truth is known in docs/fit.md");
+            println!("Rewritten: the table of fits of known figures in docs/fit.md");
             ExitCode::SUCCESS
         }
         Err(why) => {
@@ -63,12 +63,12 @@ fn known() -> Result<(), String> {
     let mut rows = Vec::new();
     for (name, said) in examples("recovery", &KNOWN, &[TRUTHS])? {
         let last = said.lines().last().and_then(figures);
-        rows.push((name, last.ok_or("the example does not end as expected")?));
+        rows.push((name, last.ok_or("the last line of the example is not as expected")?));
     }
     written(&table(&rows), &MARKS)
 }
 
-/// What an example says of drives, with their imported parameters, their traces and more words.
+/// The output of an example for each drive, which gets imported parameters, a trace and more arguments.
 fn examples<'a>(example: &str, drives: &[&'a str], more: &[&str]) -> Result<Vec<(&'a str, String)>, String> {
     let (traces, parameters, folder) = begun()?;
     let build = ["build", "--release", "--locked", "-p", "seekwise-lab", "--example", example];
@@ -95,11 +95,11 @@ fn examples<'a>(example: &str, drives: &[&'a str], more: &[&str]) -> Result<Vec<
 fn written(table: &str, marks: &[&str; 2]) -> Result<(), String> {
     let path = root().join("docs/fit.md");
     let page = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let page = between(&page, table, marks).ok_or("docs/fit.md has no place for the table")?;
+    let page = between(&page, table, marks).ok_or("docs/fit.md: expected the marks of the table")?;
     fs::write(&path, page).map_err(|error| error.to_string())
 }
 
-/// What other thresholds give on the eight drives, and the table of them in `docs/fit.md`.
+/// Fits of the eight drives with other thresholds, and their table in `docs/fit.md`.
 pub fn thresholds() -> ExitCode {
     let found = examples("thresholds", &DRIVES.map(|drive| drive.0), &[]).and_then(|said| {
         let rows: Option<Vec<_>> = said.iter().map(|(name, said)| Some((*name, choices(said)?))).collect();
@@ -117,7 +117,7 @@ pub fn thresholds() -> ExitCode {
     }
 }
 
-/// Drives, and those whose rules each gets: of the other seven the one whose rules differ in most keys.
+/// Drives, and the other drive whose rules each gets: the one whose rules differ in most keys.
 const PAIRS: [(&str, &str); 5] = [
     ("atlas10k", "barracuda"),
     ("barracuda", "atlas10k"),
@@ -126,7 +126,7 @@ const PAIRS: [(&str, &str); 5] = [
     ("st41601n", "atlas10k"),
 ];
 
-/// Five drives fitted from another's rules, and the table of them in `docs/fit.md`.
+/// Fits of five drives from another drive's rules, and their table in `docs/fit.md`.
 pub fn carried() -> ExitCode {
     let one = |(drive, other): (&'static str, &'static str)| {
         let rules = text(&root().join(format!("validation/drives/{other}.toml")));
@@ -146,10 +146,10 @@ pub fn carried() -> ExitCode {
     }
 }
 
-const CARRIED_HEAD: &str = "| drive | rules of | held-back loss with its own rules, fitted | with the other's, fitted | stayed as the other's | went back to its own | neither |\n\
+const CARRIED_HEAD: &str = "| drive | rules of | held-back loss, own rules: before, after | other's rules: before, after | kept from the other | returned to its own | neither |\n\
                             |---|---|---|---|---|---|---|\n";
 
-/// A row: two lines of losses, then one for each rule that differs: where it stood, the other's, where it ended.
+/// A row: two lines of losses, then one for each rule that differs: its own value, the other's, the final one.
 fn of_carried(drive: &str, other: &str, said: &str) -> Option<String> {
     let losses = |what: &str| {
         let line = said.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(' '))?;
@@ -177,7 +177,7 @@ fn of_carried(drive: &str, other: &str, said: &str) -> Option<String> {
     Some(format!("| {drive} | {other} | {own} | {theirs} | {stayed} | {back} | {neither} |\n"))
 }
 
-/// Of each choice: both thresholds, figures that moved, thousandths of the held-back loss that stay.
+/// For each choice: both thresholds, moved figures, thousandths of the held-back loss that remain.
 fn choices(said: &str) -> Option<Vec<[u32; 4]>> {
     let line = |line: &str| {
         let numbers: Option<Vec<u32>> = line.split(' ').map(|word| word.parse().ok()).collect();
@@ -188,7 +188,7 @@ fn choices(said: &str) -> Option<Vec<[u32; 4]>> {
 
 fn of_choices(rows: &[(&str, Vec<[u32; 4]>)]) -> String {
     let Some((_, first)) = rows.first() else { return String::new() };
-    let mut all = "| moved figures, and the held-back loss over the profile's, with |".to_owned();
+    let mut all = "| moved figures, share of the held-back loss, at |".to_owned();
     all.extend(first.iter().map(|[sure, agreed, ..]| format!(" {sure} and {agreed} |")));
     all.push_str(&format!("\n|---|{}\n", "---|".repeat(first.len())));
     for (name, choices) in rows {
@@ -206,7 +206,7 @@ fn of_choices(rows: &[(&str, Vec<[u32; 4]>)]) -> String {
     all + &format!("| sum, mean |{}\n", (0..first.len()).map(mean).collect::<String>())
 }
 
-/// The whole numbers of a line: drives, intervals that hold, intervals, moved, fitted, left rightly, left wrongly.
+/// The whole numbers of a line: drives, intervals with the true value, intervals, moved, fitted, rightly left, wrongly left.
 fn figures(line: &str) -> Option<[u32; 7]> {
     let numbers = line.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse().ok());
     numbers.collect::<Vec<u32>>().try_into().ok()
@@ -220,14 +220,14 @@ fn table(rows: &[(&str, [u32; 7])]) -> String {
     let line = |name: &str, [drives, held, intervals, moved, fitted, rightly, wrongly]: [u32; 7]| {
         format!("| {name} | {drives} | {held} of {intervals} | {moved} | {fitted} | {rightly} | {wrongly} |\n")
     };
-    let mut all = "| requests of | drives | intervals that hold the truth | moved figures | fitted | left, and rightly so | left wrongly |\n\
+    let mut all = "| requests of | drives | intervals with the true value | moved figures | fitted | rightly left | wrongly left |\n\
                    |---|---|---|---|---|---|---|\n"
         .to_owned();
     all.extend(rows.iter().map(|(name, row)| line(name, *row)));
     all + &line("all", sums)
 }
 
-/// `page` with another table between its marks.
+/// Returns `page` with another table between its marks.
 fn between(page: &str, table: &str, marks: &[&str; 2]) -> Option<String> {
     let (before, rest) = page.split_once(marks[0])?;
     let (_, after) = rest.split_once(marks[1])?;
@@ -297,7 +297,7 @@ fn one(folder: &Path, traces: &Path, parameters: &Path, drive: (&str, &str, u32)
     let report = fits.join(format!("{name}.json"));
     let words = ["fit", &text(&trace), "--drive", &text(&imported), "-o", &text(&out), "--force", "--json"];
     run(&words, Some(&folder.join("report.json")))?;
-    // The folder in which the trace lies is nobody's business.
+    // The path of the trace is of this machine.
     let said = fs::read_to_string(folder.join("report.json")).map_err(told)?;
     fs::write(report, said.replace(&text(&trace), &format!("{name}.csv"))).map_err(told)
 }
@@ -306,7 +306,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Runs the program; what it says goes to `out`, where there is one.
+/// Runs the program; its output goes to the file `out`, if given.
 fn run(words: &[&str], out: Option<&Path>) -> Result<(), String> {
     println!("$ seekwise {}", words.join(" "));
     let mut command = Command::new(target().join("release/seekwise"));

@@ -1,10 +1,10 @@
-//! `cargo xtask guest`: a whole guest on a modelled disk. Debian's kernel in QEMU (translated, so that no right is needed)
-//! reads from the file of `seekwise serve --fuse`, once behind an AHCI controller and once behind a PIIX one, with one
-//! reader and with 32. Printed are the guest's own figures, how many requests were at the drive at once by the session's
-//! recording, and how many of them end at the same nanosecond when it is played in virtual time.
+//! `cargo xtask guest`: a virtual machine on a modelled disk. Debian's kernel in QEMU (emulated, so that no right is needed)
+//! reads from the file of `seekwise serve --fuse`, behind an AHCI controller and behind a PIIX one, with one reader and with 32.
+//! The output has the guest's figures, the number of requests in the drive at once by the session's recording, and the number of
+//! requests that complete at the recorded nanosecond when the recording is replayed in virtual time.
 //!
 //! Needs Debian's `qemu-system-x86` and `busybox-static`, `/dev/fuse` and the right to mount; the kernel's package is fetched
-//! below `target`. QEMU's own client of network block devices stops at 16 requests, so the file it is.
+//! below `target`. The guest uses the file, because QEMU's client of network block devices stops at 16 requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::steps::{Ended, command};
 /// The drive that is served.
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Drivers in the order in which they need one another.
+/// Drivers in the order of their dependencies.
 const MODULES: &[&str] = &[
     "scsi_common",
     "scsi_mod",
@@ -33,7 +33,7 @@ const MODULES: &[&str] = &[
     "sd_mod",
 ];
 
-/// Controllers: their name, QEMU's machine, what the disk hangs on.
+/// Controllers: the name, QEMU's machine, and the device of the disk.
 const CONTROLLERS: [(&str, &str, &str); 2] =
     [("ahci", "q35", "ide-hd,drive=d"), ("piix", "pc", "ide-hd,drive=d,bus=ide.0")];
 
@@ -89,7 +89,7 @@ fn kernel(folder: &Path) -> Result<PathBuf, String> {
     Ok(folder.join(shell(folder, "ls kernel/boot/vmlinuz-*")?.trim()))
 }
 
-/// What the kernel starts with: a shell, the drivers, the reader.
+/// The initial files of the kernel: a shell, the drivers, the reader.
 fn start_files(folder: &Path) -> Result<(), String> {
     let own = crate::root().join("xtask/guest");
     let (init, reader) = (own.join("init"), own.join("reader.rs"));
@@ -113,7 +113,7 @@ fn start_files(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// One guest on one controller; what it and the recording say.
+/// Runs a guest on a controller, and prints its figures and those of the recording.
 fn serve(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) -> Result<(), String> {
     let program = crate::target().join("release/seekwise");
     let recording = format!("{name}.csv");
@@ -130,11 +130,11 @@ fn serve(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) ->
         .stderr(Stdio::inherit())
         .status();
     if !run.is_ok_and(|status| status.success()) {
-        return Err(format!("the guest behind {name} did not end well"));
+        return Err(format!("the guest behind {name} failed"));
     }
     let text = fs::read_to_string(folder.join(&recording)).map_err(|error| format!("{recording}: {error}"))?;
     let (mean, most) = depth(&text);
-    println!("at the drive at once: {mean:.1} on the mean while it worked, {most} at most");
+    println!("requests in the drive at once: {mean:.1} on average while it worked, {most} at most");
     let again = Command::new(&program).args(["run", &recording, "--on", DRIVE]).current_dir(folder).output();
     let again = again.map_err(|error| format!("{}: {error}", program.display()))?;
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
@@ -142,7 +142,7 @@ fn serve(folder: &Path, kernel: &Path, name: &str, machine: &str, disk: &str) ->
     Ok(())
 }
 
-/// How many requests of a recording were at the drive at once: on the mean while there was one, and at most.
+/// The requests of a recording in the drive at once: on average while there was one, and at most.
 fn depth(recording: &str) -> (f64, i64) {
     let rows = recording.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let requests = rows.filter(|row| row.len() == 9 && ["read", "write"].contains(&row[4]));

@@ -1,11 +1,10 @@
-//! `cargo xtask live`: findings of the source studies met by real software on served disks, by the clock, and the table of
-//! docs/live.md made anew.
+//! `cargo xtask live`: real software on served disks reproduces findings of the source studies in real time, and the tables of
+//! docs/live.md are rewritten.
 //!
 //! fio's random reads with command queuing and without; commits of SQLite on ext4 with the write cache off, with flushes that
-//! reach the drive, and with flushes dropped (F2); what power cuts leave of those sessions, and of records that nobody flushed
-//! (F10, N9). Beside each figure stands what the session's recording comes to in virtual time. Minutes, by the clock, as
-//! root; figures of a loaded machine are its own. A part whose programs or rights are not there is skipped, and says why;
-//! the table is then left as it is.
+//! reach the drive, and with flushes dropped (F2); losses of those sessions after power cuts, and of records without a flush
+//! (F10, N9). Each figure has beside it the replay of the session's recording in virtual time. The run takes minutes, as root, on an
+//! idle machine. A part whose programs or rights are missing is skipped with the reason; the tables then stay as they are.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,26 +16,26 @@ use crate::steps::{Ended, command};
 /// The drive that is served.
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Requests that fio keeps under way: what NCQ can hold.
+/// Requests that fio keeps in flight: the most that NCQ can hold.
 const DEPTH: &str = "32";
 
-/// Seconds of fio's work, by the clock: some 4000 reads, so that chance moves a rate by 2 % at most.
+/// Seconds of fio's work in real time: some 4000 reads, so that chance moves a rate by 2 % at most.
 const SECONDS: &str = "20";
 
 /// Commits of SQLite. Flushed ones take a few revolutions each: some 15 seconds.
 const COMMITS: u32 = 200;
 
-/// Cuts of each session: the claims' own number.
+/// Cuts of each session, as many as in the claims.
 const CUTS: &str = "1000";
 
-/// Settings of cache and flushes: what they are called, and how they are set.
+/// Settings of cache and flushes: the name, and the options of `--set`.
 const STATES: [(&str, &[&str]); 3] = [
     ("write cache off", &["drive.cache.write_back=off"]),
     ("write cache on, flushes reach the drive", &[]),
     ("write cache on, flushes dropped (\"power protected\")", &["driver.flush=drop"]),
 ];
 
-/// Commits on a file system on the disk's file; how long they took, in nanoseconds.
+/// Commits on a file system on the disk's file; writes their time in nanoseconds to the file `took`.
 const COMMITTING: &str = "set -e
     device=$(losetup --find --show --direct-io=on \"$SEEKWISE_FILE\")
     trap 'umount mount || true; losetup -d $device' EXIT
@@ -80,7 +79,7 @@ fn all() -> Result<(), String> {
     for (name, needs, part) in parts {
         match needs.iter().find(|need| bench.shell(need).is_err()) {
             Some(need) => {
-                println!("{name}: skipped, for `{need}` fails here");
+                println!("{name}: skipped, because `{need}` fails here");
                 whole = false;
             }
             None => {
@@ -100,9 +99,9 @@ fn write_down(text: &str) -> Result<(), String> {
     let path = crate::root().join("docs/live.md");
     let page = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let parts = page.split_once(MARKS[0]).and_then(|(before, rest)| Some((before, rest.split_once(MARKS[1])?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("{}: no place for the findings", path.display()))?;
+    let (before, after) = parts.ok_or_else(|| format!("{}: expected the marks of the findings", path.display()))?;
     let page =
-        format!("{before}{}{text}\nThe machine's load averages at the end: {load}.\n\n{}{after}", MARKS[0], MARKS[1]);
+        format!("{before}{}{text}\nLoad averages of the machine at the end: {load}.\n\n{}{after}", MARKS[0], MARKS[1]);
     fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -112,7 +111,7 @@ struct Bench {
     folder: PathBuf,
 }
 
-/// A disk that is served, and what uses it.
+/// A served disk and its client.
 struct Served<'a> {
     name: &'a str,
     set: &'a [&'a str],
@@ -128,7 +127,7 @@ impl Bench {
         if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(format!("`{script}` failed")) }
     }
 
-    /// What the program says. Exit codes below 2 are answers.
+    /// The output of the program. Exit codes below 2 are answers.
     fn ask(&self, words: &[&str], set: &[&str]) -> Result<String, String> {
         let mut asked = Command::new(&self.program);
         asked.args(words).args(set.iter().flat_map(|set| ["--set", set])).current_dir(&self.folder);
@@ -139,7 +138,7 @@ impl Bench {
         }
     }
 
-    /// Serves a disk to a client, and plays the recording in virtual time.
+    /// Serves a disk to a client, and replays the recording in virtual time.
     fn serve(&self, served: &Served<'_>) -> Result<Played, String> {
         let Served { name, set, doors, client } = *served;
         let recording = format!("{name}.csv");
@@ -148,7 +147,7 @@ impl Bench {
         serving.args(words).args(set.iter().flat_map(|set| ["--set", set])).args(["--run", "--", "sh", "-c", client]);
         let status = serving.current_dir(&self.folder).stdout(Stdio::null()).status();
         if !status.is_ok_and(|status| status.success()) {
-            return Err(format!("{name}: the session did not end well"));
+            return Err(format!("{name}: the session failed"));
         }
         let words = ["run", &recording, "--on", DRIVE];
         let said = self.ask(&words, set)?;
@@ -158,14 +157,14 @@ impl Bench {
     }
 }
 
-/// What a recording comes to in virtual time.
+/// The replay of a recording in virtual time.
 struct Played {
-    /// Requests that end at the recorded nanosecond, and all of them.
+    /// The requests that complete at the recorded nanosecond, and all requests.
     same: (u64, u64),
     json: String,
 }
 
-/// Requests a second, and how long the mean one takes.
+/// Requests a second, and their mean response time.
 struct Figures {
     iops: f64,
     mean_ms: f64,
@@ -188,10 +187,10 @@ fn agreement(line: &str) -> Result<(u64, u64), String> {
 fn queuing(bench: &Bench) -> Result<String, String> {
     let mut text = format!(
         "fio, random reads of 4 KiB over the whole of `{DRIVE}`, {DEPTH} in flight, for {SECONDS} s:\n\n\
-         | | live, as fio measures it | its recording in virtual time | a closed loop in virtual time |\n|---|---|---|---|\n"
+         | | live, measured by fio | replay of the recording in virtual time | closed loop in virtual time |\n|---|---|---|---|\n"
     );
     let mut rates = Vec::new();
-    for (name, set) in [("NCQ", &[][..]), ("without (`drive.firmware.depth=1`)", &["drive.firmware.depth=1"][..])] {
+    for (name, set) in [("NCQ", &[][..]), ("no queue (`drive.firmware.depth=1`)", &["drive.firmware.depth=1"][..])] {
         let file = format!("queuing-{}", set.len());
         let client = format!(
             "fio --name=reads --ioengine=nbd --uri=\"$SEEKWISE_URI\" --rw=randread --bs=4k --iodepth={DEPTH} --norandommap \
@@ -207,14 +206,14 @@ fn queuing(bench: &Bench) -> Result<String, String> {
         let closed = Figures::of(&bench.ask(&words, &[set, &[&depth]].concat())?, "all")?;
         let ((same, all), again) = (played.same, Figures::of(&played.json, "all")?);
         text.push_str(&format!(
-            "| {name} | {iops:.1}/s, {mean_ms:.2} ms | {:.1}/s, {:.2} ms; {same} of {all} complete at the same nanosecond | \
+            "| {name} | {iops:.1}/s, {mean_ms:.2} ms | {:.1}/s, {:.2} ms; {same} of {all} requests complete at the recorded nanosecond | \
              {:.1}/s, {:.2} ms |\n",
             again.iops, again.mean_ms, closed.iops, closed.mean_ms
         ));
         rates.push((iops, closed.iops));
     }
     text.push_str(&format!(
-        "\nCommand queuing gains a factor of {:.2} live, and of {:.2} in virtual time.\n",
+        "\nCommand queuing is worth a factor of {:.2} live, and of {:.2} in virtual time.\n",
         rates[0].0 / rates[1].0,
         rates[0].1 / rates[1].1
     ));
@@ -231,8 +230,8 @@ fn commits(bench: &Bench) -> Result<String, String> {
     fs::write(bench.folder.join("commits.sql"), script).map_err(|error| error.to_string())?;
     let mut text = format!(
         "SQLite, {COMMITS} commits (journal_mode DELETE, synchronous FULL) one after another, on ext4 on a loop device on the \
-         file of `{DRIVE}`:\n\n| | commits a second, live | recorded requests that complete at the same nanosecond in virtual time \
-         | their mean write | their mean flush |\n|---|---|---|---|---|\n"
+         file of `{DRIVE}`:\n\n| | commits a second, live | requests that complete at the recorded nanosecond in virtual time \
+         | mean write | mean flush |\n|---|---|---|---|---|\n"
     );
     let mut rates = Vec::new();
     for (index, (name, set)) in STATES.iter().enumerate() {
@@ -256,7 +255,7 @@ fn commits(bench: &Bench) -> Result<String, String> {
     }
     text.push_str(&format!(
         "\nWithout flushes, commits are {:.1} times as fast as with flushes, and {:.1} times as fast as without a write cache \
-         (F2: ten times and more in bursts that the buffer takes).\n",
+         (F2: ten times and more, in bursts that fit the buffer).\n",
         rates[2] / rates[1],
         rates[2] / rates[0]
     ));
@@ -266,9 +265,9 @@ fn commits(bench: &Bench) -> Result<String, String> {
 fn cuts(bench: &Bench) -> Result<String, String> {
     let own = format!("{}:acknowledged", crate::root().join("xtask/live/acknowledged.toml").display());
     let mut text = format!(
-        "{CUTS} cuts of one recorded session each (`seekwise crash`): how many lost something acknowledged (records on the bare \
-         disk, no flush) or committed (SQLite, journal_mode DELETE, synchronous EXTRA):\n\n\
-         | | acknowledged, and lost (N9) | committed, and lost or corrupt (F10) |\n|---|---|---|\n"
+        "{CUTS} power cuts of one recorded session each (`seekwise crash`). Cuts that lost acknowledged records (bare disk, no \
+         flush), and cuts that lost or corrupted commits (SQLite, journal_mode DELETE, synchronous EXTRA):\n\n\
+         | | cuts with lost records (N9) | cuts with lost or corrupt commits (F10) |\n|---|---|---|\n"
     );
     for (name, set) in STATES {
         let mut lost = Vec::new();

@@ -3,34 +3,34 @@
 //! | file | what it does |
 //! |---|---|
 //! | `steps` | the steps, and how they are run and counted |
-//! | `check` | which steps a change needs |
-//! | `excerpt` | what of a failed step is shown again at the end |
-//! | `cargo` | format, lints, tests, documentation, release build, licences: what cargo does |
-//! | `readme` | the commands of the README and of pages of the manual, run as written; what their prose concludes, checked |
-//! | `twice` | one study twice, on one core and on two: equal bytes |
-//! | `web` | the report page rebuilt and tested |
+//! | `check` | the steps that a change needs |
+//! | `excerpt` | the lines of a failed step that are shown again at the end |
+//! | `cargo` | cargo's steps: format, lints, tests, documentation, release build, licences |
+//! | `readme` | runs the commands of the README and of pages of the manual as written, and checks what their prose concludes |
+//! | `twice` | runs a study on one core and on two, and expects equal bytes |
+//! | `web` | rebuilds and tests the report page |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
-//! | `disksim` | DiskSim's own program, in turn with ours |
+//! | `disksim` | DiskSim's own program and ours, in turn |
 //! | `bench_real` | the same work on a real file, by fio and by the program in turn |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
-//! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
-//! | `live` | findings of the source studies by real software on served disks, and their table |
+//! | `guest` | a virtual machine in QEMU on a modelled disk, behind two controllers |
+//! | `live` | findings of the source studies, reproduced by real software on served disks, and their tables |
 //! | `mutants` | planted faults, and which tests notice them |
-//! | `mutate` | changed inputs of every kind through the program |
-//! | `names` | how the house names and explains its parts, in numbers; any repository can stand beside |
-//! | `package` | the crates that can be published, packed, and held to read nothing outside of their packages |
-//! | `results` | hashes of what must come out the same after every change, compared with those committed |
-//! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
-//! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
-//! | `sampling` | every study by both samples, side by side |
-//! | `score` | the claims run, and what is committed of them rewritten |
+//! | `mutate` | the program with changed inputs of every kind |
+//! | `names` | counts of names and sentences of comments, of this repository or of another |
+//! | `package` | packs the crates that can be published, and checks that they read nothing outside of their packages |
+//! | `results` | compares hashes of results with the committed ones, which no change may move |
+//! | `robust` | runs the claims with inferred figures varied, and rewrites docs/robust.md |
+//! | `explain` | explains claims that are not reproduced, and rewrites their levers |
+//! | `sampling` | runs every study with both samplings, and rewrites their table |
+//! | `score` | runs the claims, and rewrites their committed outcomes |
 //! | `dist` | archives of the program, for other machines |
-//! | `fit` | the measured drives fitted anew |
+//! | `fit` | fits the measured drives, and rewrites their profiles |
 //! | `python` | the Python module: its tests, wheels, the source package |
 //! | `links` | links and headings of Markdown |
-//! | `site` | the documents as a site |
-//! | `validation` | the traces played again, and what is committed of them rewritten |
+//! | `site` | the manual as a site |
+//! | `validation` | replays the traces, and rewrites their committed figures |
 //!
 //! JSON, SHA-256 and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
 
@@ -106,46 +106,49 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is not in ci: the words, and what they do.
+/// The commands outside ci: words and description.
 const APART: [(&str, &str); 26] = [
     (
         "check [--since REVISION]",
-        "what a change touches, in under two minutes; by default since origin/main, or what is not committed",
+        "the steps that a change needs, in under two minutes; by default since origin/main, or of uncommitted changes",
     ),
-    ("ci --all", "before a release: tests draw all that they can, and the release build"),
+    ("ci --all", "before a release: tests with all draws, and the release build"),
     ("release", "the release build alone"),
     ("bench", "simulated requests a second, beside DiskSim's"),
-    ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
-    ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
+    ("bench beside --disksim PATH", "DiskSim's own program and ours, in turn"),
+    ("bench real [FOLDER] [ROUNDS] [SECONDS]", "fio and ours, in turn, on a real file"),
     ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
-    ("readme PAGE …", "these pages alone, such as docs/tutorial.md"),
+    ("readme PAGE …", "check these pages alone, such as docs/tutorial.md"),
     (
         "mutate --runs 10000 --seed 1",
-        "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
+        "run the program with changed inputs, this many of each kind (ci: a few hundred); --program PATH for another build",
     ),
     (
         "mutants --seed 1 --faults 400",
         "planted faults and the tests that notice; --files PATH,… --budget MINUTES --jobs J --again ID,…",
     ),
-    ("sampling [FOLDER]", "every study by both samples, side by side"),
-    ("names [FOLDER] [--list]", "names and comments in numbers, of this repository or of another; --list says where"),
+    ("sampling [FOLDER]", "run every study with both samplings, rewrite the table in docs/statistics.md"),
+    (
+        "names [FOLDER] [--list]",
+        "count names and sentences of comments, of this repository or another; --list prints the places",
+    ),
     (
         "results [ROW …]",
-        "hashes of what must come out the same after every change, compared with validation/results.txt; --write renews them",
+        "compare hashes of results with validation/results.txt, which no change may move; --write renews them",
     ),
-    ("validation", "play measured traces again, rewrite figures and pictures"),
-    ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),
-    ("fit --recovery", "fits whose truth is known, rewrite the table in docs/fit.md"),
-    ("fit --thresholds", "what other thresholds keep, the same for its table"),
-    ("fit --carried", "which rules carry over to another drive, the same"),
+    ("validation", "replay measured traces, rewrite figures and pictures"),
+    ("fit [DRIVE …]", "fit the measured drives, rewrite their profiles"),
+    ("fit --recovery", "fit drives of known figures, rewrite the table in docs/fit.md"),
+    ("fit --thresholds", "fit with other thresholds, rewrite their table in docs/fit.md"),
+    ("fit --carried", "fit drives from another drive's rules, rewrite their table in docs/fit.md"),
     ("dist [TARGET …]", "archives of the program, Linux x86-64 and arm64"),
     ("wheel [TARGET …]", "wheels and the source package of the Python module"),
-    ("guest", "a guest in QEMU on a modelled disk, behind AHCI and PIIX"),
-    ("live", "findings met by real software on served disks, rewrite docs/live.md"),
-    ("site", "the documents as a site in target/site, by mdBook"),
+    ("guest", "run a virtual machine in QEMU on a modelled disk, behind AHCI and PIIX"),
+    ("live", "run real software on served disks, rewrite the findings in docs/live.md"),
+    ("site", "make the manual as a site in target/site, by mdBook"),
     ("score", "run all claims, rewrite validation/claims.toml, README and docs/claims.md"),
-    ("explain [CLAIM …]", "explain claims that do not come out, rewrite docs/claims.md"),
-    ("robust", "the claims in 15 draws of what is inferred, rewrite docs/robust.md"),
+    ("explain [CLAIM …]", "explain claims that are not reproduced, rewrite docs/claims.md"),
+    ("robust", "run the claims in 15 draws of inferred figures, rewrite docs/robust.md"),
 ];
 
 fn help() {

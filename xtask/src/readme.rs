@@ -1,19 +1,19 @@
 //! The promises of the README and of pages of the manual (`PAGES`): every command in a block marked `sh` is run as
-//! written and must end as said, and a block marked `text` below it must stand in what it prints.
+//! written and must have the stated exit code, and a block marked `text` below it must be part of its output.
 //!
-//! A command stands on one line; a `\` at its end joins the next. `# exits N` behind it states its exit code, else 0.
-//! Three things are changed: the folder `out` lies in a scratch folder, so that nothing of the user's is touched, `seekwise` and
-//! `cargo run --release --` are the program as the tests have it, and the terminal is as wide as `WIDTH`. What builds, installs or checks the whole
-//! repository is held by other steps, and not run again (`ELSEWHERE`).
+//! A command is one line; a `\` at its end joins the next. `# exits N` after it states its exit code, else 0. Three things differ
+//! from a user's run: the folder `out` is in a scratch folder, `seekwise` and `cargo run --release --` are the debug build, and the
+//! terminal has `WIDTH` columns. Commands that build, install or check the whole repository belong to other steps, and are not run
+//! (`ELSEWHERE`).
 //!
-//! A block marked `text` belongs to the last command before it. Its lines are lines of standard output, one after another;
-//! a line `…` stands for any number of others. `SEEKWISE_UPDATE=1 cargo xtask readme` writes the lines anew: each run of lines
-//! begins where its first line comes nearest, and keeps its length.
+//! A block marked `text` belongs to the last command before it. Its lines are consecutive lines of standard output; a line `…`
+//! stands for any number of others. `SEEKWISE_UPDATE=1 cargo xtask readme` rewrites the lines: each run of lines begins at the
+//! line of the output that is most like its first line, and keeps its length.
 //!
-//! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` states what the prose concludes from the last command before
-//! it (`assertion`). It is checked on the command's `--json`, also when samples are written anew. A comparison is run once more
-//! with the values of `--vary` in reverse, and one of its assertions must fail then. Each sample has an assertion, and so
-//! has each section that draws a conclusion (`prose`).
+//! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` asserts what the prose concludes from the last command before
+//! it (`assertion`). It is checked on the command's `--json`, also when samples are rewritten. A comparison runs once more with
+//! the values of `--vary` in reverse, and then one of its assertions must fail. Each sample needs an assertion, and so does each
+//! section that draws a conclusion (`prose`).
 
 mod assertion;
 mod prose;
@@ -26,20 +26,20 @@ use serde_json::Value;
 use crate::cargo;
 use crate::steps::{Ended, shown};
 
-/// Commands that other steps hold: this one, the release build and its packing.
+/// Commands of other steps: this check, the release build and its packing.
 const ELSEWHERE: [&str; 4] =
     ["cargo xtask ci", "cargo xtask dist", "cargo xtask site", "cargo install --path crates/cli --locked"];
 
-/// Columns of the terminal that the README's samples are printed on: they fit its own width.
+/// Columns of the terminal for samples, so that they fit the README's width.
 const WIDTH: &str = "100";
 
-/// What a sample leaves out.
+/// The line of a sample that stands for lines left out.
 const LEFT_OUT: &str = "…";
 
-/// How a page states what it concludes.
+/// The beginning of a page's assertions.
 const HOLDS: &str = "<!-- holds:";
 
-/// One command, the exit code it is to have, samples of what it prints, and what is concluded from it.
+/// A command with its exit code, samples of its output, and assertions about it.
 #[derive(Debug, Default, PartialEq)]
 struct Promise {
     line: String,
@@ -48,7 +48,7 @@ struct Promise {
     assertions: Vec<Assertion>,
 }
 
-/// What a page concludes from a command.
+/// An assertion of a page about a command.
 #[derive(Debug, PartialEq)]
 struct Assertion {
     /// The page's line, from 0.
@@ -64,7 +64,7 @@ struct Sample {
     lines: Vec<String>,
 }
 
-/// The pages whose commands are run, in this order: later ones may use what earlier ones left in `out`.
+/// The pages whose commands are run, in this order: later ones may use files of earlier ones in `out`.
 const PAGES: [&str; 10] = [
     "README.md",
     "docs/install.md",
@@ -105,11 +105,11 @@ fn check(pages: &[&str]) -> Ended {
     let wrong: Vec<String> = pages.iter().flat_map(|page| wrong(page, &scratch.join("out"))).collect();
     match wrong.len() {
         0 => Ended::Passed,
-        count => Ended::Failed(format!("{count} promises are not kept\n{}", wrong.join("\n"))),
+        count => Ended::Failed(format!("{count} promises of the pages are broken\n{}", wrong.join("\n"))),
     }
 }
 
-/// Runs a page's commands; which of its promises are not kept.
+/// Runs a page's commands; returns its broken promises.
 fn wrong(page: &str, out: &Path) -> Vec<String> {
     let path = crate::root().join(page);
     let text = match std::fs::read_to_string(&path) {
@@ -118,7 +118,7 @@ fn wrong(page: &str, out: &Path) -> Vec<String> {
     };
     let all = promises(&text);
     if page == PAGES[0] && !all.iter().any(|promise| promise.line == ELSEWHERE[0]) {
-        return vec![format!("{page} does not name `{}`", ELSEWHERE[0])];
+        return vec![format!("{page}: expected the command `{}`", ELSEWHERE[0])];
     }
     let update = std::env::var_os("SEEKWISE_UPDATE").is_some();
     let (mut wrong, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), text.lines().map(str::to_owned).collect());
@@ -138,7 +138,7 @@ fn wrong(page: &str, out: &Path) -> Vec<String> {
     wrong.into_iter().map(|why| format!("{page}: {why}")).collect()
 }
 
-/// What the page concludes from a command and its JSON does not say, and conclusions that would hold with the sides swapped too.
+/// The assertions that a command's JSON contradicts, and those that also hold with the sides swapped.
 fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> Vec<String> {
     let shown = promise.samples.first().map(|sample| sample.at);
     let Some(first) = promise.assertions.first() else {
@@ -151,7 +151,12 @@ fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> 
     };
     let fails = |it: &Assertion| {
         let why = assertion::check(&it.text, &said).err()?;
-        Some(format!("line {}: `{}` does not hold for `{}`: {why}; mend the prose", it.at + 1, it.text, promise.line))
+        Some(format!(
+            "line {}: `{}` does not hold for `{}`: {why}; correct the prose",
+            it.at + 1,
+            it.text,
+            promise.line
+        ))
     };
     let mut wrong: Vec<String> = promise.assertions.iter().filter_map(fails).collect();
     if let (true, Some(line)) = (wrong.is_empty(), swapped(&promise.line)) {
@@ -160,7 +165,7 @@ fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> 
             Ok(true) => {}
             // Equal sides are equal either way.
             Ok(false) if said["verdict"].as_str().is_some_and(|it| it.starts_with("no difference")) => {}
-            Ok(false) => wrong.push(format!("line {}: all of it holds for `{line}` too", first.at + 1)),
+            Ok(false) => wrong.push(format!("line {}: its assertions hold for `{line}` too", first.at + 1)),
             Err(why) => wrong.push(format!("line {}: {why}", first.at + 1)),
         }
     }
@@ -176,7 +181,7 @@ fn swapped(line: &str) -> Option<String> {
     Some(format!("{before} --vary {key}={}{after}", reversed.join(",")))
 }
 
-/// What a command prints as JSON.
+/// The JSON of a command.
 fn json(line: &str, code: i32, out: &Path) -> Result<Value, String> {
     let line = format!("{line} --json{}", if line.contains(" out/") { " --force" } else { "" });
     let output = shell(&line, out).output().map_err(|error| format!("`{line}` did not start: {error}"))?;
@@ -186,7 +191,7 @@ fn json(line: &str, code: i32, out: &Path) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("`{line}` printed no JSON: {error}"))
 }
 
-/// Runs one command; what it prints on standard output.
+/// Runs a command; returns its standard output.
 fn keep(promise: &Promise, out: &Path) -> Result<Vec<String>, String> {
     println!("$ {}", promise.line);
     match shown(&mut shell(&promise.line, out)) {
@@ -234,7 +239,7 @@ fn promises(text: &str) -> Vec<Promise> {
     found
 }
 
-/// What a line of a page says that holds.
+/// The assertions in a line of a page.
 fn assertions(at: usize, line: &str) -> impl Iterator<Item = Assertion> {
     let inside = line.trim().strip_prefix(HOLDS).and_then(|rest| rest.strip_suffix("-->"));
     let each = inside.into_iter().flat_map(|inside| inside.split(';'));
@@ -269,7 +274,7 @@ fn runs(lines: &[String]) -> impl Iterator<Item = (usize, &[String])> {
     lines.split(|line| line == LEFT_OUT).map(run).filter(|(_, run)| !run.is_empty())
 }
 
-/// What of a sample does not stand in what its command printed.
+/// The part of a sample that is not in its command's output.
 fn differing(promise: &Promise, sample: &Sample, printed: &[String]) -> Option<String> {
     let same = |a: &String, b: &String| a.trim_end() == b.trim_end();
     let mut rest = printed;
@@ -277,7 +282,7 @@ fn differing(promise: &Promise, sample: &Sample, printed: &[String]) -> Option<S
         let there = rest.windows(run.len()).position(|lines| lines.iter().zip(run).all(|(a, b)| same(a, b)));
         let Some(there) = there else {
             let line = sample.at + place + 1;
-            let hint = "SEEKWISE_UPDATE=1 cargo xtask readme writes it anew";
+            let hint = "SEEKWISE_UPDATE=1 cargo xtask readme rewrites it";
             return Some(format!("line {line}: not what `{}` prints; {hint}:\n{}", promise.line, run.join("\n")));
         };
         rest = &rest[there + run.len()..];
@@ -285,7 +290,7 @@ fn differing(promise: &Promise, sample: &Sample, printed: &[String]) -> Option<S
     None
 }
 
-/// Puts what a command prints now in place of its samples.
+/// Replaces the samples of a command by its present output.
 fn renew(lines: &mut [String], promise: &Promise, printed: &[String]) {
     for sample in &promise.samples {
         for (place, run) in runs(&sample.lines) {
@@ -345,14 +350,14 @@ mod tests {
         assert_eq!(judged("on,off", holds), Vec::<String>::new());
         let wrong = judged("off,on", holds).join("\n");
         let said = "line 7: `ratio.estimate < 0.5` does not hold for `x compare j --vary cache=off,on --runs 9`: \
-                    found 2.15 < 0.5; mend the prose\nline 7: `verdict";
+                    found 2.15 < 0.5; correct the prose\nline 7: `verdict";
         assert!(wrong.starts_with(said), "{wrong}");
     }
 
     #[test]
     fn a_conclusion_that_holds_either_way_is_none() {
         let said = judged("on,off", "<!-- holds: runs == 10 -->").join("\n");
-        assert_eq!(said, "line 7: all of it holds for `x compare j --vary cache=off,on --runs 9` too");
+        assert_eq!(said, "line 7: its assertions hold for `x compare j --vary cache=off,on --runs 9` too");
         assert!(judged("on,off", "<!-- holds: run == 10 -->")[0].contains("there is no `run`"));
     }
 

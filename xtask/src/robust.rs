@@ -1,6 +1,6 @@
-//! `cargo xtask robust`: runs the claims as they stand, then once a draw with every figure that is inferred drawn within
-//! ±10 % (`seekwise claims --draw`), and rewrites `docs/robust.md`: which verdicts flip, by which draw. Goes on with what an
-//! earlier run left in `target/xtask/robust-DRAWS`. Decides nothing: the test that compares is the one that rewrites.
+//! `cargo xtask robust`: runs the claims unvaried, then once a draw with every inferred figure varied within ±10 % (`seekwise
+//! claims --draw`), and rewrites `docs/robust.md`: which verdicts flip, and in which draws. An earlier run in
+//! `target/xtask/robust-DRAWS` is resumed. The test that compares the page also rewrites it; nothing is decided here.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::steps::{Ended, command};
 use crate::{cargo, target};
 
-/// What is asked of it.
+/// The arguments.
 struct Asked<'a> {
     draws: u32,
     claims: Vec<&'a str>,
@@ -64,7 +64,7 @@ fn draw(asked: &Asked<'_>) -> Ended {
     command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_ROBUST", &path)])
 }
 
-/// The claims in one draw; 0 is as they stand.
+/// Runs the claims in one draw; 0 is without a draw.
 fn claims(asked: &Asked<'_>, number: u32, folder: &Path) -> Result<(), String> {
     println!("draw {number} of {}", asked.draws);
     let said = folder.join(format!("draw-{number}.json"));
@@ -75,11 +75,11 @@ fn claims(asked: &Asked<'_>, number: u32, folder: &Path) -> Result<(), String> {
     if number > 0 {
         claims.arg("--draw").arg(format!("{number}/{}", asked.draws));
     }
-    // 1: a claim fails, which is what this is about.
+    // 1: a claim fails, as some do.
     match claims.status().map(|status| status.code()) {
         Ok(Some(0 | 1)) => Ok(()),
         Ok(code) => Err(format!(
-            "draw {number} ended with {code:?}. What another program left is not gone on with: remove {}",
+            "draw {number} ended with {code:?}. Results of another build cannot be resumed: remove {}",
             folder.display()
         )),
         Err(error) => Err(error.to_string()),

@@ -1,6 +1,6 @@
-//! `cargo xtask sampling [FOLDER]`: runs every built-in study that compares anything by its fixed sample and by sampling until
-//! decided, each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and what both cost. What the
-//! folder has already of the same program is not run again.
+//! `cargo xtask sampling [FOLDER]`: runs every built-in study with comparisons by its fixed sample and by sampling until decided,
+//! each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and the cost of both. Results of the
+//! same build in the folder are not run again.
 //!
 //! It reads the program's JSON by its lines: both outputs have the same comparisons and cells in the same order.
 
@@ -15,7 +15,7 @@ use crate::disksim::seconds;
 const DOCUMENT: &str = "docs/statistics.md";
 const MARKS: [&str; 2] = ["<!-- samples -->\n", "<!-- end of samples -->"];
 
-/// Both ways, fixed first: the option, which also names the folder.
+/// The two samplings, fixed first: the option, which also names the folder.
 const WAYS: [&str; 2] = ["fixed", "until-decided"];
 
 /// Runs the command.
@@ -31,17 +31,17 @@ pub fn sampling(options: &[&str]) -> ExitCode {
     }
 }
 
-/// What one way says of a study.
+/// The result of a study by one sampling.
 struct Sampled {
     verdicts: Vec<Verdict>,
     virtual_s: Option<f64>,
     pilot_s: Option<f64>,
-    /// Of the fixed sample, as the other way says.
+    /// Virtual time of the fixed sample, as the other sampling reports it.
     fixed_s: Option<f64>,
     processor_s: f64,
 }
 
-/// What was said of a cell, or of all.
+/// The verdict on a cell, or on all cells together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Faster,
@@ -52,8 +52,8 @@ enum Verdict {
 
 fn table(folder: &Path) -> Result<String, String> {
     let mut text = String::from(
-        "| study | verdicts equal | decided only until decided | decided only by the fixed sample | *no difference* and a \
-         difference | turned | virtual seconds | processor seconds |\n|---|---|---|---|---|---|---|---|\n",
+        "| study | equal verdicts | only decided by sampling until decided | only decided by the fixed sample | one *no \
+         difference* | opposite | virtual seconds | processor seconds |\n|---|---|---|---|---|---|---|---|\n",
     );
     let (mut whole, mut as_said, mut as_said_verdicts) = ([0.0; 2], Vec::new(), 0);
     let mut sums = Counts::default();
@@ -65,7 +65,7 @@ fn table(folder: &Path) -> Result<String, String> {
         whole[1] += until.processor_s;
         if until.pilot_s == Some(0.0) {
             if counts.equal < counts.all {
-                return Err(format!("{study}: nothing is shortened, and its verdicts differ"));
+                return Err(format!("{study}: no run is shortened, but its verdicts differ"));
             }
             as_said.push(format!("`{study}`"));
             as_said_verdicts += counts.all;
@@ -79,9 +79,9 @@ fn table(folder: &Path) -> Result<String, String> {
         let processor = format!("{:.1} of {:.1}", until.processor_s, fixed.processor_s);
         text += &format!("| `{study}` | {} | {seconds} | {processor} |\n", counts.cells());
     }
-    text += &format!("| together | {} | | |\n", sums.cells());
+    text += &format!("| all | {} | | |\n", sums.cells());
     text += &format!(
-        "\n{} studies are not shortened, since their jobs end by themselves, come at a rate or have power cut: {}. Their {as_said_verdicts} \
+        "\n{} studies are not shortened, because their jobs end by themselves, come at a rate or have power cuts: {}. Their {as_said_verdicts} \
          verdicts are equal.\n\nAll {} studies: {:.0} of {:.0} processor seconds.\n",
         as_said.len(),
         as_said.join(", "),
@@ -156,7 +156,7 @@ fn studies() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// One way of a study, run if the folder does not have it.
+/// The result of a study by one sampling; runs it if the folder has none.
 fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
     let folder = folder.join(way);
     let fault = |why: std::io::Error| format!("{}: {why}", folder.display());
@@ -167,7 +167,7 @@ fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
         let mut command = Command::new(crate::target().join("release/seekwise"));
         command.args(["study", study, &format!("--{way}"), "--threads", "1", "--force", "--json", "--out"]);
         command.arg(folder.join(study));
-        // The shell puts the answer aside.
+        // The shell writes the answer to the file.
         let mut shell = Command::new("sh");
         shell.args(["-c", "out=$1; shift; exec \"$@\" > \"$out\"", "sh"]).arg(&said);
         shell.arg(command.get_program()).args(command.get_args());
@@ -182,17 +182,17 @@ fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
     Ok(Sampled { verdicts: verdicts(&text)?, virtual_s, pilot_s, fixed_s, processor_s })
 }
 
-/// The verdicts of all cells and of all together, in their order: those with a p behind them, not those of regions.
+/// The verdicts of all cells and of all cells together, in their order: those with a p, not those of regions.
 fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
     let (mut last, mut words) = (None, Vec::new());
     for line in json.lines().map(str::trim) {
         last = line.strip_prefix("\"verdict\": \"").or(last);
         if line.starts_with("\"p_adjusted\"") {
-            words.push(last.take().ok_or("a p without a verdict")?);
+            words.push(last.take().ok_or("p_adjusted without a verdict")?);
         }
     }
     if words.is_empty() {
-        return Err("there is no verdict".to_owned());
+        return Err("no verdict with a p".to_owned());
     }
     words
         .into_iter()
@@ -201,12 +201,12 @@ fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
             _ if word.starts_with("slower") => Ok(Verdict::Slower),
             _ if word.starts_with("no difference") => Ok(Verdict::NoDifference),
             _ if word.starts_with("not enough data") => Ok(Verdict::NotEnoughData),
-            _ => Err(format!("`{word}` is no verdict")),
+            _ => Err(format!("`{word}` is not a verdict")),
         })
         .collect()
 }
 
-/// The number behind a key of how a study was sampled.
+/// The number of a key below `sampling`.
 fn number(json: &str, key: &str) -> Option<f64> {
     let (_, sampling) = json.split_once("\n  \"sampling\": {")?;
     let (_, rest) = sampling.split_once(&format!("\"{key}\": "))?;

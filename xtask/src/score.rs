@@ -1,5 +1,6 @@
-//! `cargo xtask score`: runs every claim, with its mechanism switched off too, by the release build, and rewrites
-//! `validation/claims.toml`, the README's figures and the score of docs/claims.md. Decides nothing: the test that compares is the one that rewrites.
+//! `cargo xtask score`: runs every claim, also with its mechanism switched off, by the release build, and rewrites
+//! `validation/claims.toml`, the README's figures and the score of docs/claims.md. The test that compares them also rewrites them;
+//! nothing is decided here.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -36,7 +37,7 @@ fn try_score() -> Ended {
         let mut claims = Command::new(target().join("release/seekwise"));
         claims.args(["claims", "--ablate", "--json"]).stdout(Stdio::from(std::fs::File::create(&said)?)).status()
     };
-    // 1: a claim fails, which is what a score is for.
+    // 1: a claim fails, as some do.
     match run().map(|status| status.code()) {
         Ok(Some(0 | 1)) => {}
         Ok(code) => return Ended::Failed(format!("`seekwise claims` ended with {code:?}")),

@@ -61,21 +61,21 @@ impl Step {
 
 /// All steps, the quickest to fail first. What builds in the same profile stands together.
 pub const ALL: &[Step] = &[
-    Step::new("fmt", "one format for all source", |_| cargo::fmt()),
+    Step::new("fmt", "source is formatted", |_| cargo::fmt()),
     Step::new("tidy", "rules that no compiler checks", |_| tidy::tidy()),
-    Step::new("package", "what would be published stands alone", |_| package::package()),
+    Step::new("package", "packages read nothing outside of themselves", |_| package::package()),
     Step::new("deny", "licences and origins of dependencies", |_| cargo::deny()),
     Step::new("clippy", "no lint anywhere", |_| cargo::clippy()),
     Step::new("module", "the Python module compiles, without a lint", |_| python::check()),
     Step::new("wasm", "the library compiles for WebAssembly, without a lint", |_| cargo::wasm()),
     Step::new("doc", "documentation without a broken link", |_| cargo::doc()),
-    Step::new("test", "all tests but those in the documentation", cargo::test),
+    Step::new("test", "all tests except those in the documentation", cargo::test),
     Step::new("doctest", "the examples in the documentation", |_| cargo::doctest()),
     Step::new("python", "the Python module: tests, notebooks, types", python::test),
-    Step::new("twice", "a study twice, on one core and on two: equal bytes", |_| twice::twice()),
-    Step::new("mutate", "changed inputs of every kind through the program", |_| mutate::short()),
-    Step::new("readme", "the commands of README and manual, as written", |_| readme::readme()),
-    Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
+    Step::new("twice", "a study on one core and on two gives equal bytes", |_| twice::twice()),
+    Step::new("mutate", "the program with changed inputs of every kind", |_| mutate::short()),
+    Step::new("readme", "the commands of README and manual, run as written", |_| readme::readme()),
+    Step::new("page", "the report page, rebuilt, is the committed one", |_| web::page()),
     Step::new("webtest", "the report page's tests", |_| web::test()),
 ];
 

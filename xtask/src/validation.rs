@@ -1,11 +1,11 @@
-//! `cargo xtask validation`: plays the traces again and rewrites what is committed of them: the figures in `validation/`,
-//! the tables and pictures in `docs/`. Decides nothing: the tests that compare are the ones that rewrite.
+//! `cargo xtask validation`: replays the traces and rewrites the committed figures in `validation/` and the tables and pictures
+//! in `docs/`. The tests that compare them also rewrite them; nothing is decided here.
 
 use std::process::ExitCode;
 
 use crate::steps::{Ended, command};
 
-/// One thread, so that what is read back has been written.
+/// The command; one thread, so that figures are written before a test reads them.
 const WORDS: [&str; 16] = [
     "cargo",
     "test",

@@ -79,9 +79,9 @@ Examples:
   seekwise drives exos-x18 --check
   seekwise drives --check
 
---check simulates everyday work (streams, cached writes, random reads, parts of a sector) and compares the results with
+--check simulates everyday work (streams, cached writes, random reads, writes of part of a sector) and compares the results with
 arithmetic from the drive's own figures; without a name, it checks all drives. docs/everyday.md explains the rows. --svg and
---png draw the curves of seeks and rates. Exit code 1: a row is off, or the profile says that a row is off and it is not.")]
+--png draw the curves of seeks and rates. Exit code 1: a row is off, or a row that the profile lists as off is not.")]
     Drives(DrivesArgs),
     /// List the built-in studies; with a name, show its question, factors and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
@@ -678,7 +678,6 @@ fn threads(text: &str) -> Result<usize, String> {
     threads.ok_or_else(|| format!("expected a whole number from 0 to {MOST}"))
 }
 
-/// A name that is not empty.
 /// A name that is not empty.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("the name is empty".to_owned()) } else { Ok(text.to_owned()) }

@@ -42,7 +42,7 @@ fn traced(name: &str) -> Vec<String> {
 fn trust() -> String {
     let (whole, half) = (traced("profile, whole trace"), traced("profile, second half"));
     let page = text("docs/published.md");
-    let cases = page.lines().find(|line| line.starts_with("Of ") && line.contains(" cases ")).expect("the summary");
+    let cases = page.lines().find(|line| line.contains(" cases hold: ")).expect("the summary");
     let (cases, parts) = cases.split_once(": ").expect("the summary and its parts");
     let Score { claim, .. } = score();
     let whole_findings = claim.iter().filter(|row| row.answer == ClaimAnswer::Reproduced).count();

@@ -1,4 +1,4 @@
-//! What came of the claims, as it is committed: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims
+//! The committed outcomes of the claims: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims
 //! --ablate --json` (named by `SEEKWISE_SCORE`), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
 //! explain` (its folder named by `SEEKWISE_LEVERS`); and what docs/claims.md says of both. The test in `readme` compares.
 
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::readme::{text, workspace};
 
-/// Why findings do not come out, as `Cause: …` in docs/claims.md says it, and in the README's words.
+/// Causes of findings that are not reproduced: the word after `Cause:` in docs/claims.md, and the README's words.
 pub const CAUSES: [(&str, &str); 6] = [
-    ("segments", "What many short segments of a buffer cost a drive, and what adaptive ones gain"),
-    ("read-ahead", "How far a drive reads ahead, and when it gives way to a waiting command"),
-    ("order", "Among how many commands and cached writes a drive chooses"),
-    ("system", "What an operating system and its programs send to the drive, and when"),
-    ("unknown", "What a product does inside, where nobody published it"),
-    ("chance", "What the runs of a study happen to show, where more of them show the contrary"),
+    ("segments", "The cost of many short segments in a buffer, and the gain of adaptive ones"),
+    ("read-ahead", "The length of read-ahead, and when it stops for a waiting command"),
+    ("order", "The number of commands and cached writes that a drive chooses from"),
+    ("system", "The requests that an operating system and its programs send, and their times"),
+    ("unknown", "Unpublished behaviour inside a product"),
+    ("chance", "Chance: more runs of the study show the opposite"),
 ];
 
 /// The studies, by the letter of their findings.
@@ -37,7 +37,7 @@ const STUDIES: [(char, &str); 5] = [
 /// A miss by at most this share of the bound is near: inferred figures are drawn that far.
 const NEAR: f64 = 0.1;
 
-/// What came of the claims.
+/// The outcome of the claims.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
@@ -49,7 +49,7 @@ pub struct Score {
     pub claim: Vec<Row>,
 }
 
-/// What came of one claim, in the words of `seekwise claims --json`.
+/// The outcome of one claim, in the words of `seekwise claims --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub id: String,
@@ -64,14 +64,14 @@ pub struct Row {
     pub distance: Option<BoundDistance>,
 }
 
-/// What `seekwise claims --json` prints, as far as it is kept.
+/// The output of `seekwise claims --json`, as far as it is kept.
 #[derive(Deserialize)]
 pub struct PrintedClaims {
     pub program: ProgramVersion,
     pub claims: Vec<Row>,
 }
 
-/// What `seekwise explain` found of claims.
+/// The answers of `seekwise explain`.
 #[derive(Serialize, Deserialize)]
 struct Levers {
     /// By claim: what changes its answer, as sentences.
@@ -107,7 +107,7 @@ pub fn rewrite_score(said: &Path) {
     claims.retain(|claim| claim.study.is_some());
     let studies = claims.iter().filter_map(|claim| claim.study.clone());
     let made_of = studies.map(|study| (study.clone(), made_of(&study))).collect();
-    let head = "# What came of the claims: seekwise claims --ablate. Rewritten by cargo xtask score.\n\n";
+    let head = "# Outcomes of the claims: seekwise claims --ablate. Rewritten by cargo xtask score.\n\n";
     let text = toml::to_string(&Score { program, made_of, claim: claims }).expect("a table");
     fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
 }
@@ -123,7 +123,7 @@ pub fn rewrite_levers(folder: &Path) {
         let sentences: Vec<String> = serde_json::from_value(said["sentences"].clone()).expect("its sentences");
         levers.changed_by.insert(id, sentences);
     }
-    let head = "# What changes the answers of claims: seekwise explain. Rewritten by cargo xtask explain.\n\n";
+    let head = "# Settings that change the answers of claims: seekwise explain. Rewritten by cargo xtask explain.\n\n";
     let text = toml::to_string(&levers).expect("a table");
     fs::write(workspace().join("validation/levers.toml"), format!("{head}{text}")).expect("the levers are written");
 }
@@ -151,7 +151,7 @@ pub fn rows_by_cause(cause: &str) -> Vec<String> {
 }
 
 impl Row {
-    /// Whether it does not come out.
+    /// Whether it is not reproduced or not decided.
     fn is_open(&self) -> bool {
         matches!(self.answer, ClaimAnswer::NotReproduced | ClaimAnswer::NotDecided)
     }
@@ -176,12 +176,12 @@ impl Row {
     }
 }
 
-/// The findings, counted by class and study; what each got, and what would change it.
+/// The findings, counted by class, then by study with the outcome of each and what would change it.
 pub fn claims() -> String {
     let Score { program, claim, .. } = score();
     let listed = catalogue_claims().len();
     let mut text = format!(
-        "Five source studies state {listed} findings, each listed with the condition under which it counts before anything\n\
+        "Five source studies state {listed} findings. Each was listed, with the condition under which it counts, before anything\n\
          was run. {} were tried by {program}:\n\n\
          | class | findings | reproduced | in part | not decided | not reproduced |\n|---|---|---|---|---|---|\n",
         claim.len()
@@ -190,7 +190,7 @@ pub fn claims() -> String {
     for (class, words) in [
         ("M", "M: mechanisms"),
         ("N", "N: no difference"),
-        ("S", "S: work that was not published"),
+        ("S", "S: unpublished work"),
         ("I", "I: inputs of the model and tests of the tool; no evidence"),
     ] {
         let of = |answer: ClaimAnswer| count(&|row| row.class == class && row.answer == answer);
@@ -206,7 +206,7 @@ pub fn claims() -> String {
     let _ = writeln!(
         text,
         "\n{judgements} more are judgements of the authors (J), which never count; the model agrees with {agrees} of those that \
-         can be checked. Of the {hold} mechanisms that come out, in whole or in part, {fail} fail with the mechanism switched \
+         can be checked. {hold} mechanisms are reproduced, in whole or in part; {fail} of these fail with the mechanism switched \
          off, as they must."
     );
     let also: Vec<&str> = claim
@@ -215,7 +215,7 @@ pub fn claims() -> String {
         .map(|row| row.id.as_str())
         .collect();
     if !also.is_empty() {
-        let _ = writeln!(text, "\nThese come out without their mechanism too: {}.", also.join(", "));
+        let _ = writeln!(text, "\nReproduced also without their mechanism: {}.", also.join(", "));
     }
     text += &misses(&claim);
     let levers: Levers = toml::from_str(&self::text("validation/levers.toml")).expect("the committed levers");
@@ -226,14 +226,14 @@ pub fn claims() -> String {
     text
 }
 
-/// What does not come out, near misses apart from wrong shapes.
+/// The findings that are not reproduced: near misses apart from wrong orders.
 fn misses(claim: &[Row]) -> String {
     let open = || claim.iter().filter(|row| row.answer == ClaimAnswer::NotReproduced);
     let list = |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.far())).collect::<Vec<_>>();
     let near = list(open().filter(|row| row.is_near()).collect());
     let far = list(open().filter(|row| !row.is_near() && !row.is_order()).collect());
     let order: Vec<&str> = open().filter(|row| row.is_order()).map(|row| row.id.as_str()).collect();
-    let mut text = "\nOf those that are not reproduced:\n\n".to_owned();
+    let mut text = "\nThe findings that are not reproduced:\n\n".to_owned();
     let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR);
     for (what, all) in [
         (within.as_str(), near.join(", ")),
@@ -250,7 +250,7 @@ fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
     let page = paragraphs();
     let mut text = format!(
         "\n#### Study {letter}: {what}\n\n\
-         | finding | answer | wanted | got, at the place that decides | distance to the bound | why, and what changes it | what would decide |\n\
+         | finding | answer | condition | figure that decides | distance to the bound | reason, and what changes the answer | data that would decide |\n\
          |---|---|---|---|---|---|---|\n"
     );
     for row in rows {
@@ -282,11 +282,11 @@ fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
     text
 }
 
-/// What docs/claims.md says of a claim.
+/// The paragraph of a claim in docs/claims.md.
 struct Paragraph {
     /// The anchor of its heading.
     anchor: String,
-    /// Why it does not come out, in a sentence.
+    /// Why it is not reproduced, in a sentence.
     why: Option<String>,
     cause: Option<String>,
     /// What data would decide.

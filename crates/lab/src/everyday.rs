@@ -1,5 +1,5 @@
 //! Everyday work on a drive (streams, cached writes, random reads, parts of a sector) against arithmetic from the
-//! drive's own figures: what anyone with its datasheet and a pencil expects, and what the simulator makes of it.
+//! drive's own figures: the expectation of anyone with its datasheet and a pencil, and the simulator's result.
 //!
 //! | room | what it is |
 //! |---|---|

@@ -82,7 +82,7 @@ pub struct Explanation {
     pub tries: usize,
     /// Settings that change the answer, the nearest first.
     pub found: Vec<FoundLever>,
-    /// The explanation in words: "holds if …, against …", or that no setting does it.
+    /// The explanation in words: "holds if …, which breaks …", or that no single setting changes the answer.
     pub sentences: Vec<String>,
 }
 
@@ -479,28 +479,26 @@ impl FoundLever {
         }
     }
 
-    /// "holds if …, against …", for a claim that does not hold; else what breaks it.
+    /// "holds if …, which breaks …" for a claim that does not hold, "fails if …" for one that does.
     pub fn sentence(&self, holds: bool) -> String {
         let verb = if holds { "fails" } else { "holds" };
-        let mut against: Vec<String> = self.breaks.clone();
-        against.extend(self.cases_broken.iter().map(|case| format!("the published case \"{case}\"")));
-        let against = match (against.is_empty(), self.claims + self.cases) {
+        let mut broken: Vec<String> = self.breaks.clone();
+        broken.extend(self.cases_broken.iter().map(|case| format!("the published case \"{case}\"")));
+        let side_effects = match (broken.is_empty(), self.claims + self.cases) {
             (_, 0) => String::new(),
-            (true, _) => ", against nothing that was tried".to_owned(),
-            (false, _) => format!(", against {}", against.join(", ")),
+            (true, _) => ", which breaks nothing else that was tried".to_owned(),
+            (false, _) => format!(", which breaks {}", broken.join(", ")),
         };
         let of = if self.of.is_empty() { String::new() } else { format!(" of {}", self.of.join(" and ")) };
-        format!("{verb} if {}{of} is {} instead of {}{against}", self.key, self.to, self.value)
+        format!("{verb} if {}{of} is {} instead of {}{side_effects}", self.key, self.to, self.value)
     }
 }
 
 /// The explanation of a claim, in sentences.
 fn explanation_sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
     match (found.is_empty(), holds) {
-        (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],
-        (true, false) => {
-            vec!["holds at no setting that the model has: none of the inferred ones does it alone".to_owned()]
-        }
+        (true, true) => vec!["holds at every tried value of every single inferred setting".to_owned()],
+        (true, false) => vec!["holds at no tried value of any single inferred setting".to_owned()],
         _ => found.iter().map(|found| found.sentence(holds)).collect(),
     }
 }
@@ -524,11 +522,13 @@ mod tests {
             cases_broken: vec!["writes".to_owned()],
             cases: 1,
         };
-        let said = "holds if drive.cache.dirty_runs of fireball-plus-as-30 is 8 instead of 32, against F2, the published case \
-                    \"writes\"";
+        let said = "holds if drive.cache.dirty_runs of fireball-plus-as-30 is 8 instead of 32, which breaks F2, the published \
+                    case \"writes\"";
         assert_eq!(found.sentence(false), said);
         let free = FoundLever { breaks: Vec::new(), cases_broken: Vec::new(), ..found.clone() };
-        assert!(free.sentence(true).starts_with("fails if") && free.sentence(true).ends_with("nothing that was tried"));
+        assert!(
+            free.sentence(true).starts_with("fails if") && free.sentence(true).ends_with("nothing else that was tried")
+        );
         let unseen = FoundLever { claims: 0, cases: 0, ..free };
         assert!(unseen.sentence(false).ends_with("instead of 32"), "nothing was looked at");
     }

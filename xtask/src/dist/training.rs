@@ -1,10 +1,9 @@
-//! A program that was watched at work is laid out by the compiler for that work. The instrumented program runs `bench` and
-//! a study of its own; what it counted goes into the program of the archive. What comes out of that is the same, byte for
-//! byte: only where code lies and what is inlined changes.
+//! Profile-guided optimization of the archive's program. An instrumented program runs `bench` and a study of its own; the compiler
+//! uses its counts for the program of the archive. Results are equal, byte for byte: only the placement of code and inlining change.
 //!
-//! Only the model, the targets and the statistics are counted, on one core, from fixed seeds: equal sources give equal
-//! counts, and so equal programs. Needs rustup's component llvm-tools, and a program that runs on this machine; where
-//! either is not there, the program is built without.
+//! Only functions of the model, the targets and the statistics are counted, on one core, from fixed seeds: equal sources give equal
+//! counts and equal programs. Needs rustup's component llvm-tools and a program that runs on this machine; without either, the
+//! program is built without a profile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,29 +11,29 @@ use std::process::Command;
 
 use super::{Target, binary, cargo_build, run, said};
 
-/// What a program for a target was seen to do.
+/// The profile of a target's program, and its results.
 pub struct Training {
     pub triple: &'static str,
-    /// The compiler's profile; its name is what is in it, so that cargo knows it from another.
+    /// The compiler's profile; its name is a hash, so that cargo notices a change.
     pub profile: PathBuf,
-    /// Where the program that was watched left its results.
+    /// The results of the instrumented program.
     results: PathBuf,
 }
 
 impl Training {
-    /// Whether the trained program answers what the one that was watched did.
+    /// Checks that the optimized program has the results of the instrumented one.
     pub fn check(&self, program: &Path) -> Result<(), String> {
         let again = crate::scratch("trained").map_err(said)?;
         let read = |results: &Path| fs::read(results.join("results.jsonl")).map_err(said);
         match read(&self.results)? == read(&study(program, &again)?)? {
             true => Ok(()),
-            false => Err(format!("{}: its results differ from those before its training", program.display())),
+            false => Err(format!("{}: its results differ from those of the instrumented program", program.display())),
         }
     }
 }
 
-/// By their names, functions that are called equally often in each run, and of these such as hand results from thread to
-/// thread, which are not.
+/// Patterns of names: functions that are called equally often in each run, and exceptions that hand results from thread to
+/// thread.
 const COUNTED: &str = "seekwise_disk|seekwise_work|seekwise_run|seekwise_os|seekwise_lab5stats";
 const UNCOUNTED: &str = "mpsc";
 
@@ -43,11 +42,11 @@ const REQUESTS: &str = "200000";
 
 const STUDY: &str = include_str!("training.toml");
 
-/// Trains the program for `target`, which runs here. Nothing, and a line that says why, where that cannot be done.
+/// Makes the profile of the program for `target`, which runs here. `None`, and a line with the reason, if that is not possible.
 pub fn train(target: &'static Target) -> Result<Option<Training>, String> {
     let Some(profdata) = profdata() else {
         println!(
-            "{}: built without training: llvm-profdata is not there; `rustup component add llvm-tools` brings it",
+            "{}: built without a profile, because llvm-profdata is missing; `rustup component add llvm-tools` installs it",
             target.triple
         );
         return Ok(None);
@@ -72,7 +71,7 @@ pub fn train(target: &'static Target) -> Result<Option<Training>, String> {
     Ok(Some(Training { triple: target.triple, profile, results }))
 }
 
-/// Runs the study, and answers the folder of its results.
+/// Runs the study; returns the folder of its results.
 fn study(program: &Path, scratch: &Path) -> Result<PathBuf, String> {
     let (study, out) = (scratch.join("training.toml"), scratch.join("out"));
     fs::write(&study, STUDY).map_err(said)?;
@@ -81,9 +80,9 @@ fn study(program: &Path, scratch: &Path) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// The tool that puts counts together, of the toolchain that builds.
+/// The toolchain's tool that merges counts.
 fn profdata() -> Option<PathBuf> {
-    // Where it is there already, this does nothing; where it cannot be had, the tool is not found.
+    // If it is installed, this does nothing; if it cannot be installed, the tool is not found.
     let _ = run(&["rustup", "component", "add", "llvm-tools"]);
     let output = Command::new("rustc").args(["--print", "target-libdir"]).current_dir(crate::root()).output().ok()?;
     let libraries = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());

@@ -1,4 +1,4 @@
-//! What a page concludes from a command, as a comparison of figures of its `--json`: `ratio.high < 1`,
+//! Assertions of a page about a command: comparisons of figures of its `--json`, such as `ratio.high < 1`,
 //! `anatomy_ms.flush > 0.5 * all.response_ms.mean`, `verdict == "slower"`.
 //!
 //! ```text
@@ -9,10 +9,10 @@
 
 use serde_json::Value;
 
-/// Comparisons, the longer sign of two that begin alike first.
+/// The signs of comparisons; of two that begin alike, the longer one first.
 const SIGNS: [&str; 5] = ["<=", ">=", "==", "<", ">"];
 
-/// Checks an assertion against a command's JSON; an error says what was found.
+/// Checks an assertion on a command's JSON; an error has the values found.
 pub fn check(assertion: &str, json: &Value) -> Result<(), String> {
     let found = SIGNS.iter().filter_map(|sign| Some((assertion.find(sign)?, *sign))).min_by_key(|(at, _)| *at);
     let (at, sign) = found.ok_or("no comparison; expected one of < <= > >= ==")?;

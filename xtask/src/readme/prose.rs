@@ -1,9 +1,9 @@
-//! Which sections of a page draw a conclusion that nothing holds: a sentence with a word of comparison, in a section that runs
-//! commands, needs an assertion in that section. Questions, definitions (words in emphasis or quotes) and code draw none.
+//! Finds sections of a page with a conclusion but without an assertion: a sentence with a word of comparison, in a section that
+//! runs commands, needs an assertion in that section. Questions, definitions (words in emphasis or quotes) and code draw none.
 
 use super::HOLDS;
 
-/// Words in which a page says how a comparison ended.
+/// Words of comparison.
 const WORDS: [&str; 10] =
     ["faster", "slower", "shorter", "longer", "better", "worse", "fewer", "twice", "halves", "doubles"];
 
@@ -56,7 +56,7 @@ fn concludes(lines: &[&str], at: usize) -> bool {
     rest[from..].find(['.', ':', '?']).is_none_or(|end| !rest[from + end..].starts_with('?'))
 }
 
-/// A line without what stands in emphasis, quotes or code.
+/// A line without its parts in emphasis, quotes or code.
 fn plain(line: &str) -> String {
     let mut inside = None;
     let keep = |letter: &char| match (inside, *letter) {

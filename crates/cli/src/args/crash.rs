@@ -73,7 +73,8 @@ pub struct CrashArgs {
     /// Number of cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
-    /// The instants: a quarter each at flush ends, while sectors reach the medium, just after promises and at any time; or all at any time.
+    /// The instants of cuts: a quarter each at ends of flushes, while sectors reach the medium, just after promises and at any time; or
+    /// all at any time.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = InstantsArg::Mixed)]
     pub instants: InstantsArg,
     /// Promises younger than this at a cut may be lost, such as 1s: for a program that promises no more [default: the recipe's, or 0].

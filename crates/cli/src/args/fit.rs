@@ -17,7 +17,7 @@ pub struct FitArgs {
     /// The drive to start from: a name or a profile file.
     #[arg(long, value_name = "NAME|FILE", value_parser = name)]
     pub drive: String,
-    /// The share of the data to hold out: the end of a trace; of a series of jobs, every other one unless it is none.
+    /// The share of the data to hold out, or none: the end of a trace; of a series of jobs every second one, whatever the share.
     #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
     pub hold: f64,
     /// Fit only these keys, or all keys in these sections; may be repeated.

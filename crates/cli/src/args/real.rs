@@ -1,4 +1,4 @@
-//! Arguments of the commands that ask real disks. Nothing is done here.
+//! Arguments of commands on real disks. Nothing is done here.
 
 use clap::Args;
 

@@ -35,9 +35,9 @@ pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// How they are used.
-const HOW: &str = "A scene names one under [program.NAME]; `seekwise init scene` writes one. `seekwise programs NAME` shows the \
-                   figures of one, each of which a scene may set otherwise (program.NAME.KEY).";
+/// The use of programs.
+const HOW: &str = "A scene names a program under [program.NAME]; `seekwise init scene` writes a scene. `seekwise programs \
+                   NAME` shows a program's figures; a scene may change each (program.NAME.KEY).";
 
 fn show_one(program: &ProgramFile, json: bool) -> CommandResult {
     if json {

@@ -22,7 +22,7 @@ pub struct Term {
 pub const TERMS: &[Term] = &[
     Term {
         words: &["fsync", "fdatasync", "commit", "commits", "sync", "durable write"],
-        says: "an fsync writes what is dirty, and then flushes the drive's write cache; docs/how-to/fsync.md says what it costs. \
+        says: "an fsync writes dirty data, then flushes the drive's write cache; docs/how-to/fsync.md says what it costs. \
                A fio job issues one by its option fsync, and `--metric flush` judges the flush alone. Commits a second are \
                flush.iops of a fio job, operations.NAME.per_s of a program in a scene",
         keys: &["driver.flush", "drive.cache.write_back", "volume.NAME.barrier", "program.NAME.sync"],
@@ -36,7 +36,7 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["barrier", "barriers", "write barrier", "nobarrier"],
-        says: "a barrier is a flush that the file system asks for; without it a power cut may lose what was promised \
+        says: "a barrier is a flush that the file system requests; without it a power cut may lose promised writes \
                (docs/power-cut.md)",
         keys: &["volume.NAME.barrier", "driver.flush"],
         metrics: &["flush", "flush.iops"],
@@ -50,7 +50,7 @@ pub const TERMS: &[Term] = &[
     Term {
         words: &["power loss", "power cut", "power failure", "data loss", "ups"],
         says: "`seekwise power-cut JOB --on DRIVE` says what a power cut loses, `seekwise crash` tries a program of yours \
-               (docs/power-cut.md). A UPS is a run without a cut",
+               (docs/power-cut.md). A stack with a UPS is one whose power is never cut",
         keys: &["drive.power.protected", "drive.power.cut_sector", "drive.cache.write_back", "driver.flush"],
         metrics: &[],
     },
@@ -68,14 +68,14 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["bs", "blocksize", "rw", "readwrite", "randread", "randwrite", "randrw", "rwmixread", "numjobs"],
-        says: "a job says what is read or written, and in what size: a pattern of `seekwise patterns`, or a fio job file with \
+        says: "a job says what is read or written, in what sizes: a pattern of `seekwise patterns`, or a fio job file with \
                rw and bs (docs/how-to/fio.md); `--set job.depth=N` and `--set job.span=SIZE` change any job",
         keys: &[],
         metrics: &[],
     },
     Term {
         words: &["iops", "requests per second", "tps"],
-        says: "requests a second are a result: `--metric iops`, which is what `compare` judges by itself",
+        says: "requests a second are a result: `--metric iops`, the default of `compare`",
         keys: &[],
         metrics: &["iops", "read.iops", "write.iops"],
     },
@@ -123,7 +123,7 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["stripe size", "stripe", "stripe width", "strip size", "chunk", "chunk size", "stripe unit"],
-        says: "the part of an array's row that lies on one drive is its chunk",
+        says: "a chunk is the part of an array's row on one drive",
         keys: &["array.chunk_kib", "array.drives", "array"],
         metrics: &[],
     },
@@ -139,8 +139,7 @@ pub const TERMS: &[Term] = &[
             "sector size",
             "4k sectors",
         ],
-        says: "a drive of 512-byte addresses over 4096-byte sectors (512e) reads before it writes what does not begin and end on \
-               a sector",
+        says: "a 512e drive has 512-byte addresses over 4096-byte sectors: it reads a sector before it writes a part of it",
         keys: &["drive.geometry.physical_sector", "partitions.alignment"],
         metrics: &[],
     },
@@ -175,13 +174,13 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         words: &["degraded", "failed drive", "drive failure"],
-        says: "an array lacks a drive from `array.lose` on, and gets another by `array.replace` (docs/stack.md)",
+        says: "`array.lose` removes a drive from an array, `array.replace` puts in a new one (docs/stack.md)",
         keys: &["array.lose", "at.TIME.KEY"],
         metrics: &[],
     },
     Term {
         words: &["rebuild", "resilver", "resilvering", "recovery", "resync"],
-        says: "a replaced drive is rebuilt at a rate; `at.TIME.array.replace` begins it during a run (docs/stack.md)",
+        says: "a replaced drive is rebuilt at a fixed rate; `at.TIME.array.replace` starts a rebuild during a run (docs/stack.md)",
         keys: &["array.rebuild_mb_s", "array.rebuild_run_kib", "array.lose", "at.TIME.KEY"],
         metrics: &[],
     },

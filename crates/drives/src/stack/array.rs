@@ -96,7 +96,7 @@ static KEYS: &[ProfileKey] = &[
         "KiB",
         KeyDomain::Whole(4, 1 << 24),
         "65536, or what makes the bitmap fit in 128 KiB",
-        "size of a region with a bit of its own; a power of 2",
+        "size of the region of one bit; a power of 2",
     )
     .also(&["bitmap-chunk"]),
     ProfileKey::may(
@@ -104,7 +104,7 @@ static KEYS: &[ProfileKey] = &[
         "ms",
         KeyDomain::Number(1.0, 1e6),
         "5000",
-        "how often the bitmap is looked through for bits to clear",
+        "interval at which the bitmap is searched for bits to clear",
     )
     .also(&["daemon_sleep"]),
 ];

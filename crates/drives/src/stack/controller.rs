@@ -11,7 +11,7 @@ use crate::figure::{Figures, KeyDomain, ProfileKey};
 
 pub(super) static CONTROLLER: LayerKind = LayerKind {
     name: "controller",
-    otherwise: "none: the drive's link is the host's",
+    otherwise: "none: the drive's link leads to the host directly",
     what: "the host bus adapter, one per drive",
     keys: KEYS,
     belongs: BELONGS,
@@ -37,7 +37,7 @@ static KEYS: &[ProfileKey] = &[
         "",
         KeyDomain::Word(MODES),
         "as fast as the drive's link",
-        "transfer mode, which delivers one fitted share of its clock rate (`sata-3` is 3 Gb/s, called SATA II; `sata-6` is SATA III)",
+        "transfer mode; its rate is a fitted share of its clock rate (`sata-3` is 3 Gb/s, called SATA II; `sata-6` is SATA III)",
     )
     .also(&["dma", "udma", "pio", "transfer mode", "sata ii", "sata iii"]),
     // READ MULTIPLE moves blocks of 16 sectors with most drives.

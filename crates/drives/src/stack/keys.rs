@@ -41,12 +41,12 @@ pub const JOB: &[Plain] = &[
     ),
     (job::DEPTH, "1 to 65535", "as the job says", "requests in flight per worker"),
     (job::RUNTIME, "a duration such as 30 s", "as the job says", "measured time of each worker"),
-    (job::RAMP, "a duration such as 5 s", "as the job says", "warm-up time before it"),
+    (job::RAMP, "a duration such as 5 s", "as the job says", "warm-up time before the measured time"),
     (
         job::COUNTED,
         "tool, window",
         "tool",
-        "requests that count: as the job's tool does, or what completes in the run time",
+        "which requests count: those that the job's tool counts, or those that complete in the measured time",
     ),
     (
         job::SPAN,

@@ -32,14 +32,14 @@ pub(super) static PAGECACHE: &[ProfileKey] = &[
         "%",
         KeyDomain::Whole(1, 100),
         "25 NT, 50 98, 20 Linux",
-        "above it, writers are throttled",
+        "share of memory with dirty pages above which writers are throttled",
     ),
     ProfileKey::may(
         "background_percent",
         "%",
         KeyDomain::Whole(0, 100),
         "10",
-        "Linux: above it, the flusher writes back",
+        "Linux: share of memory with dirty pages above which the flusher writes back",
     ),
     ProfileKey::may("wake_s", "s", KeyDomain::Number(0.001, 3600.0), "5", "Linux: wake-up interval of the flusher"),
     ProfileKey::may(
@@ -61,7 +61,7 @@ pub(super) static PAGECACHE: &[ProfileKey] = &[
         "",
         KeyDomain::Whole(1, 256),
         "4 NT, 1 98, 4 Linux",
-        "how many of these are in flight at once",
+        "number of such write-backs in flight at once",
     ),
     ProfileKey::may("call_us", "us", KeyDomain::Number(0.0, 1e4), "2", "processor time of a call"),
     ProfileKey::may(

@@ -70,57 +70,59 @@ impl RateLaw {
     pub const fn words(self) -> &'static str {
         match self {
             RateLaw::Stream => {
-                "The smaller of two rates. Medium: a track's sectors in 1 + skew revolutions, in the zone in use. \
-                 Commands at depth 1: link command, overhead of a hit, data over the link and completion, one after \
-                 another; deeper, the slower of the electronics (command and overhead) and the link (with ATA's tagged \
-                 queuing, which shares the bus, between the two). Off by 3 % at most: partial requests at the window's \
-                 edges, and waits at a track's end if both rates are equal"
+                "The smaller of two rates, the medium's and the commands'. Medium: a track's sectors in 1 + skew \
+                 revolutions, in the zone in use. Commands at depth 1: link command, overhead of a hit, data over the \
+                 link and completion, one after another. Deeper: the slower of the electronics (command and overhead) and \
+                 the link; ATA's tagged queuing shares the bus, so there the rate lies between the two. Off by 3 % at \
+                 most, from partial requests at the window's edges and from waits at a track's end if both rates are \
+                 equal"
             }
             RateLaw::ShortSegment => {
-                "The medium is faster than the commands, so the drive stops once its read-ahead is as far ahead as its \
-                 figures allow. To resume it must wait a revolution, and a switch at a track's end, while the commands \
-                 use up what was ahead. At most the commands' rate C. At least M S / (S + T (M - C)), where S is the \
-                 number of bytes ahead, M the medium's rate and T that wait. S is less than the room by what a track \
-                 gains on the commands before its switch loses it again, and by half of the room at most. Off by 3 % at \
-                 most, as a stream"
+                "The medium is faster than the commands, so the drive stops when its read-ahead is as far ahead as its \
+                 figures allow. To resume it waits a revolution, and a switch at a track's end; meanwhile the commands \
+                 use up the data ahead. The rate is at most the commands' rate C, and at least M S / (S + T (M - C)): S \
+                 is the number of bytes ahead, M the medium's rate and T the wait. S is smaller than the buffer's space \
+                 by what the medium gains on the commands within a track, before the switch loses it again; by half of \
+                 the space at most. Off by 3 % at most, as a stream"
             }
             RateLaw::LongReads => {
-                "A read of whole tracks may begin on each track wherever the head arrives. At least as a stream; at most \
-                 one track in a revolution plus the arm's movement to the next. Off by 3 % at most, as a stream"
+                "A read of whole tracks may begin on each track wherever the head arrives. The rate is at least that of a \
+                 stream, and at most one track in a revolution plus the arm's movement to the next. Off by 3 % at most, \
+                 as a stream"
             }
             RateLaw::Access => {
-                "Link command + overhead + mean seek between random places among the blocks in use (settled, for a write) \
-                 + half a revolution + the data with their track switches (less for reads that may begin anywhere in a \
-                 track) + what the link still has to send after the medium is done + completion. Off by 2 % at most: \
-                 random draws leave 0.3 %, sums over 400 places 0.5 %, and an arm that has read ahead starts a track or \
-                 two farther on"
+                "The sum of link command, overhead, mean seek between random places among the blocks in use (settled, for \
+                 a write), half a revolution, the data with their track switches (less for reads that may begin anywhere \
+                 in a track), the data that the link still has to send after the medium is done, and completion. Off by 2 \
+                 % at most: random draws leave 0.3 %, sums over 400 places 0.5 %, and after read-ahead the arm starts a \
+                 track or two farther on"
             }
             RateLaw::Queue => {
                 "At least the rate of depth 1, because a choice never makes a drive slower. At most the rate of a drive \
-                 that at each access has as many new places to choose from as the depth, each a seek and a wait away, and \
+                 that at each access chooses among as many new places as the depth, each a seek and a wait away, and \
                  takes the soonest: the sum over time t of (1 - share of places reached by t) to the power of the depth. \
                  A drive that does not choose by time takes the nearest seek and half a revolution. Off by 3 % at most: \
                  both bounds are sums over random draws"
             }
             RateLaw::Destage => {
-                "At least the rate of uncached writes at depth 1 in the same place, because the drive could write what \
-                 waits in its buffer in order of arrival. At most the rate of a drive that chooses each time among as \
-                 many writes as fit the share of its buffer for unwritten data (by time if destaging knows the angle, \
-                 otherwise by seek and half a revolution), and saves those that overwrite or touch one that waits; never \
-                 more than the commands' rate. Off by 3 % at most, as a queue"
+                "At least the rate of uncached writes at depth 1 in the same place, because the drive could destage in \
+                 order of arrival. At most the rate of a drive that chooses each time among all writes that fit the share \
+                 of its buffer for dirty data: by time if destaging knows the angle, otherwise by seek and half a \
+                 revolution. Writes that overwrite or touch a waiting one cost nothing. The rate never exceeds that of \
+                 the commands. Off by 3 % at most, as a queue"
             }
             RateLaw::Behind => {
-                "The next write arrives when its first sector has just passed: each takes the data and a revolution, less \
-                 at a track switch whose skew leaves enough time. Off by 1 % at most: the window's edges"
+                "The next write arrives when its first sector has just passed. So each takes its data and a revolution, \
+                 or less at a track switch whose skew leaves enough time. Off by 1 % at most, from the window's edges"
             }
             RateLaw::Part => {
-                "Like a random write, but the drive reads the whole physical sector, waits until it comes round again, \
-                 and writes it: one revolution more. Off by 3 % at most: settling for the write may come before the read \
-                 or within the revolution"
+                "As a random write, but the drive reads the whole physical sector, waits until it comes round again, and \
+                 writes it: one revolution more. Off by 3 % at most: settling for the write may come before the read or \
+                 within the revolution"
             }
             RateLaw::Again => {
-                "The same sectors come round once a revolution: one loop in each, because commands and settling take \
-                 less. Off by 1 % at most: the window's edges"
+                "The same sectors come round once a revolution. Commands and settling take less, so each loop takes one \
+                 revolution. Off by 1 % at most, from the window's edges"
             }
         }
     }

@@ -249,7 +249,7 @@ pub fn list_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comman
         let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
         let may_lose = match recipe.may_lose.nanos {
             0 => String::new(),
-            _ => format!("May lose: what was promised in the last {}\n", recipe.may_lose),
+            _ => format!("May lose: promises of the last {}\n", recipe.may_lose),
         };
         print_text(&format!(
             "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{}",
