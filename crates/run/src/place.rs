@@ -61,7 +61,7 @@ impl PlaceKind {
 }
 
 /// A place that was made, or what is wrong with what it was to be made of.
-pub(crate) type PlaceResult = Result<Arc<dyn Place>, String>;
+pub type PlaceResult = Result<Arc<dyn Place>, String>;
 
 /// A place in real time.
 pub trait Place: fmt::Debug + Send + Sync {

@@ -56,7 +56,8 @@ const JOB: &str = "[a]\nioengine=libaio\ndirect=1\nrw=randread\nsize=1g\niodepth
 pub fn comparison() -> Result<String, String> {
     let files = Files::default().with_text("mine.fio", JOB);
     let setup = Setup::new("mine.fio", "barracuda-7200.7-ncq").with_files(files);
-    let comparison = Comparison { runs: 3, ..Comparison::new(setup, "drive.firmware.depth", ["1", "8"]) };
+    let mut comparison = Comparison::new(setup, "drive.firmware.depth", ["1", "8"]);
+    comparison.runs = 3;
     let mut answer = comparison.run(&()).map_err(|error| error.to_string())?.summary();
     round_numbers(&mut answer);
     Ok(answer.to_string())
