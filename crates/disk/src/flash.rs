@@ -111,7 +111,7 @@ impl Flash {
             tag: request.tag,
             status,
             submitted: ledger.start(),
-            finished: ledger.mark(),
+            finished: ledger.booked_until(),
             parts: ledger.parts(),
             effort: Effort::COMMAND,
         });
@@ -168,16 +168,16 @@ impl Device for Flash {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.busy.map(|(_, ledger)| ledger.mark())
+        self.busy.map(|(_, ledger)| ledger.booked_until())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         if let Some((request, ledger)) = self.busy
-            && ledger.mark() <= now
+            && ledger.booked_until() <= now
         {
             self.busy = None;
             if request.op == Op::Write && self.landings_wanted {
-                let (place, end) = ((request.lba, request.sectors), ledger.mark());
+                let (place, end) = ((request.lba, request.sectors), ledger.booked_until());
                 self.landings.push_back(Landing::new(place, request.stamp, (end, end), LandingKind::Landed));
             }
             self.push_completion(&request, &ledger, Status::Done);

@@ -128,7 +128,7 @@ impl AccessTiming {
     /// Charges the access to the ledger of the request it serves.
     #[inline]
     pub(crate) fn charge_ledger(&self, ledger: &mut Ledger) {
-        let mut at = ledger.mark();
+        let mut at = ledger.booked_until();
         for (part, span) in [
             (Part::Seek, self.seek),
             (Part::Settle, self.settle),

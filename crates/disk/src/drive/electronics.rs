@@ -326,7 +326,7 @@ impl Electronics {
     /// Charges the wait of queued commands until `now` to `part`.
     pub(super) fn charge_queue_wait(&mut self, part: Part, now: Instant) {
         let queued = self.commands.iter_mut().filter(|command| command.stage == Stage::Queued);
-        for command in queued.filter(|command| command.ledger.mark() < now) {
+        for command in queued.filter(|command| command.ledger.booked_until() < now) {
             command.ledger.book_until(part, now);
         }
     }

@@ -128,7 +128,7 @@ impl Drive {
             stored += sectors;
             self.electronics[slot].stored = stored;
         }
-        let arrived = self.electronics[slot].ledger.mark();
+        let arrived = self.electronics[slot].ledger.booked_until();
         self.electronics.close_command(slot, arrived);
         true
     }
@@ -160,7 +160,7 @@ impl Drive {
         self.free_write_memory(now, u64::from(part.sectors));
         let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
         // The part before may still be on the link.
-        let begin = now.max(self.electronics[slot].ledger.mark()) + self.electronics[slot].reacquire_bus();
+        let begin = now.max(self.electronics[slot].ledger.booked_until()) + self.electronics[slot].reacquire_bus();
         let (from, arrived) = self.link.receive_times(begin, bytes);
         let piece = CachedWrite { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
         match room {
@@ -173,7 +173,7 @@ impl Drive {
         }
         self.link.book_transfer(from, arrived);
         let ledger = &mut self.electronics[slot].ledger;
-        ledger.book_until(Part::Cache, ledger.mark().max(now));
+        ledger.book_until(Part::Cache, ledger.booked_until().max(now));
         ledger.book_until(Part::Link, arrived);
         true
     }

@@ -377,7 +377,7 @@ mod tests {
         ledger.book_until(Part::Driver, accepted);
         ledger.book_until(Part::Seek, accepted + Span::from_micros(seek));
         ledger.book_until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
-        let (finished, parts) = (ledger.mark(), ledger.parts());
+        let (finished, parts) = (ledger.booked_until(), ledger.parts());
         let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
         let completion = Completion {
             tag: 0,
