@@ -110,7 +110,7 @@ impl Candidates {
     /// Most commands that competed at once for a turn.
     pub(super) fn max_competing(&self) -> u32 {
         let beside = if self.compared { 2 } else { 0 };
-        self.plain.most_waiting().max(self.preferred.most_waiting()).max(beside)
+        self.plain.max_waiting().max(self.preferred.max_waiting()).max(beside)
     }
 
     #[inline]
@@ -343,8 +343,8 @@ impl Candidates {
         self.compared = true;
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.count_passed(&choice));
-        let waits = rivals.awaits_round(chosen.and_then(|it| it.choice).as_ref());
+        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.count_older(&choice));
+        let waits = rivals.must_await_round(chosen.and_then(|it| it.choice).as_ref());
         let closed = policy == Policy::Fcfs || waits || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.request_cost(target)
@@ -352,12 +352,12 @@ impl Candidates {
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
             || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
-            || (older > 0 && rivals.is_out_of_patience())
+            || (older > 0 && rivals.is_oldest_out_of_patience())
     }
 
     /// Counts a turn in which a command that never waited here passed those that wait.
     pub(super) fn count_passed_turn(&mut self) {
-        self.preferred.count_turn();
-        self.plain.count_turn();
+        self.preferred.count_outside_turn();
+        self.plain.count_outside_turn();
     }
 }

@@ -43,7 +43,7 @@ impl Costs<Target> for ReadPositioningCosts<'_> {
     }
 
     #[inline(always)]
-    fn least_cost(&self, distance: u64) -> u64 {
+    fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
         self.least_movement(distance).nanos()
     }
 }
@@ -62,7 +62,7 @@ impl Costs<Target> for PositioningCosts<'_> {
     }
 
     #[inline(always)]
-    fn least_cost(&self, distance: u64) -> u64 {
+    fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
         self.least_movement(distance).nanos()
     }
 }

@@ -45,7 +45,7 @@ impl Costs<Target> for TentativeCosts<'_> {
         if target.slot == self.slot { self.left } else { self.reach.request_cost(target) }
     }
 
-    fn least_cost(&self, distance: u64) -> u64 {
+    fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
         self.reach.least_movement(distance).nanos().min(self.left)
     }
 }

@@ -38,7 +38,7 @@ impl Costs<Destage> for PositioningCosts<'_> {
     }
 
     #[inline(always)]
-    fn least_cost(&self, distance: u64) -> u64 {
+    fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
         self.least_movement(distance).nanos()
     }
 }
@@ -188,7 +188,7 @@ impl WriteBack {
 
     /// Most dirty segments that competed at once.
     pub(super) fn max_queued(&self) -> u32 {
-        self.queue.most_waiting()
+        self.queue.max_waiting()
     }
 
     /// Longest wait of a dirty segment.
