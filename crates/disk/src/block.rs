@@ -1,8 +1,8 @@
 //! The vocabulary of block requests, and the contract of every device.
 //!
 //! Workloads, host layers and drives meet in this module; none of them knows the others. A workload is a [`Source`] of
-//! requests. A drive is a [`Device`], and so is every layer above it; each layer owns the devices below it. Nothing here
-//! holds state.
+//! requests. A drive is a [`Device`], and so is every layer above it; each layer owns the devices below it. Nothing
+//! here holds state.
 //!
 //! # The contract
 //! 1. After `submit`, `control` or `handle_timeout(now)` everything due by `now` is done and its completions can be
@@ -16,10 +16,11 @@
 //!    means that the device is full: try again after any completion or timeout. Every other failure is a completion
 //!    with a [`Status`].
 //! 4. A flush covers the writes whose completions were polled before it was submitted.
-//! 5. A write is known by its stamp: whoever submits at the top assigns rising stamps. A drive reports a [`Landing`] for
-//!    each run of sectors that it wrote on a track, at the run's end or when it is cut short; its sectors pass evenly in
-//!    `from..to`. So the state after a cut at any instant can be computed afterwards ([`cut`]). Each layer translates the
-//!    landings of the requests that it sent down into the addresses and stamps of the requests that it received.
+//! 5. A write is known by its stamp: whoever submits at the top assigns rising stamps. A drive reports a [`Landing`]
+//!    for each run of sectors that it wrote on a track, at the run's end or when it is cut short; its sectors pass
+//!    evenly in `from..to`. So the state after a cut at any instant can be computed afterwards ([`cut`]). Each layer
+//!    translates the landings of the requests that it sent down into the addresses and stamps of the requests that it
+//!    received.
 //! 6. The profile states what a cut does to the sector under the head ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add up
 //!    exactly. On its way up a completion stays in one place, and each layer adds what it spent.

@@ -1,9 +1,10 @@
 //! Joins a source of requests to a device and runs both. The caller supplies the time; no clock is read.
 //!
-//! The engine asks the source for requests, gives each a stamp and submits it to the device. A request for which the device
-//! has no room is submitted again later. The caller's recorder receives a [`Record`] of each completion that the source
-//! counts. In virtual time, call [`Engine::run`]. In real time, call [`Engine::poll_timeout`], wait, and call
-//! [`Engine::step`]. To bring in events from outside, use [`Engine::source_mut`] or [`Engine::device_mut`] before the step.
+//! The engine asks the source for requests, gives each a stamp and submits it to the device. A request for which the
+//! device has no room is submitted again later. The caller's recorder receives a [`Record`] of each completion that the
+//! source counts. In virtual time, call [`Engine::run`]. In real time, call [`Engine::poll_timeout`], wait, and call
+//! [`Engine::step`]. To bring in events from outside, use [`Engine::source_mut`] or [`Engine::device_mut`] before the
+//! step.
 //!
 //! Adapters between a source and the engine: several sources as one ([`joined_sources`]), computing without a processor
 //! ([`computing`]), a hash of the issued requests ([`fingerprint`]).
@@ -173,8 +174,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         if self.in_flight_count > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
     }
 
-    /// Runs the lone request, if there is one, to its end by `until`, and counts it. Returns false if that is impossible; the
-    /// request is then submitted like any other.
+    /// Runs the lone request, if there is one, to its end by `until`, and counts it. Returns false if that is
+    /// impossible; the request is then submitted like any other.
     #[inline(always)]
     fn try_run_lone_request(
         &mut self,
@@ -206,8 +207,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         reached.answered
     }
 
-    /// Counts completions and issues requests until there are no more at this instant. If `may_hold_lone`, the last request
-    /// may be held back to run alone on the device.
+    /// Counts completions and issues requests until there are no more at this instant. If `may_hold_lone`, the last
+    /// request may be held back to run alone on the device.
     #[inline(always)]
     fn settle_instant(&mut self, may_hold_lone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.ask_source |= self.wake <= self.now;

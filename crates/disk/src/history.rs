@@ -1,8 +1,8 @@
-//! The recorded history of a disk at work: requests, completions and landings, with the data of its writes. Power cuts at
-//! any instant are judged from it afterwards.
+//! The recorded history of a disk at work: requests, completions and landings, with the data of its writes. Power cuts
+//! at any instant are judged from it afterwards.
 //!
-//! A history does not say what a cut leaves. A [`Witness`] that judges cuts receives the events in order, as it would in a
-//! simulated run; `durability` gives its answer as [`CutRemains`].
+//! A history does not say what a cut leaves. A [`Witness`] that judges cuts receives the events in order, as it would
+//! in a simulated run; `durability` gives its answer as [`CutRemains`].
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -175,7 +175,8 @@ impl History {
         })
     }
 
-    /// Returns the data that the write `stamp`, which begins at sector `write_lba`, brought to `sectors` sectors from `lba` on.
+    /// Returns the data that the write `stamp`, which begins at sector `write_lba`, brought to `sectors` sectors from
+    /// `lba` on.
     pub fn data_part(&self, stamp: u64, write_lba: u64, lba: u64, sectors: u64) -> DataPart<'_> {
         self.data[&stamp].slice_from((lba - write_lba) * SECTOR, sectors * SECTOR)
     }

@@ -112,8 +112,8 @@ impl Parts {
         *sum = sum.wrapping_add(nanos);
     }
 
-    /// Adds all parts of `other`; no sum comes near to wrapping. Adding part by part avoids a store-forwarding stall: a wide
-    /// read of what was just written narrowly.
+    /// Adds all parts of `other`; no sum comes near to wrapping. Adding part by part avoids a store-forwarding stall: a
+    /// wide read of what was just written narrowly.
     #[inline]
     pub(crate) fn add_all(&mut self, other: &Parts) {
         for (sum, part) in self.0.iter_mut().zip(&other.0) {
@@ -160,7 +160,7 @@ pub struct Effort {
 impl Effort {
     /// Nothing.
     pub const NONE: Effort = Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO };
-    /// One command, answered by one interrupt.
+    /// A single command, answered by a single interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
     /// Adds the effort of another request.

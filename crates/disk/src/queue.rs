@@ -9,22 +9,22 @@
 //! | C-LOOK | the next higher position, then from the lowest again | one sweep |
 //! | SPTF | the request of least cost | none |
 //!
-//! Ties go to the oldest. Within a sweep, a position that was served is not served again for requests that came later, so a
-//! sweep serves no more requests at a position than wait at once.
+//! Ties go to the oldest. Within a sweep, a position that was served is not served again for requests that came later,
+//! so a sweep serves no more requests at a position than wait at once.
 //!
 //! Limits change the choice; each is a field of [`Discipline`]:
 //!
 //! - A *window* lets a policy choose among the oldest few only.
 //! - *Nearest* lets SPTF choose by cost among the few at the nearest positions only. Firmware works so if it sorts by
 //!   position and compares the angles of the next few.
-//! - *Ageing* lowers the cost of a request by a share of its wait. So no request passes another that is older by more than
-//!   the largest cost divided by the share.
+//! - *Ageing* lowers the cost of a request by a share of its wait. So no request passes another that is older by more
+//!   than the largest cost divided by the share.
 //! - A *wait limit* puts a request first that has waited longer, under any policy.
-//! - *Rounds*, under any policy, let arriving requests wait until the present round is served, or a share of it. With LOOK
-//!   that is FSCAN, with SPTF batched SPTF; `round` names the sources.
-//! - *Patience*, for SPTF, multiplies the cost of a request by the share of its patience that is left. It is counted in
-//!   turns: `patience` times as many as requests waited when it came, itself among them. (Weighted shortest time first does
-//!   so with time: Seltzer, Chen and Ousterhout, Disk scheduling revisited, 1990.)
+//! - *Rounds*, under any policy, let arriving requests wait until the present round is served, or a share of it. With
+//!   LOOK that is FSCAN, with SPTF batched SPTF; `round` names the sources.
+//! - *Patience*, for SPTF, multiplies the cost of a request by the share of its patience that is left. Patience is
+//!   counted in turns: `patience` times as many as requests waited when the request came, itself among them. (Weighted
+//!   shortest time first does so with time: Seltzer, Chen and Ousterhout, Disk scheduling revisited, 1990.)
 //!
 //! Rounds and patience count turns instead of time, so they are as fair in a short queue as in a long one:
 //!
@@ -69,7 +69,7 @@ impl<T> Costs<T> for NoCosts {
 /// A waiting request.
 #[derive(Clone, Copy, Debug)]
 struct WaitingRequest<T> {
-    /// Its number in order of arrival; `GONE` in a free slot.
+    /// Number in order of arrival; `GONE` in a free slot.
     order: u64,
     since: Instant,
     position: u64,
@@ -98,8 +98,8 @@ pub struct Queue<T> {
     /// The ends of the chain.
     oldest: u32,
     youngest: u32,
-    /// If `sorted`: slots by rising position, for a choice that scans from one position. A deque, since streams enter and
-    /// leave at the ends.
+    /// If `sorted`: slots by rising position, for a choice that scans from one position. A deque, since streams enter
+    /// and leave at the ends.
     by_position: VecDeque<u32>,
     sorted: bool,
     /// `sorted` is true only while many wait.
@@ -169,8 +169,9 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Starts sorting when many requests wait, and stops when few do: a choice by cost looks at each of a few, so sorting them
-    /// would be wasted. The gap between the two limits keeps a queue near either from being sorted again and again.
+    /// Starts sorting when many requests wait, and stops when few do: a choice by cost looks at each of a few, so
+    /// sorting them would be wasted. The gap between the two limits keeps a queue near either from being sorted again
+    /// and again.
     #[inline]
     fn start_or_stop_sorting(&mut self) {
         let few = if self.sorted { FEW / 2 } else { FEW };
@@ -453,9 +454,9 @@ impl<T: Copy> Queue<T> {
         self.choose_among(|_| true, now, head, costs, u64::MAX)
     }
 
-    /// Chooses the next request to serve among those that `admit` selects. The oldest of all goes first if it has waited
-    /// beyond the limit. If SPTF finds none that costs less than `cost_limit`, it returns any of them, at a cost of at least
-    /// `cost_limit`.
+    /// Chooses the next request to serve among those that `admit` selects. The oldest of all goes first if it has
+    /// waited beyond the limit. If SPTF finds none that costs less than `cost_limit`, it returns any of them, at a cost
+    /// of at least `cost_limit`.
     #[inline]
     pub(crate) fn choose_among(
         &self,

@@ -1,5 +1,5 @@
-//! A list of numbered items in the order of their last use (LRU): a doubly linked list in an array. Each change takes constant time.
-//! What the items are, only the caller knows.
+//! A list of numbered items in the order of their last use (LRU): a doubly linked list in an array. Each change takes
+//! constant time. Only the caller knows what the items are.
 
 use alloc::vec::Vec;
 
@@ -27,7 +27,7 @@ impl LruList {
         LruList { links: links.collect() }
     }
 
-    /// Adds an item as the most recently used. It takes the index of the list's end, which moves one up.
+    /// Adds an item as the most recently used. The item takes the index of the list's end, which moves one up.
     pub fn push_newest(&mut self) {
         let (item, new_end) = (self.end_index(), self.links.len() as u32);
         let Neighbours { newer, older } = self.links[item as usize];

@@ -1,9 +1,10 @@
-//! The account of a request's response time by its [`parts`](crate::parts), and the record that a run keeps of a request.
+//! The account of a request's response time by its [`parts`](crate::parts), and the record that a run keeps of a
+//! request.
 //!
 //! The parts are differences of instants. A component that serves a request keeps a [`Ledger`] for it and books each
 //! stretch of time as it passes. A component that passes the request on as a single command adds its own stretch to the
-//! account of that command, its *child*. No part is computed as a remainder, and the stretches leave no gap, so the parts
-//! sum to the response time exactly.
+//! account of that command, its *child*. No part is computed as a remainder, and the stretches leave no gap, so the
+//! parts sum to the response time exactly.
 
 use crate::block::{Completion, Flags, Request, ServedRequest, Status};
 pub use crate::parts::{DriveLog, Effort, Part, Parts};
@@ -31,8 +32,8 @@ impl Ledger {
         self.mark = at;
     }
 
-    /// Ends the account at `at`. Time missing up to `at` goes to `part`. A request that broke off may end before the mark:
-    /// then the time beyond `at` is subtracted, from the last part first.
+    /// Ends the account at `at`. Time missing up to `at` goes to `part`. A request that broke off may end before the
+    /// mark: then the time beyond `at` is subtracted, from the last part first.
     pub(crate) fn close_at(&mut self, part: Part, at: Instant) {
         if at >= self.mark {
             return self.book_until(part, at);

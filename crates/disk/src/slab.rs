@@ -30,7 +30,8 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new_item` returns.
+    /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new_item`
+    /// returns.
     #[inline]
     pub fn claim_place(&mut self, new_item: impl FnOnce() -> T) -> u32 {
         match self.free.pop() {
@@ -48,7 +49,8 @@ impl<T> Slab<T> {
         self.free.push(index);
     }
 
-    /// Returns the place that was freed `n`-th last, the last one for 1; neither it nor a later one may have been taken since.
+    /// Returns the place that was freed `n`-th last, the last one for 1; neither it nor a later one may have been taken
+    /// since.
     #[inline]
     pub(crate) fn nth_last_freed(&self, n: u32) -> u32 {
         self.free[self.free.len() - n as usize]

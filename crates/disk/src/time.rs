@@ -1,8 +1,8 @@
 //! Time in the model: instants and spans in whole nanoseconds.
 //!
 //! Nothing here reads a clock. An [`Instant`] counts nanoseconds since the run began; the caller, in virtual or in real
-//! time, passes it in. Overflow panics in every build, an embedder's too: 2^64 ns are 584 years, so it is a bug. Time that
-//! wraps would answer a request before it came.
+//! time, passes it in. Overflow panics in every build, an embedder's too: 2^64 ns are 584 years, so it is a bug. Time
+//! that wraps would answer a request before it came.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};

@@ -13,11 +13,11 @@ use crate::block::{
 use crate::record::DriveLog;
 use crate::time::Instant;
 
-/// Observes the traffic between a job and its device. Calls come in the order of their instants, except landings: they are
-/// reported when their access has ended, so one may have begun before an event that was reported earlier.
+/// Observes the traffic between a job and its device. Calls come in the order of their instants, except landings: they
+/// are reported when their access has ended, so one may have begun before an event that was reported earlier.
 ///
-/// The traffic is that which the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked
-/// as forced, and completes with that flush.
+/// The traffic is that which the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is
+/// marked as forced, and completes with that flush.
 pub trait Witness {
     /// The device accepted `request` at `now`.
     fn note_submission(&mut self, now: Instant, request: &Request);

@@ -1,6 +1,6 @@
-//! Promises of a stack to writers, and entries for the settings that break them. Each level of a stack, from the drive up,
-//! lists the promises that its own settings break; [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works
-//! out which of them matter.
+//! Promises of a stack to writers, and entries for the settings that break them. Each level of a stack, from the drive
+//! up, lists the promises that its own settings break;
+//! [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -1,5 +1,5 @@
-//! The load over time of a resource of several equal units, such as the cores of a processor. The owner counts work when it
-//! is done, not when it is ordered, so no unit is ever busy for more than the whole time.
+//! The load over time of a resource of several equal units, such as the cores of a processor. The owner counts work
+//! when it is done, not when it is ordered, so no unit is ever busy for more than the whole time.
 //!
 //! Time is cut into slots of equal length, and each slot keeps the work done in it. If there are too many slots, each
 //! becomes twice as long. A query for a span of time that ends within a slot
@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 
 use crate::time::{Instant, Span};
 
-/// Maximum number of slots. After a doubling at least half of them are in use, so a slot is at most a 2048th of the whole time.
+/// Maximum number of slots. After a doubling at least half of them are in use, so a slot is at most a 2048th of the
+/// whole time.
 const MAX_SLOTS: u64 = 4096;
 
 /// Binary logarithm of a slot's initial length in nanoseconds: 1,024 ns.
@@ -130,8 +131,8 @@ impl BusyCurve {
         Span::from_nanos(self.slots.iter().enumerate().map(within).sum())
     }
 
-    /// The first slot's time in which more work was counted than all units could do, if there is one: an error of the caller's
-    /// counting.
+    /// The first slot's time in which more work was counted than all units could do, if there is one: an error of the
+    /// caller's counting.
     pub fn find_overload(&self) -> Option<(Instant, Instant)> {
         let stretch = |slot: usize| {
             let begin = (slot as u64) << self.length_log2;

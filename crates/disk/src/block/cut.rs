@@ -1,17 +1,17 @@
-//! What a power cut leaves of written sectors: the arithmetic of rules 5 and 6 of the [contract](super). The drive that
+//! Fates of written sectors after a power cut: the arithmetic of rules 5 and 6 of the [contract](super). The drive that
 //! is cut uses it, and a judge that computes afterwards what a cut would have left.
 //!
-//! A landing tells when each of its sectors passed under the head. So the landings of a simulation without a cut suffice
-//! to compute the state after a cut at any instant: [`report_fates`] takes all of them, in the order in which they were
-//! reported, each whole. Its rules:
+//! A landing tells when each of its sectors passed under the head. So the landings of a simulation without a cut
+//! suffice to compute the state after a cut at any instant: [`report_fates`] takes all of them, in the order in which
+//! they were reported, each whole. The rules:
 //!
-//! - Sectors that had passed at the cut are on the medium, the physical sector under the head is as the profile says, and
-//!   later ones are not written.
+//! - Sectors that had passed at the cut are on the medium, the physical sector under the head is as the profile says,
+//!   and later ones are not written.
 //! - Landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical
 //!   sector that two writes share is under the head as a whole.
 //!
-//! A layer that splits a landing notes in each part the track run that it belongs to. So above an array, or above a driver
-//! that merges writes, the result is that of the drive, to the nanosecond.
+//! A layer that splits a landing notes in each part the track run that it belongs to. So above an array, or above a
+//! driver that merges writes, the result is that of the drive, to the nanosecond.
 //!
 //! Data that a buffer saves by itself are not known here: with power protection or flash, acknowledged writes without a
 //! landing are on the medium as well.
@@ -102,8 +102,8 @@ impl Landing {
     }
 }
 
-/// Reports what a cut at `cut` leaves of each of `landings`. A physical sector has `physical_sectors` sectors; `cut_sector`
-/// says what happens to the one under the head. Data that are not on the medium are reported as discarded.
+/// Reports what a cut at `cut` leaves of each of `landings`. A physical sector has `physical_sectors` sectors;
+/// `cut_sector` says what happens to the one under the head. Data that are not on the medium are reported as discarded.
 pub fn report_fates(
     landings: &[Landing],
     cut: Instant,
@@ -142,8 +142,8 @@ pub fn report_fates(
     }
 }
 
-/// The run's sectors in the physical sector under the head at `cut`, which is before the run's end: all before them have
-/// passed. Empty, at the first sector that has not passed, if the head is just reaching it.
+/// The run's sectors in the physical sector under the head at `cut`, which is before the run's end: all before them
+/// have passed. Empty, at the first sector that has not passed, if the head is just reaching it.
 fn physical_sector_under_head(run: &[Landing], cut: Instant, physical_sectors: u64) -> Range<u64> {
     let unfinished = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
     let (run_start, run_end) = (run[0].sector, run[run.len() - 1].sector_end());

@@ -1,7 +1,7 @@
 //! How far a run used its stack's settings: a window matters only if more commands wait at once, a limit only if it is
-//! reached. Two stacks run alike, to the nanosecond, if they differ only in settings that a run on one of them did not use
-//! ([`Stack::runs_alike`]): the second run need not be made. The settings of this table are tracked, all others count as
-//! used.
+//! reached. Two stacks run alike, to the nanosecond, if they differ only in settings that a run on one of them did not
+//! use ([`Stack::runs_alike`]): the second run need not be made. The settings of this table are tracked, all others
+//! count as used.
 //!
 //! | setting | used when |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! Computing on a stack without a modelled processor: an adapter between a source and the engine ends each
-//! [`Op::Compute`] after its time. On a stack with a processor it passes them on. So a source need not know which stack it
-//! runs on.
+//! [`Op::Compute`] after its time. On a stack with a processor it passes them on. So a source need not know which stack
+//! it runs on.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -43,8 +43,8 @@ impl<S: Source> ComputeSource<S> {
         self.source
     }
 
-    /// Completes the computing that is over by `now`, each at its own instant. The source's answers are ignored: nothing of
-    /// it is recorded, since no device served it.
+    /// Completes the computing that is over by `now`, each at its own instant. The source's answers are ignored:
+    /// nothing of it is recorded, since no device served it.
     #[cold]
     fn complete_computing(&mut self, now: Instant) {
         while let Some(&Reverse(RunningComputation { finished, tag, submitted })) = self.computing.peek()

@@ -1,5 +1,6 @@
-//! An adapter between a source and the engine that counts and hashes the requests, and ends the source after a given number.
-//! Runs that received equal requests have equal hashes. Requests pass unchanged, except for [`Flags::FLUSH_FOLLOWS`].
+//! An adapter between a source and the engine that counts and hashes the requests, and ends the source after a given
+//! number. Runs that received equal requests have equal hashes. Requests pass unchanged, except for
+//! [`Flags::FLUSH_FOLLOWS`].
 
 use alloc::vec::Vec;
 

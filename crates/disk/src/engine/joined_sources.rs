@@ -1,6 +1,6 @@
 //! An adapter that joins several sources into one. The sources take turns, one request each. Each has a range of
-//! [`Request::origin`] and of workers of its own, which follows that of the source before. Tags are translated: each source
-//! numbers its requests for itself, and the device receives unique tags.
+//! [`Request::origin`] and of workers of its own, which follows that of the source before. Tags are translated: each
+//! source numbers its requests for itself, and the device receives unique tags.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,8 @@ pub struct JoinedSources<S> {
     sources: Vec<JoinedSource<S>>,
     /// The source to ask first.
     turn: usize,
-    /// By the tag that the device receives: the source's index and its own tag. A source's tag is always translated to the same.
+    /// By the tag that the device receives: the source's index and its own tag. A source's tag is always translated to
+    /// the same.
     tags: Vec<(usize, u32)>,
     /// How many origins the sources have in all.
     origins: u16,

@@ -1,6 +1,6 @@
 //! The choice by cost (SPTF) of a queue, in three ways: a search outwards from the head if the requests are sorted by
-//! position, a scan of all slots if they are few, and a choice among those nearest to the head. `queue` has the settings
-//! and keeps the requests.
+//! position, a scan of all slots if they are few, and a choice among those nearest to the head. `queue` has the
+//! settings and keeps the requests.
 
 use alloc::vec::Vec;
 
@@ -23,8 +23,8 @@ struct PricedRequest<'a, T> {
     waiting: &'a WaitingRequest<T>,
 }
 
-/// The least cost among the requests in `slots` that `is_candidate` selects, the oldest of equals; `fallback` if none costs
-/// less. Not inlined: it needs all registers.
+/// The least cost among the requests in `slots` that `is_candidate` selects, the oldest of equals; `fallback` if none
+/// costs less. Not inlined: it needs all registers.
 #[inline(never)]
 fn scan_for_least_cost<'a, T>(
     slots: &'a [WaitingRequest<T>],
@@ -60,8 +60,8 @@ fn distance_key<T>(waiting: &WaitingRequest<T>, head: u64) -> u128 {
 }
 
 impl<T: Copy> Queue<T> {
-    /// The least aged cost among the candidates, the oldest of equals. Searches `by_position` outwards from the head, until
-    /// the distance alone costs more. Without ageing, `fallback` if none costs less.
+    /// The least aged cost among the candidates, the oldest of equals. Searches `by_position` outwards from the head,
+    /// until the distance alone costs more. Without ageing, `fallback` if none costs less.
     pub(super) fn cheapest_in_sorted(
         &self,
         now: Instant,
@@ -119,9 +119,9 @@ impl<T: Copy> Queue<T> {
         nearest == 0 && ageing == 0 && patience == 0 && self.slots.len() <= 2 * FEW
     }
 
-    /// The least cost among the candidates, the oldest of equals; `fallback` if none costs less. With a limit of costs, most
-    /// are too far away to be priced. Without one, each is priced: among so few, following the best so far costs more, and so
-    /// does a branch that is hard to predict.
+    /// The least cost among the candidates, the oldest of equals; `fallback` if none costs less. With a limit of costs,
+    /// most are too far away to be priced. Without one, each is priced: among so few, following the best so far costs
+    /// more, and so does a branch that is hard to predict.
     #[inline]
     pub(super) fn cheapest_in_scan(
         &self,
@@ -139,7 +139,8 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The least cost among the requests that `is_candidate` selects, the oldest of equals; `fallback` if none costs less.
+    /// The least cost among the requests that `is_candidate` selects, the oldest of equals; `fallback` if none costs
+    /// less.
     #[inline(always)]
     fn cheapest_where(
         &self,

@@ -28,8 +28,8 @@ pub struct Discipline {
     pub nearest: u32,
     /// SPTF: lower the cost of a request by this many thousandths of its wait.
     pub ageing: u32,
-    /// SPTF: multiply the cost of a request by the share of its patience that is left. Its patience lasts this many turns for
-    /// each request that waited when it came, itself among them; 0 for no limit.
+    /// SPTF: multiply the cost of a request by the share of its patience that is left. Patience lasts this many turns
+    /// for each request that waited when the request came, itself among them; 0 for no limit.
     pub patience: u32,
     /// Share of a round, in percent, that is served before later requests join; 0 for no rounds, 100 for whole rounds.
     pub round: u32,
@@ -43,9 +43,9 @@ impl Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
-    /// Makes the order, the window and the nearest neutral if a run did not use them. Each matters only from a number of
-    /// requests on that wait at once; `stayed_below` says whether always fewer waited. The wait limit always counts: it may
-    /// also put a request before work that is not in the queue.
+    /// Makes the order, the window and the nearest neutral if a run did not use them. Each matters only from a number
+    /// of requests on that wait at once; `stayed_below` says whether always fewer waited. The wait limit always counts:
+    /// it may also put a request before work that is not in the queue.
     pub(crate) fn normalize_unused(self, stayed_below: &mut dyn FnMut(u32) -> bool) -> Discipline {
         let first_excess = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
         let matters_from = [2, first_excess(self.window), first_excess(self.nearest)];

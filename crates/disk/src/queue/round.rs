@@ -1,15 +1,15 @@
-//! Rounds of a queue: arriving requests wait until the running round is served, or until a share of it is (*late entry*).
-//! Within a round the policy chooses.
+//! Rounds of a queue: arriving requests wait until the running round is served, or until a share of it is (*late
+//! entry*). Within a round the policy chooses.
 //!
-//! A round begins with all waiting requests. They are numbered by order of arrival without gaps, so two orders describe a
-//! round: its end, and the end of the round before, of which some requests may be left. With late entry the next round
-//! begins before this one is served, but only when nothing is left of the one before. So no request waits for more than two
-//! rounds.
+//! A round begins with all waiting requests. Requests are numbered by order of arrival without gaps, so two orders
+//! describe a round: its end, and the end of the round before, of which some requests may be left. With late entry the
+//! next round begins before this one is served, but only when nothing is left of the one before. So no request waits
+//! for more than two rounds.
 //!
-//! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for reducing disk
-//! seek times, 1972). Batched shortest access time first, and with late entry "leaky" batches: Jacobson and Wilkes, Disk
-//! scheduling algorithms based on rotational position, 1991. Both are cited from memory. The rule that the round before must
-//! be done first is our own; it bounds the wait.
+//! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for
+//! reducing disk seek times, 1972). Batched shortest access time first, and with late entry "leaky" batches: Jacobson
+//! and Wilkes, Disk scheduling algorithms based on rotational position, 1991. Both are cited from memory. The rule that
+//! the round before must be done first is our own; it bounds the wait.
 
 /// The round that runs.
 #[derive(Clone, Copy, Debug, Default)]

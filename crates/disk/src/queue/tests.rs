@@ -26,8 +26,8 @@ fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
     }
 }
 
-/// A queue without scans or indices, to compare with: each choice sorts all candidates. The sweep is kept as plain fields,
-/// the rounds as lists of numbers.
+/// A queue without scans or indices, to compare with: each choice sorts all candidates. The sweep is kept as plain
+/// fields, the rounds as lists of numbers.
 struct PlainQueue {
     discipline: Discipline,
     waiting: Vec<(Instant, Item)>,
@@ -192,9 +192,9 @@ fn each_choice_equals_a_plain_recomputation() {
     }
 }
 
-/// Keeps a victim (position, cost) waiting with arrivals (position, cost), which keep `max_waiting` requests in the queue.
-/// Returns how many later requests went first, `u64::MAX` if the victim starves, and by how much the latest of them came
-/// later.
+/// Keeps a victim (position, cost) waiting with arrivals (position, cost), which keep `max_waiting` requests in the
+/// queue. Returns how many later requests went first, `u64::MAX` if the victim starves, and by how much the latest of
+/// them came later.
 fn postpone_victim(
     discipline: Discipline,
     victim: (u64, u64),
@@ -335,9 +335,9 @@ fn a_round_shuts_out_what_comes_late() {
     assert_eq!(service_order(plain, &three, &late), [2, 4, 5, 6, 1, 7, 3]);
     // The three by cost; then 4, 5 and 6, which had come by then; then 7.
     assert_eq!(service_order(Discipline { round: 100, ..plain }, &three, &late), [2, 1, 3, 4, 5, 6, 7]);
-    // One of three is a third: 4 joins when 2 is served. 5 and 6 join when 1 and 3 of the first round are served too.
+    // The first of three is a third: 4 joins when 2 is served. 5 and 6 join when 1 and 3 of the first round are served too.
     assert_eq!(service_order(Discipline { round: 33, ..plain }, &three, &late), [2, 4, 1, 3, 5, 6, 7]);
-    // Two of three are served before the next round, of 3, 4 and 5.
+    // The first two of three are served before the next round, of 3, 4 and 5.
     assert_eq!(service_order(Discipline { round: 60, ..plain }, &three, &late), [2, 1, 4, 5, 3, 6, 7]);
 }
 
@@ -372,8 +372,8 @@ fn patience_makes_a_request_cheaper_turn_by_turn() {
     assert_eq!(service_order(patient(2), &three, &late), [3, 4, 1, 2, 5, 6]);
 }
 
-/// An arrival that costs nothing is served with the others only if it is of the round. On a drive, that is a read of blocks
-/// that are being read ahead.
+/// An arrival that costs nothing is served with the others only if it is of the round. On a drive, that is a read of
+/// blocks that are being read ahead.
 #[test]
 fn only_those_of_the_round_may_ride() {
     let mut queue: Queue<Item> = Queue::new(Discipline { round: 100, ..Discipline::plain(Policy::Sptf) }, 8);
@@ -389,8 +389,8 @@ fn only_those_of_the_round_may_ride() {
     assert!(queue.must_await_round(None), "the next begins with a choice");
 }
 
-/// Returns the most choices that a request waits for under a steady load of `depth` requests, or `None` if one starves. With
-/// rounds that is at most the choices of two rounds.
+/// Returns the most choices that a request waits for under a steady load of `depth` requests, or `None` if one starves.
+/// With rounds that is at most the choices of two rounds.
 fn max_turns_waited(discipline: Discipline, depth: usize) -> Option<u64> {
     let mut most = 0;
     for seed in 0..20 {
@@ -425,7 +425,7 @@ fn everyone_is_served_within_two_rounds_and_a_canary_is_not() {
         let late = max_turns_waited(Discipline { round: 50, ..plain }, depth);
         assert!(late.is_some_and(|turns| turns < 3 * all), "{depth}: {late:?}, of which two rounds are chosen from");
         let patient = max_turns_waited(Discipline { patience: 2, ..plain }, depth);
-        // Its own two rounds, and then those that are out of patience and older.
+        // At most its own two rounds, and then those that are out of patience and older.
         assert!(patient.is_some_and(|turns| turns < 3 * all), "{depth}: {patient:?}");
         // The canary: without any of them a request is starved.
         assert_eq!(max_turns_waited(plain, depth), None, "{depth}");
