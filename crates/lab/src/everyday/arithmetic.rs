@@ -491,7 +491,7 @@ impl<'a> CaseFigures<'a> {
 
     /// Bytes a second on the tracks with the most sectors, without a change of track.
     fn fastest_bytes_per_s(&self) -> f64 {
-        let spans = self.profile.geometry.zone_spans().filter(|span| span.0 < span.1);
+        let spans = self.profile.geometry.zone_block_bounds().filter(|span| span.0 < span.1);
         let slot = |(first, _): (u64, u64)| to_revolutions(self.profile.geometry.extent(first, 1).slot);
         SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution_time())
     }

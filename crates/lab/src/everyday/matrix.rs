@@ -106,7 +106,7 @@ impl EverydayCase {
     pub(crate) fn block_span(&self, profile: &Profile) -> (u64, u64) {
         let geometry = &profile.geometry;
         let all = geometry.sectors();
-        let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
+        let mut zones = geometry.zone_block_bounds().filter(|(first, end)| end - first > all / REST);
         match self.place {
             CaseRegion::Outer => zones.next().unwrap_or((0, all)),
             CaseRegion::Inner => zones.last().unwrap_or((0, all)),
