@@ -103,7 +103,7 @@ fn request_columns(records: &[Record], begin: Instant) -> ReportRequests {
 }
 
 fn movement_columns(movements: &[&Movement], begin: Instant) -> ReportMovements {
-    let errand = |movement: &Movement| match movement.errand {
+    let errand = |movement: &Movement| match movement.purpose {
         MovementPurpose::Read => "read",
         MovementPurpose::Write => "write",
         MovementPurpose::Destage => "destage",
