@@ -37,7 +37,7 @@ use seekwise_drives::metric::{IOPS, Metric};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use self::faults::{check_study, line_of};
+use self::faults::{check_study, line_of, unread_words};
 pub use self::faults::{locate_error, locate_fault};
 use crate::expression::Expression;
 
@@ -194,8 +194,9 @@ impl Study {
     /// Faults of a study that was built, which has no lines, and of one whose text would not be read; `name` stands for its file.
     pub fn check(&self, name: &str) -> Result<(), Vec<Diagnostic>> {
         let placeless = |fault: Diagnostic| Diagnostic { line: 0, ..fault };
-        let read = parse(name, &self.to_text()).map(drop);
-        read.map_err(|faults| faults.into_iter().map(placeless).collect())
+        let unread = unread_words(self).map(|why| Diagnostic::at(name, 0, why));
+        let faults: Vec<_> = unread.chain(check_study(name, "", self).into_iter().map(placeless)).collect();
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
     /// Sets the metric of comparisons that have none.
