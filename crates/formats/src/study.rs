@@ -33,7 +33,7 @@ use seekwise_drives::concern::Concern;
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::dotted::{flatten, plain_text};
 use seekwise_drives::duration::Duration;
-use seekwise_drives::metric::{IOPS, Metric};
+use seekwise_drives::metric::Metric;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -198,13 +198,6 @@ impl Study {
         let faults: Vec<_> = unread.chain(check_study(name, "", self).into_iter().map(placeless)).collect();
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
-
-    /// Sets the metric of comparisons that have none.
-    pub fn set_default_metric(&mut self, metric: &Metric) {
-        for compare in &mut self.compare {
-            compare.metric.get_or_insert_with(|| metric.clone());
-        }
-    }
 }
 
 /// A comparison of two levels of one factor, in every cell of the other factors.
@@ -232,7 +225,7 @@ pub struct ComparisonSpec {
     /// Whether it leads the report.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
-    /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::set_default_metric`]).
+    /// The metric; without it, whoever judges takes the one that suits the work.
     pub metric: Option<Metric>,
 }
 
@@ -256,11 +249,6 @@ impl ComparisonSpec {
         let name = format!("{factor} from {from} to {to}");
         let [factor, from, to] = [factor, from, to].map(str::to_owned);
         ComparisonSpec { name, factor, from, to, credit: None, headline: false, metric: None }
-    }
-
-    /// The metric.
-    pub fn metric(&self) -> &Metric {
-        self.metric.as_ref().unwrap_or(&IOPS)
     }
 }
 

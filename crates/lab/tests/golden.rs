@@ -18,7 +18,7 @@ use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{EarlierRuns, run_study_order, set_default_metrics};
+use seekwise_lab::study::{EarlierRuns, run_study_order};
 use seekwise_lab::workers::Workers;
 use seekwise_lab::{cut, plot, validate};
 use seekwise_run::cutoff::RunCutoff;
@@ -83,13 +83,12 @@ fn without_build(text: &str) -> String {
 }
 
 fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
-    let mut study = seekwise_formats::study::parse("study.toml", text).unwrap();
+    let study = seekwise_formats::study::parse("study.toml", text).unwrap();
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
     let inputs = Inputs::from_today(&read);
     let cells = cells.unwrap_or_else(|| plan::study_cells(&study));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("study.toml", cell, &inputs).unwrap()).collect();
     let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
-    set_default_metrics(&mut study, &made);
     (study, prepared, made)
 }
 

@@ -293,13 +293,13 @@ impl ComparisonAnswer<'_> {
 
     /// The metric that a finding judges.
     pub fn metric(&self, finding: &Finding) -> &Metric {
-        self.evidence.study.compare[finding.compare].metric()
+        self.evidence.judged_metric(finding.compare)
     }
 
     /// The metrics that are judged.
     pub fn metrics(&self) -> Vec<&Metric> {
-        let compares = &self.evidence.study.compare;
-        compares.iter().step_by(self.values.len() - 1).map(ComparisonSpec::metric).collect()
+        let compares = 0..self.evidence.study.compare.len();
+        compares.step_by(self.values.len() - 1).map(|compare| self.evidence.judged_metric(compare)).collect()
     }
 
     /// Whether every metric has a value on every side.

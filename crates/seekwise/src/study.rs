@@ -224,11 +224,9 @@ fn read_results(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
     Ok(StudyResult { study, made: kept.made, records, page: Some(folder.join(PAGE)) })
 }
 
-/// The study that `folder` keeps, as it is judged.
+/// The study that `folder` keeps.
 fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
-    let mut study = parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
-    Ok(study)
+    Ok(parse(&folder.join("study.toml").display().to_string(), &kept.study)?)
 }
 
 /// Logs warnings, each once.
@@ -327,7 +325,6 @@ pub(crate) fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
 
 pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
-    let compares = &evidence.study.compare;
     let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
         Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
                           "verdict": j.verdict.to_string(), "said": DifferenceWords::for_metric(metric).verdict_and_ratio(j),
@@ -339,8 +336,8 @@ pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serd
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
-            let ComparisonSpec { name, factor, from, .. } = &compares[o.compare];
-            let metric = compares[o.compare].metric();
+            let ComparisonSpec { name, factor, from, .. } = &evidence.study.compare[o.compare];
+            let metric = evidence.judged_metric(o.compare);
             let one = |f: &Finding| {
                 json!({"cell": f.cell, "result": said(&f.judgement, metric), "cause": f.cause, "beside": beside(f)})
             };

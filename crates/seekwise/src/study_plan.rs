@@ -44,14 +44,13 @@ impl PlannedStudy {
     /// A study with this text and these cells, which were prepared of these inputs; an error if they cannot be judged.
     pub fn new(
         name: &str,
-        (text, mut study): (String, Study),
+        (text, study): (String, Study),
         cells: &[Cell],
         prepared: Vec<PreparedCell>,
         inputs: &Inputs<'_>,
     ) -> Result<PlannedStudy, Vec<Diagnostic>> {
         seekwise_lab::study::check_study(name, &study, &prepared)?;
         let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs.texts_read());
-        seekwise_lab::study::set_default_metrics(&mut study, &made);
         Ok(PlannedStudy { text, study, prepared, made, cache: Arc::clone(inputs.cache()) })
     }
 

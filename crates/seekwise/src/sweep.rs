@@ -255,8 +255,7 @@ impl SweepPlan {
         files: &[impl AsRef<[u8]>],
         mut took: impl FnMut(&RunRecord) -> Result<(), Error>,
     ) -> Result<StudyResult, Error> {
-        let mut study = parse("study.toml", &self.study)?;
-        seekwise_lab::study::set_default_metrics(&mut study, &self.made);
+        let study = parse("study.toml", &self.study)?;
         let mut records = Vec::with_capacity(self.cells() * self.runs());
         for (part, file) in parts.iter().zip(files) {
             for record in self.records(part, file.as_ref())? {

@@ -113,7 +113,7 @@ pub(super) fn is_longer(run: &RunRecord) -> bool {
 
 /// The outcomes of both findings, and of both cells together, if the figures of the longer queue are `by` times those of the other.
 fn outcomes(study: &Study, by: f64, spread: f64) -> [Outcome; 3] {
-    let figure = study.compare[0].metric().figure;
+    let figure = study.compare[0].metric.as_ref().map_or(Statistic::Iops, |metric| metric.figure);
     let change = |run: &mut RunRecord| {
         if is_longer(run) {
             times(run, figure, by * [1.0, 1.0 + spread, 1.0 - spread, 1.0][run.run as usize]);

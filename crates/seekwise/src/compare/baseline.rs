@@ -84,7 +84,7 @@ pub fn compare(files: &Files, names: &[String], metrics: &[Metric]) -> Result<Ba
     }
     let folders = [from.clone(), to.clone()];
     let made = StudyProvenance::join_results([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
-    let study = build_study(&folders, &sides[0].study, &made, metrics, runs)?;
+    let study = build_study(&folders, &sides[0].evidence(), &made, metrics, runs)?;
     let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
     let all = sides[0].made.cells.len() + sides[1].made.cells.len();
     let compared = BaselineComparison {
@@ -179,7 +179,7 @@ fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunR
 /// The study of both: the folder as its first factor, credited with all in which the cells differ.
 fn build_study(
     [from, to]: &[String; 2],
-    base: &Study,
+    base: &Evidence<'_>,
     made: &StudyProvenance,
     metrics: &[Metric],
     runs: usize,
@@ -202,14 +202,12 @@ fn build_study(
     ]);
     let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
     if judged.is_empty() {
-        judged.extend(base.compare.iter().map(|compare| compare.metric.clone()));
-        let mut known = Vec::new();
-        judged.retain(|metric| {
-            !known.contains(metric) && {
-                known.push(metric.clone());
-                true
+        for compare in 0..base.study.compare.len() {
+            let metric = Some(base.judged_metric(compare).clone());
+            if !judged.contains(&metric) {
+                judged.push(metric);
             }
-        });
+        }
     }
     if judged.is_empty() {
         judged.push(None);
@@ -229,13 +227,12 @@ fn build_study(
         ("title".to_owned(), text(&format!("{to} against {from}"))),
         ("question".to_owned(), text(&format!("Is {to} better than {from}?"))),
         ("runs".to_owned(), toml::Value::Integer(runs as i64)),
-        ("margin_percent".to_owned(), toml::Value::Float(base.margin_percent)),
+        ("margin_percent".to_owned(), toml::Value::Float(base.study.margin_percent)),
         ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
         ("compare".to_owned(), toml::Value::Array(judged.iter().map(compare).collect())),
     ]);
     let mut study: Study = study.try_into().map_err(Error::new)?;
-    study.factor.extend(base.factor.iter().cloned());
-    seekwise_lab::study::set_default_metrics(&mut study, made);
+    study.factor.extend(base.study.factor.iter().cloned());
     Ok(study)
 }
 
@@ -263,8 +260,8 @@ impl BaselineComparison {
     /// Whether every metric has a value on every side.
     fn check_values(&self) -> Result<(), Error> {
         let evidence = self.evidence();
-        for compare in &self.study.compare {
-            let metric = compare.metric();
+        for compare in 0..self.study.compare.len() {
+            let metric = evidence.judged_metric(compare);
             if let Some(cell) = (0..2 * self.cells).find(|cell| evidence.metric_mean(*cell, metric).is_none()) {
                 let folder = &self.folders[cell / self.cells];
                 let is_p95 = matches!(metric.figure, Statistic::P95 | Statistic::SinceDueP95);
@@ -275,7 +272,7 @@ impl BaselineComparison {
         match evidence.findings().0.iter().find(|finding| finding.judgement.is_none()) {
             Some(finding) => Err(Error::new(format!(
                 "--metric {}: a run has the value 0, so that there is no ratio",
-                self.study.compare[finding.compare].metric()
+                evidence.judged_metric(finding.compare)
             ))),
             None => Ok(()),
         }
@@ -293,7 +290,7 @@ impl BaselineComparison {
             })
         };
         let comparison = |(place, all): (usize, &seekwise_lab::finding::OverallComparison)| {
-            let metric = self.study.compare[place].metric();
+            let metric = evidence.judged_metric(place);
             let of = findings.iter().filter(|finding| finding.compare == place);
             let cell = |finding: &seekwise_lab::finding::Finding| {
                 let mean = |cell: usize| evidence.metric_mean(cell, metric).map(interval);

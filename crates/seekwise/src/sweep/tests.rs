@@ -86,7 +86,7 @@ fn a_comparison_has_the_metric_that_it_has_in_a_study() {
     let files = [plan.run(&parts[0], &()).unwrap()];
     let [swept, whole] = ["swept", "whole"].map(|name| folder.path().join(name));
     let made = plan.finish(&swept, &parts, &files, false).unwrap();
-    assert_eq!(made.study.compare[0].metric().to_string(), "since_due");
+    assert_eq!(made.evidence().judged_metric(0).to_string(), "since_due");
     study(&name, &StudyOptions::into(&whole), &()).unwrap();
     assert!(fs::read(swept.join("report.html")).unwrap() == fs::read(whole.join("report.html")).unwrap());
 }
