@@ -135,7 +135,7 @@ impl Comparison {
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
         }
-        let mut study = self.setup.study(self.question(), self.runs)?;
+        let mut study = self.setup.study(self.setup.cell()?, self.question(), self.runs)?;
         study.sampling = Some(self.sampling);
         study.factor = vec![Factor::for_key(key, values)];
         study.compare = self.comparisons();

@@ -113,7 +113,7 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
     }
     drop(found);
     let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
-        let study = side.study(format!("How fast is {}?", side.title()), runs)?;
+        let study = side.study(side.cell()?, format!("How fast is {}?", side.title()), runs)?;
         // Nobody keeps it, so that its text need not read back.
         let cells = study_cells(&study);
         Ok(prepare("command line", (String::new(), study), &cells, &setup.files.inputs())?)

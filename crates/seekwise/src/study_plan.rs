@@ -54,13 +54,6 @@ impl PlannedStudy {
         Ok(PlannedStudy { text, study, prepared, made, cache: Arc::clone(inputs.cache()) })
     }
 
-    /// The same plan with this seed for its one run.
-    #[must_use]
-    pub(crate) fn with_seed(mut self, seed: u64) -> PlannedStudy {
-        self.made.seeds = vec![seed];
-        self
-    }
-
     /// Inputs for a plan of other cells of the study.
     pub fn inputs(&self, files: &Files) -> Inputs<'static> {
         files.inputs().with_cache(Arc::clone(&self.cache))

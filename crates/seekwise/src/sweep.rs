@@ -77,7 +77,8 @@ pub struct SweepPart {
 impl SweepPlan {
     /// A job on a target, with each combination of levels, so many runs each.
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
-        let mut study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
+        let question = format!("How fast is {} in each of these?", setup.title());
+        let mut study = setup.study(setup.cell()?, question, runs)?;
         study.factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
         let planned = study_plan::plan_built(&setup.files, "sweep", study)?;
         SweepPlan::from_planned(&setup.files, planned)
