@@ -580,6 +580,7 @@ mod tests {
     use crate::finding::CellTally;
     use crate::inputs::Inputs;
     use crate::plan;
+    use crate::provenance::RunSample;
     use crate::run::blank::record_with;
     use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
 
@@ -626,7 +627,7 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
+        let made = StudyProvenance::new(text, &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
         let evidence = Evidence::new(&study, &made, &[]);
         // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
         let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);

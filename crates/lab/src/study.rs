@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::inputs::{InputTexts, Inputs};
     use crate::plan;
-    use crate::provenance::StudyProvenance;
+    use crate::provenance::{RunSample, StudyProvenance};
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
@@ -203,8 +203,8 @@ mod tests {
     }
 
     fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
-        let mut made = StudyProvenance::new(STUDY, study, &plan::study_cells(study), prepared, InputTexts::default());
-        made.seeds = vec![seed];
+        let sample = RunSample { seeds: vec![seed], sampling: None };
+        let made = StudyProvenance::new(STUDY, &plan::study_cells(study), prepared, InputTexts::default(), sample);
         let mut records = Vec::new();
         let workers = (&Workers::with_threads(2), RunCutoff::NEVER);
         run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, workers, |result| {

@@ -7,7 +7,7 @@ use seekwise_formats::study::Study;
 use seekwise_lab::demand::job_extent;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::Cell;
-use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
 use seekwise_lab::run::measure_run_until;
 use seekwise_lab::study::cell_record;
 use seekwise_run::cutoff::RunCutoff;
@@ -143,9 +143,9 @@ impl<'a> PreparedRun<'a> {
         let begin = |out| -> Result<(Study, StudyProvenance, ResultFolder), Error> {
             let study = setup.study(asked.clone(), format!("How fast is {}?", setup.title()), 1)?;
             let text = study.to_text();
-            let mut made = StudyProvenance::new(&text, &study, &[asked], cells, inputs.texts_read());
             // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
-            made.seeds = vec![seed];
+            let sample = RunSample { seeds: vec![seed], sampling: None };
+            let made = StudyProvenance::new(&text, &[asked], cells, inputs.texts_read(), sample);
             let folder = ResultFolder::begin(&setup.files, out, &text, &made, options.force)?;
             Ok((study, made, folder))
         };

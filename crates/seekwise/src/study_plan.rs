@@ -9,7 +9,7 @@ use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
 use seekwise_lab::inputs::{Inputs, first_differences};
 use seekwise_lab::plan::{Cell, PreparedCell};
-use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
 use seekwise_lab::rounds;
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::run::RunRecord;
@@ -41,16 +41,17 @@ pub struct PlannedStudy {
 }
 
 impl PlannedStudy {
-    /// A study with this text and these cells, which were prepared of these inputs; an error if they cannot be judged.
-    pub fn new(
+    /// Prepares these cells of a study for a sample of runs; reports what cannot be run or judged.
+    fn new(
         name: &str,
         (text, study): (String, Study),
         cells: &[Cell],
-        prepared: Vec<PreparedCell>,
         inputs: &Inputs<'_>,
+        sample: RunSample,
     ) -> Result<PlannedStudy, Vec<Diagnostic>> {
+        let prepared = cells.iter().map(|cell| prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
         seekwise_lab::study::check_study(name, &study, &prepared)?;
-        let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs.texts_read());
+        let made = StudyProvenance::new(&text, cells, &prepared, inputs.texts_read(), sample);
         Ok(PlannedStudy { text, study, prepared, made, cache: Arc::clone(inputs.cache()) })
     }
 
@@ -338,10 +339,10 @@ fn plan_kept(files: &Files, folder: &Path, kept: StudyManifest) -> Result<Planne
     let StudyManifest { study: text, made, .. } = kept;
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
-    let cells: Vec<Cell> = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned = prepare(&name, (text, study), &cells, &files.kept_inputs(made.inputs))?;
-    (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
-    Ok(planned)
+    let StudyProvenance { seeds, sampling, inputs, cells, .. } = made;
+    let cells: Vec<Cell> = cells.into_iter().map(|made| made.cell).collect();
+    let sample = RunSample { seeds, sampling };
+    Ok(PlannedStudy::new(&name, (text, study), &cells, &files.kept_inputs(inputs), sample)?)
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
@@ -364,15 +365,15 @@ pub fn plan_built(files: &Files, name: &str, study: Study) -> Result<PlannedStud
     prepare(name, (study.to_text(), study), &cells, &files.inputs())
 }
 
-/// Prepares these cells of a study; reports what cannot be run or judged.
+/// Prepares these cells of a study for as many runs as it says; reports what cannot be run or judged.
 pub fn prepare(
     name: &str,
     study: (String, Study),
     cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let prepared = cells.iter().map(|cell| prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
-    PlannedStudy::new(name, study, cells, prepared, inputs)
+    let sample = RunSample::fixed(&study.1);
+    PlannedStudy::new(name, study, cells, inputs, sample)
 }
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
@@ -399,7 +400,6 @@ fn plan_sampled(
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = files.kept_inputs(made.inputs.clone()).with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let mut planned = prepare("study.toml", (text, study.clone()), &cells, &inputs)?;
-    (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));
-    Ok(planned)
+    let sample = RunSample::until_decided(&study, plan);
+    Ok(PlannedStudy::new("study.toml", (text, study), &cells, &inputs, sample)?)
 }

@@ -9,6 +9,7 @@ use seekwise_formats::study;
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::run::arrivals::{Arrivals, Backlog};
 use crate::run::blank::record_with;
 use crate::run::{KindRecord, Response};
@@ -28,7 +29,7 @@ pub(super) fn made() -> &'static StudyProvenance {
         let (study, inputs) = (plain(), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
+        StudyProvenance::new(STUDY, &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study))
     })
 }
 
