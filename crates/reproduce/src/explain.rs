@@ -242,8 +242,7 @@ impl ExplainSession<'_> {
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
         let planned = study_plan::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
-        let extent = study_plan::extent(&planned.study, &planned.prepared, self.asked.threads);
-        bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
+        bounds.map(|bounds| bounds.admit(&planned.run_plan(self.asked.threads, false))).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
         let cells = runs.cells.clone();

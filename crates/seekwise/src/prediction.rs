@@ -21,7 +21,7 @@ use crate::observer::Observer;
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
 use crate::study::warn_once;
-use crate::study_plan::{PlannedStudy, extent, prepare};
+use crate::study_plan::{PlannedStudy, prepare};
 
 /// Runs of both sides, their distributions, and means with intervals.
 pub use seekwise_lab::run::{KindRecord, RunRecord};
@@ -72,7 +72,7 @@ pub fn predict_and_measure(
     let [measured, predicted] = plan_sides(setup, drive, runs)?;
     warn_once([&measured, &predicted].into_iter().flat_map(|side| &side.prepared[0].warnings));
     for side in [&measured, &predicted] {
-        bounds.admit(&extent(&side.study, &side.prepared, 1))?;
+        bounds.admit(&side.run_plan(1, false))?;
     }
     let progress = Progress::begin(observer, Some(2 * u64::from(runs)), 0);
     let run = |side: &PlannedStudy| Execution::new(side, 1, &progress).run(Vec::new(), &mut InMemory);

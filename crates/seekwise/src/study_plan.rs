@@ -66,6 +66,16 @@ impl PlannedStudy {
         made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
     }
 
+    /// The runs that it is about to make, on so many cores (0: all); `until_decided` if it is yet to be planned so.
+    pub fn run_plan(&self, threads: usize, until_decided: bool) -> RunPlan<'_> {
+        let PlannedStudy { study, prepared: cells, made, .. } = self;
+        let (runs, cuts, seed) = (u64::from(study.runs), study.cuts.unwrap_or(0), study.seed);
+        // Cuts run a job twice more, each orderly power-off once.
+        let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+        let until_decided = until_decided || made.sampling.is_some();
+        RunPlan { cells, runs, cuts, times, threads, seed, until_decided }
+    }
+
     /// Drops the prepared cells; keeps what is told from its records.
     pub fn ran(self) -> (Study, StudyProvenance) {
         (self.study, self.made)
@@ -285,7 +295,7 @@ impl StudyOptions<'_> {
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = admit_threads(&planned, None, &self.bounds, self.threads)?;
+        let threads = self.bounds.admit(&planned.run_plan(self.threads, false))?;
         let (results, done) = ResultFolder::go_on(&self.files, lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
@@ -301,33 +311,13 @@ pub(crate) fn admit_plan(
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, usize), Error> {
-    let threads = admit_threads(&planned, wanted, bounds, threads)?;
-    let planned = match wanted {
-        Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => {
-            plan_sampled(files, planned, threads, observer)?
-        }
-        _ => planned,
+    let until_decided = wanted == Some(Sampling::UntilDecided);
+    let threads = bounds.admit(&planned.run_plan(threads, until_decided))?;
+    let planned = match until_decided && planned.made.sampling.is_none() {
+        true => plan_sampled(files, planned, threads, observer)?,
+        false => planned,
     };
     Ok((planned, threads))
-}
-
-/// The number of cores on which a plan keeps within its bounds.
-fn admit_threads(
-    planned: &PlannedStudy,
-    wanted: Option<Sampling>,
-    bounds: &Bounds,
-    threads: usize,
-) -> Result<usize, Error> {
-    let until_decided = wanted == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
-    bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, threads) })
-}
-
-/// The runs that `cells` of a study are about to make.
-pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunPlan<'a> {
-    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
-    // Cuts run a job twice more, each orderly power-off once.
-    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    RunPlan { cells, runs, cuts, times, threads, seed: study.seed, until_decided: false }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {

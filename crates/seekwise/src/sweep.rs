@@ -91,18 +91,18 @@ impl SweepPlan {
     }
 
     fn from_planned(files: &Files, planned: PlannedStudy) -> Result<SweepPlan, Error> {
-        let PlannedStudy { text, study, prepared, made, .. } = planned;
-        if made.is_measured() {
+        if planned.made.is_measured() {
             let why =
                 "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";
             return Err(Error::new(why));
         }
-        if study.sampling == Some(Sampling::UntilDecided) {
+        if planned.study.sampling == Some(Sampling::UntilDecided) {
             let why = "a sweep makes all runs of its cells, wherever they run: `sampling = \"until-decided\"` is for `seekwise study`";
             return Err(Error::new(why));
         }
         // The machines are not known here: every part must keep within the bounds of this one.
-        Bounds::new(None).admit(&study_plan::extent(&study, &prepared, 1))?;
+        Bounds::new(None).admit(&planned.run_plan(1, false))?;
+        let PlannedStudy { text, made, .. } = planned;
         warn_once(&made.warnings);
         let hash = made.hash();
         Ok(SweepPlan { study: text, made, hash, files: files.clone() })

@@ -5,7 +5,7 @@ use seekwise::bounds;
 use seekwise::error::Diagnostic;
 use seekwise::setup::Inputs;
 use seekwise::study::{BUILT_IN, Evidence, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
-use seekwise::study_plan::{self, PlannedStudy, prepare_cell, study_cells};
+use seekwise::study_plan::{self, PlannedStudy, study_cells};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -64,12 +64,12 @@ impl ListedStudy {
         let cells = study_cells(&study);
         // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
-        let some = (0..probed).map(|place| prepare_cell(name, &cells[place * step % cells.len()], inputs));
-        let some = some.collect::<Result<Vec<_>, _>>()?;
+        let some: Vec<_> = (0..probed).map(|place| cells[place * step % cells.len()].clone()).collect();
         let share = some.len() as f64 / cells.len() as f64;
-        let takes = bounds::forecast(&study_plan::extent(&study, &some, 1))? / share;
-        let runs = cells.len() as u64 * u64::from(study.runs);
-        let Study { title, question, .. } = study;
+        let planned = study_plan::prepare(name, (text.to_owned(), study), &some, inputs)?;
+        let takes = bounds::forecast(&planned.run_plan(1, false))? / share;
+        let Study { title, question, runs, .. } = planned.study;
+        let runs = cells.len() as u64 * u64::from(runs);
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 
