@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use seekwise::execute::{Execution, Progress};
+use seekwise::execute::{Progress, make_runs};
 use seekwise::outputs::scratch;
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
@@ -284,7 +284,7 @@ impl ClaimsExecution<'_> {
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
         self.progress.count(done.len() as u64);
-        Execution { planned, earlier, threads, progress: &self.progress }.run(done, &mut results)
+        make_runs(planned, earlier, threads, &self.progress, done, &mut results)
     }
 
     fn study_options<'a>(&'a self, folder: &'a Path) -> StudyOptions<'a> {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seekwise::execute::{Execution, Progress};
+use seekwise::execute::{Progress, make_runs};
 use seekwise::journal::{JournalOptions, SearchJournal};
 use seekwise::store::InMemory;
 use seekwise::study_plan::{self, PlannedStudy};
@@ -262,8 +262,7 @@ impl ExplainSession<'_> {
         let planned = study_plan::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
-        let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
-        let records = execution.run(Vec::new(), &mut InMemory)?;
+        let records = make_runs(&planned, earlier, self.asked.threads, &progress, Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
         let answer = (judged.holds, judged.distance.clone());
         if keep {

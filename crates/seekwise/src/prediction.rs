@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
@@ -75,7 +75,7 @@ pub fn predict_and_measure(
         bounds.admit(&side.run_plan(1, false))?;
     }
     let progress = Progress::begin(observer, Some(2 * u64::from(runs)), 0);
-    let run = |side: &PlannedStudy| Execution::new(side, 1, &progress).run(Vec::new(), &mut InMemory);
+    let run = |side: &PlannedStudy| make_runs(side, None, 1, &progress, Vec::new(), &mut InMemory);
     // The prediction runs first, so that it does not compute while the other side is measured.
     let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
     let predicted = &predicted.prepared[0];

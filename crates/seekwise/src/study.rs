@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::results::{self, PAGE, StudyManifest};
@@ -182,7 +182,7 @@ fn run_missing(
 ) -> Result<Vec<RunRecord>, Error> {
     warn_once(&planned.made.warnings);
     let progress = Progress::begin(observer, planned.runs(), done.len() as u64);
-    Execution::new(planned, threads, &progress).run(done, store)
+    make_runs(planned, None, threads, &progress, done, store)
 }
 
 /// Makes the missing runs of an opened study, and its page.

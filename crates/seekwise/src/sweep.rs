@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::part::PartRuns;
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::Files;
 use crate::results::{ResultFolder, line_of, read_lines};
@@ -180,7 +180,7 @@ impl SweepPlan {
             }
         }
         let progress = Progress::begin(observer, Some(self.runs_in_part(part) as u64), 0);
-        let mut records = Execution::new(&planned, 1, &progress).run(Vec::new(), &mut InMemory)?;
+        let mut records = make_runs(&planned, None, 1, &progress, Vec::new(), &mut InMemory)?;
         records.iter_mut().for_each(|record| record.cell += part.first);
         let file = self.encode_part(part, &study, &records);
         file.map_err(|why| Error::new(format!("cells {} to {}: {why}: make smaller parts", part.first, part.end - 1)))

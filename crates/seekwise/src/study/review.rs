@@ -23,7 +23,7 @@ use super::{
     warn_once, write_page,
 };
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::reading::Files;
@@ -109,7 +109,7 @@ impl PendingReview {
             progress.doing(part.folder());
             let StudySession { planned, mut results, done, threads } = waiting.take_turn(&options.files)?;
             warn_once(&planned.made.warnings);
-            let records = Execution::new(&planned, threads, &progress).run(done, &mut results)?;
+            let records = make_runs(&planned, None, threads, &progress, done, &mut results)?;
             // Drops the prepared cells, which are held no longer than they run.
             let (study, made) = planned.ran();
             let (page, report) =
