@@ -22,7 +22,7 @@ use crate::reading::Files;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
 use crate::store::InMemory;
-use crate::study::{StudyResult, find_study, require_requests, warn_once, write_report};
+use crate::study::{StudyResult, find_study, warn_once, write_report};
 use crate::study_plan::{self, PlannedStudy};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
@@ -237,9 +237,7 @@ impl SweepPlan {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
         let mut results = ResultFolder::begin(&self.files, folder, &self.study, &self.made, force)?;
-        let studied = self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?;
-        require_requests(&studied.evidence())?;
-        Ok(studied)
+        self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?.require_requests()
     }
 
     /// The results of the files of some parts, or of all, in the plan's order. Only the page is written to `folder`: a

@@ -19,8 +19,7 @@ use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, require_requests,
-    warn_once, write_page,
+    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, warn_once, write_page,
 };
 use crate::error::Error;
 use crate::execute::{Progress, make_runs};
@@ -114,8 +113,7 @@ impl PendingReview {
             let (study, made) = planned.ran();
             let (page, report) =
                 compose_page(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
-            let studied = StudyResult { study, made, records, page: Some(page) };
-            require_requests(&studied.evidence())?;
+            let studied = StudyResult { study, made, records, page: Some(page) }.require_requests()?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
             // A copy: the original lies among the part's records and would keep the memory between its pieces.
