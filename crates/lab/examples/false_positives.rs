@@ -197,7 +197,7 @@ fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProve
     let study = study::parse("equal sides", &text).expect("a valid study");
     let cells = plan::study_cells(&study);
     let made = StudyProvenance::new(
-        &text,
+        String::new(),
         &cells,
         &vec![side.clone(); cells.len()],
         InputTexts::default(),

@@ -627,7 +627,8 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
         let evidence = Evidence::new(&study, &made, &[]);
         // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
         let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);

@@ -86,9 +86,9 @@ pub struct CellProvenance {
 }
 
 impl StudyProvenance {
-    /// Collects the provenance of the results of the study with the text `text`.
+    /// Collects the provenance of a study's results.
     pub fn new(
-        text: &str,
+        study_sha256: String,
         cells: &[Cell],
         prepared: &[PreparedCell],
         inputs: InputTexts,
@@ -105,7 +105,7 @@ impl StudyProvenance {
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
         StudyProvenance {
             program: ProgramVersion::current(),
-            study_sha256: sha256(text.as_bytes()),
+            study_sha256,
             seeds,
             sampling,
             drives: drives.into_iter().collect(),
@@ -303,7 +303,7 @@ mod tests {
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
         let sample = RunSample::fixed(&study);
-        let made = StudyProvenance::new(STUDY, &cells, &prepared, inputs.texts_read(), sample);
+        let made = StudyProvenance::new(sha256(STUDY.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
         for (place, cell) in prepared.iter().enumerate() {
             let mut kept: Vec<&Setting> = made.cell_settings(place).collect();
             kept.sort_by_key(|setting| &setting.key);

@@ -204,7 +204,8 @@ mod tests {
 
     fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
         let sample = RunSample { seeds: vec![seed], sampling: None };
-        let made = StudyProvenance::new(STUDY, &plan::study_cells(study), prepared, InputTexts::default(), sample);
+        let made =
+            StudyProvenance::new(String::new(), &plan::study_cells(study), prepared, InputTexts::default(), sample);
         let mut records = Vec::new();
         let workers = (&Workers::with_threads(2), RunCutoff::NEVER);
         run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, workers, |result| {

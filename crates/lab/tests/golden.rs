@@ -9,6 +9,7 @@ use seekwise_disk::time::Instant;
 use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile};
 use seekwise_lab::catalogue::{self, check, show};
 use seekwise_lab::compose::{ReportMaterial, build_report};
+use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::{page, parameter, report as fit_report, write};
@@ -88,7 +89,7 @@ fn prepared(text: &str, sampled: Option<(Vec<Cell>, RunSample)>) -> Prepared {
     let inputs = Inputs::from_today(&read);
     let (cells, sample) = sampled.unwrap_or_else(|| (plan::study_cells(&study), RunSample::fixed(&study)));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("study.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &cells, &prepared, inputs.texts_read(), sample);
+    let made = StudyProvenance::new(sha256(text.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
     (study, prepared, made)
 }
 

@@ -241,7 +241,7 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = study_plan::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare(name, ("", study.clone()), &cells, &self.inputs())?;
         bounds.map(|bounds| bounds.admit(&planned.run_plan(self.asked.threads, false))).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
@@ -259,7 +259,7 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = study_plan::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare(name, ("", runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
         let records = make_runs(&planned, earlier, self.asked.threads, &progress, Vec::new(), &mut InMemory)?;

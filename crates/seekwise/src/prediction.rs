@@ -114,9 +114,9 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
     drop(found);
     let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
         let study = side.study(side.cell()?, format!("How fast is {}?", side.title()), runs)?;
-        // Nobody keeps it, so that its text need not read back.
+        // Nobody keeps it, so that it needs no text.
         let cells = study_cells(&study);
-        Ok(prepare("command line", (String::new(), study), &cells, &setup.files.inputs())?)
+        Ok(prepare("command line", ("", study), &cells, &setup.files.inputs())?)
     };
     let predicted = plan(&predicted)?;
     if predicted.made.is_measured() {

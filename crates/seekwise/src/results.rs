@@ -57,7 +57,6 @@ pub struct ResultFolder {
 }
 
 /// The manifest of a result folder.
-#[derive(Clone)]
 pub struct StudyManifest {
     /// The study's text.
     pub study: String,

@@ -5,6 +5,7 @@ use std::slice::from_ref;
 
 use seekwise_formats::study::Study;
 use seekwise_lab::demand::job_extent;
+use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::Cell;
 use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
@@ -145,7 +146,7 @@ impl<'a> PreparedRun<'a> {
             let text = study.to_text();
             // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
             let sample = RunSample { seeds: vec![seed], sampling: None };
-            let made = StudyProvenance::new(&text, &[asked], cells, inputs.texts_read(), sample);
+            let made = StudyProvenance::new(sha256(text.as_bytes()), &[asked], cells, inputs.texts_read(), sample);
             let folder = ResultFolder::begin(&setup.files, out, &text, &made, options.force)?;
             Ok((study, made, folder))
         };

@@ -80,17 +80,18 @@ impl SweepPlan {
         let question = format!("How fast is {} in each of these?", setup.title());
         let mut study = setup.study(setup.cell()?, question, runs)?;
         study.factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
-        let planned = study_plan::plan_built(&setup.files, "sweep", study)?;
-        SweepPlan::from_planned(&setup.files, planned)
+        let text = study.to_text();
+        SweepPlan::from_planned(&setup.files, text, study_plan::plan_built(&setup.files, "sweep", study)?)
     }
 
     /// The study of a file, or a built-in one.
     pub fn of_study(files: &Files, name: &str) -> Result<SweepPlan, Error> {
         let (name, text) = find_study(files, name)?;
-        SweepPlan::from_planned(files, study_plan::plan_file(files, &name, &text)?)
+        let planned = study_plan::plan_file(files, &name, &text)?;
+        SweepPlan::from_planned(files, text, planned)
     }
 
-    fn from_planned(files: &Files, planned: PlannedStudy) -> Result<SweepPlan, Error> {
+    fn from_planned(files: &Files, study: String, planned: PlannedStudy) -> Result<SweepPlan, Error> {
         if planned.made.is_measured() {
             let why =
                 "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";
@@ -102,10 +103,10 @@ impl SweepPlan {
         }
         // The machines are not known here: every part must keep within the bounds of this one.
         Bounds::new(None).admit(&planned.run_plan(1, false))?;
-        let PlannedStudy { text, made, .. } = planned;
+        let made = planned.made;
         warn_once(&made.warnings);
         let hash = made.hash();
-        Ok(SweepPlan { study: text, made, hash, files: files.clone() })
+        Ok(SweepPlan { study, made, hash, files: files.clone() })
     }
 
     /// A plan as another machine sent it. A plan of another build is refused: its figures might be others.
@@ -172,7 +173,7 @@ impl SweepPlan {
         let inputs = self.files.kept_inputs(self.made.inputs.clone());
         let made = &self.made.cells[part.first..part.end];
         let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
-        let planned = study_plan::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
+        let planned = study_plan::prepare("study.toml", (&self.study, study.clone()), &cells, &inputs)?;
         for (place, (made, prepared)) in made.iter().zip(&planned.prepared).enumerate() {
             if prepared.hash != made.hash {
                 let cell = part.first + place;

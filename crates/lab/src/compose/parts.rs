@@ -166,7 +166,8 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(&text, &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
         (study, made)
     }
 

@@ -198,8 +198,13 @@ fn what_is_asked_twice_is_one_test() {
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
-        let made =
-            StudyProvenance::new(text, &cells, &vec![any; cells.len()], inputs.texts_read(), RunSample::fixed(&study));
+        let made = StudyProvenance::new(
+            String::new(),
+            &cells,
+            &vec![any; cells.len()],
+            inputs.texts_read(),
+            RunSample::fixed(&study),
+        );
         let evidence = Evidence::new(&study, &made, &records);
         let (findings, overall) = evidence.findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();

@@ -22,13 +22,13 @@ struct Planned {
 fn planned(text: &str) -> Planned {
     let study = seekwise_formats::study::parse("s.toml", text).unwrap();
     let (cells, sample) = (plan::study_cells(&study), RunSample::fixed(&study));
-    prepared(text, study, &cells, sample)
+    prepared(study, &cells, sample)
 }
 
-fn prepared(text: &str, study: Study, cells: &[plan::Cell], sample: RunSample) -> Planned {
+fn prepared(study: Study, cells: &[plan::Cell], sample: RunSample) -> Planned {
     let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, cells, &prepared, inputs.texts_read(), sample);
+    let made = StudyProvenance::new(String::new(), cells, &prepared, inputs.texts_read(), sample);
     Planned { study, made, prepared }
 }
 
@@ -37,7 +37,7 @@ fn sampled(text: &str) -> Planned {
     let plan = super::plan_sampling(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
     let longer = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let sample = RunSample::until_decided(&study, plan);
-    prepared(text, study, &longer, sample)
+    prepared(study, &longer, sample)
 }
 
 #[test]
