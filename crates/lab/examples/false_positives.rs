@@ -201,7 +201,7 @@ fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProve
         &cells,
         &vec![side.clone(); cells.len()],
         InputTexts::default(),
-        RunSample::fixed(&study),
+        RunSample::new(&study, None),
     );
     (study, made)
 }

@@ -628,7 +628,7 @@ mod tests {
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
         let made =
-            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
         let evidence = Evidence::new(&study, &made, &[]);
         // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
         let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);

@@ -302,7 +302,7 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let sample = RunSample::fixed(&study);
+        let sample = RunSample::new(&study, None);
         let made = StudyProvenance::new(sha256(STUDY.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
         for (place, cell) in prepared.iter().enumerate() {
             let mut kept: Vec<&Setting> = made.cell_settings(place).collect();

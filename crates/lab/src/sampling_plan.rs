@@ -19,19 +19,11 @@ pub struct RunSample {
 }
 
 impl RunSample {
-    /// As many runs as the study says.
-    pub fn fixed(study: &Study) -> RunSample {
-        RunSample { seeds: run_seeds(study, study.runs), sampling: None }
+    /// As many runs as the study says, or as the plan of its sampling takes at most.
+    pub fn new(study: &Study, sampling: Option<SamplingPlan>) -> RunSample {
+        let runs = sampling.as_ref().map_or(study.runs, SamplingPlan::most_runs);
+        RunSample { seeds: (0..runs).map(|run| plan::run_seed(study, run)).collect(), sampling }
     }
-
-    /// Runs until the study is decided.
-    pub fn until_decided(study: &Study, plan: SamplingPlan) -> RunSample {
-        RunSample { seeds: run_seeds(study, plan.most_runs()), sampling: Some(plan) }
-    }
-}
-
-fn run_seeds(study: &Study, runs: u32) -> Vec<u64> {
-    (0..runs).map(|run| plan::run_seed(study, run)).collect()
 }
 
 /// How a study is sampled until it is decided.

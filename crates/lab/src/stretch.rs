@@ -165,7 +165,7 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = crate::plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study))
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None))
     }
 
     #[test]

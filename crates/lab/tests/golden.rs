@@ -87,7 +87,7 @@ fn prepared(text: &str, sampled: Option<(Vec<Cell>, RunSample)>) -> Prepared {
     let study = seekwise_formats::study::parse("study.toml", text).unwrap();
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
     let inputs = Inputs::from_today(&read);
-    let (cells, sample) = sampled.unwrap_or_else(|| (plan::study_cells(&study), RunSample::fixed(&study)));
+    let (cells, sample) = sampled.unwrap_or_else(|| (plan::study_cells(&study), RunSample::new(&study, None)));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("study.toml", cell, &inputs).unwrap()).collect();
     let made = StudyProvenance::new(sha256(text.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
     (study, prepared, made)
@@ -118,7 +118,7 @@ fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     }
     let plan = rounds::plan_sampling(study, made, cells, 2, &PilotWatch::NONE).unwrap();
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let sampled = prepared(text, Some((cells, RunSample::until_decided(study, plan))));
+    let sampled = prepared(text, Some((cells, RunSample::new(study, Some(plan)))));
     vec![("fixed", fixed), ("decided", sampled)]
 }
 

@@ -336,15 +336,12 @@ fn plan_kept(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<Plann
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
 pub fn plan_file(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Error> {
+    let plan = |study: Study| {
+        let cells = study_cells(&study);
+        prepare(name, (text, study), &cells, &files.inputs())
+    };
     let placed = |fault| locate_fault(name, text, fault);
-    plan(files, name, text).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
-}
-
-/// Reads and prepares a study as it is now.
-pub(crate) fn plan(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let study = parse(name, text)?;
-    let cells = study_cells(&study);
-    prepare(name, (text, study), &cells, &files.inputs())
+    parse(name, text).and_then(plan).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
 /// Prepares a study that was built; `name` stands for its file in errors.
@@ -361,7 +358,7 @@ pub fn prepare(
     cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let sample = RunSample::fixed(&study);
+    let sample = RunSample::new(&study, None);
     PlannedStudy::new(name, (sha256(text.as_bytes()), study), cells, inputs, sample)
 }
 
@@ -389,6 +386,6 @@ fn plan_sampled(
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = files.kept_inputs(made.inputs.clone()).with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let sample = RunSample::until_decided(&study, plan);
+    let sample = RunSample::new(&study, Some(plan));
     Ok(PlannedStudy::new("study.toml", (made.study_sha256, study), &cells, &inputs, sample)?)
 }

@@ -33,7 +33,8 @@ fn said(text: &str, credit_of: Option<&[Concern]>) -> (String, Vec<&'static str>
     let (cells, inputs) =
         (plan::study_cells(&study), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study));
+    let made =
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
     let sides = [0, 1].map(|cell| ComparisonSide::from_cell(&made, cell));
     let (compare, factor) = (&study.compare[0], &study.factor[0]);
     let concerns = differing_concerns(&made, 0, 1);

@@ -203,7 +203,7 @@ fn what_is_asked_twice_is_one_test() {
             &cells,
             &vec![any; cells.len()],
             inputs.texts_read(),
-            RunSample::fixed(&study),
+            RunSample::new(&study, None),
         );
         let evidence = Evidence::new(&study, &made, &records);
         let (findings, overall) = evidence.findings();

@@ -29,7 +29,7 @@ pub(super) fn made() -> &'static StudyProvenance {
         let (study, inputs) = (plain(), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::fixed(&study))
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None))
     })
 }
 

@@ -21,7 +21,7 @@ struct Planned {
 
 fn planned(text: &str) -> Planned {
     let study = seekwise_formats::study::parse("s.toml", text).unwrap();
-    let (cells, sample) = (plan::study_cells(&study), RunSample::fixed(&study));
+    let (cells, sample) = (plan::study_cells(&study), RunSample::new(&study, None));
     prepared(study, &cells, sample)
 }
 
@@ -36,7 +36,7 @@ fn sampled(text: &str) -> Planned {
     let Planned { study, made, prepared: cells } = planned(text);
     let plan = super::plan_sampling(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
     let longer = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let sample = RunSample::until_decided(&study, plan);
+    let sample = RunSample::new(&study, Some(plan));
     prepared(study, &longer, sample)
 }
 

@@ -19,7 +19,7 @@ fn plan() -> SweepPlan {
 fn what_is_sampled_until_decided_is_no_sweep() {
     let text = format!("sampling = \"until-decided\"\n{}", plan().study);
     let files = Files::default();
-    let planned = study_plan::plan(&files, "sweep", &text).unwrap();
+    let planned = study_plan::plan_file(&files, "sweep", &text).unwrap();
     let Err(refused) = SweepPlan::from_planned(&files, text, planned) else { panic!("it is refused") };
     assert!(refused.to_string().contains("seekwise study"), "{refused}");
 }
