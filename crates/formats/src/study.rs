@@ -378,8 +378,13 @@ impl Factor {
     /// A key with these values, by whose name it goes.
     pub fn for_key(key: &str, levels: &[String]) -> Factor {
         let levels = levels.iter().map(|level| toml::Value::String(level.clone())).collect();
-        let (name, key) = (key.to_owned(), Some(key.to_owned()));
-        Factor { name, unit: None, says: None, key, levels, classes: BTreeMap::new(), bundle: Vec::new() }
+        Factor { key: Some(key.to_owned()), levels, ..Factor::of_bundles(key, Vec::new()) }
+    }
+
+    /// Bundles under this name.
+    pub fn of_bundles(name: &str, bundle: Vec<Bundle>) -> Factor {
+        let (levels, classes) = (Vec::new(), BTreeMap::new());
+        Factor { name: name.to_owned(), unit: None, says: None, key: None, levels, classes, bundle }
     }
 
     /// The names of its levels.

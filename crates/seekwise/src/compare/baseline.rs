@@ -6,7 +6,7 @@ use std::path::Path;
 
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::metric::{Metric, Statistic};
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Bundle, ComparisonSpec, Factor, Study};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{StudyProvenance, differing_keys};
@@ -84,7 +84,7 @@ pub fn compare(files: &Files, names: &[String], metrics: &[Metric]) -> Result<Ba
     }
     let folders = [from.clone(), to.clone()];
     let made = StudyProvenance::join_results([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
-    let study = build_study(&folders, &sides[0].evidence(), &made, metrics, runs)?;
+    let study = build_study(&folders, &sides[0].evidence(), &made, metrics, runs as u32);
     let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
     let all = sides[0].made.cells.len() + sides[1].made.cells.len();
     let compared = BaselineComparison {
@@ -182,24 +182,14 @@ fn build_study(
     base: &Evidence<'_>,
     made: &StudyProvenance,
     metrics: &[Metric],
-    runs: usize,
-) -> Result<Study, Error> {
+    runs: u32,
+) -> Study {
     let cells = made.cells.len() / 2;
     let differ: BTreeSet<String> = (0..cells)
         .flat_map(|cell| differing_keys(made.cell_settings(cell), made.cell_settings(cells + cell)))
         .collect();
-    let text = |text: &str| toml::Value::String(text.to_owned());
-    let set = toml::Table::from_iter(differ.iter().map(|key| (key.clone(), text("as kept"))));
-    let bundle = |name: &str| {
-        toml::Value::Table(toml::Table::from_iter([
-            ("name".to_owned(), text(name)),
-            ("set".to_owned(), toml::Value::Table(set.clone())),
-        ]))
-    };
-    let factor = toml::Table::from_iter([
-        ("name".to_owned(), text(FACTOR)),
-        ("bundle".to_owned(), toml::Value::Array(vec![bundle(from), bundle(to)])),
-    ]);
+    let set: toml::Table = differ.into_iter().map(|key| (key, "as kept".into())).collect();
+    let bundle = |name: &String| Bundle { name: name.clone(), set: set.clone() };
     let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
     if judged.is_empty() {
         for compare in 0..base.study.compare.len() {
@@ -212,28 +202,18 @@ fn build_study(
     if judged.is_empty() {
         judged.push(None);
     }
-    let compare = |metric: &Option<Metric>| {
-        let mut compare = toml::Table::from_iter([
-            ("name".to_owned(), text(&format!("{to} against {from}"))),
-            ("factor".to_owned(), text(FACTOR)),
-            ("from".to_owned(), text(from)),
-            ("to".to_owned(), text(to)),
-            ("headline".to_owned(), toml::Value::Boolean(true)),
-        ]);
-        compare.extend(metric.as_ref().map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
-        toml::Value::Table(compare)
+    let title = format!("{to} against {from}");
+    let compare = |metric: Option<Metric>| {
+        let mut compare = ComparisonSpec::new(FACTOR, from, to);
+        (compare.name, compare.headline, compare.metric) = (title.clone(), true, metric);
+        compare
     };
-    let study = toml::Table::from_iter([
-        ("title".to_owned(), text(&format!("{to} against {from}"))),
-        ("question".to_owned(), text(&format!("Is {to} better than {from}?"))),
-        ("runs".to_owned(), toml::Value::Integer(runs as i64)),
-        ("margin_percent".to_owned(), toml::Value::Float(base.study.margin_percent)),
-        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-        ("compare".to_owned(), toml::Value::Array(judged.iter().map(compare).collect())),
-    ]);
-    let mut study: Study = study.try_into().map_err(Error::new)?;
+    let mut study = Study::new(&title, format!("Is {to} better than {from}?"));
+    (study.runs, study.margin_percent) = (runs, base.study.margin_percent);
+    study.factor = vec![Factor::of_bundles(FACTOR, vec![bundle(from), bundle(to)])];
     study.factor.extend(base.study.factor.iter().cloned());
-    Ok(study)
+    study.compare = judged.into_iter().map(compare).collect();
+    study
 }
 
 impl BaselineComparison {
