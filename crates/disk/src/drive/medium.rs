@@ -509,12 +509,11 @@ impl Medium {
         self.listener.is_some()
     }
 
-    /// Records an access to one track that took place, with nothing else in progress, from cylinder `from`; `stream`
-    /// follows it.
+    /// Records an access to one track that took place, with nothing else in progress, from cylinder `from`.
     #[inline(always)]
-    pub(super) fn record_lone_track_access(&mut self, from: u32, sweep: &AccessTiming, stream: Option<MediaStream>) {
+    pub(super) fn record_lone_track_access(&mut self, from: u32, sweep: &AccessTiming) {
         self.count_seek(from, sweep.arm.cylinder);
-        self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
+        self.activity = Activity::Idle;
         (self.free, self.arm) = self.state_after(sweep);
     }
 
