@@ -40,7 +40,7 @@ pub fn build_report(material: &ReportMaterial<'_>) -> Report {
     let evidence = Evidence::new(study, made, records);
     let account = SamplingAccount::from_evidence(&evidence);
     let (findings, overall) = evidence.findings();
-    let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, findings));
+    let overall_verdicts = overall.iter().map(|summary| overall_verdict(&evidence, summary, findings));
     let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
     verdicts.sort_by(|one, other| {
         other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { compare_by_size(one, other) })
@@ -48,7 +48,7 @@ pub fn build_report(material: &ReportMaterial<'_>) -> Report {
     // A comparison in a single cell is that of the cell.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
     let mut cells: Vec<report::ReportVerdict> =
-        findings.iter().filter(several).map(|finding| cell_verdict(material, finding)).collect();
+        findings.iter().filter(several).map(|finding| cell_verdict(&evidence, finding)).collect();
     cells.sort_by(compare_by_size);
     verdicts.extend(cells);
     Report {
@@ -167,10 +167,10 @@ fn report_interval(interval: Interval) -> report::ReportInterval {
     report::ReportInterval { estimate: interval.estimate, low: interval.low, high: interval.high }
 }
 
-fn judgement_text(compare: &ComparisonSpec, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
+fn judgement_text(metric: &Metric, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
     match (refused, judgement) {
         (Some(why), _) => format!("refused: {why};"),
-        (None, Some(judgement)) => DifferenceWords::for_metric(compare.metric()).verdict_and_ratio(judgement),
+        (None, Some(judgement)) => DifferenceWords::for_metric(metric).verdict_and_ratio(judgement),
         (None, None) => "not enough data".to_owned(),
     }
 }
@@ -180,14 +180,15 @@ fn finite_ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval>
     judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(report_interval)
 }
 
-fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
-    let compare = &material.study.compare[finding.compare];
+fn cell_verdict(evidence: &Evidence<'_>, finding: &Finding) -> report::ReportVerdict {
+    let compare = &evidence.study.compare[finding.compare];
+    let metric = evidence.judged_metric(finding.compare);
     let judgement = finding.judgement.as_ref();
-    let text = judgement_text(compare, judgement, finding.refused.as_ref());
+    let text = judgement_text(metric, judgement, finding.refused.as_ref());
     let outcome = judgement_outcome(judgement, finding.refused.as_ref());
     let word = match outcome {
         Outcome::NotEnoughData => UNDECIDED,
-        outcome => DifferenceWords::for_metric(compare.metric()).outcome_word(outcome),
+        outcome => DifferenceWords::for_metric(metric).outcome_word(outcome),
     };
     let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
@@ -201,44 +202,45 @@ fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::Rep
         side_b: compare.to.clone(),
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
-        metric: compare.metric().title(),
-        better: compare.metric().better_direction().to_owned(),
+        metric: metric.title(),
+        better: metric.better_direction().to_owned(),
         ratio: finite_ratio(judgement),
         range: None,
         cells: 1,
         verdict: outcome,
         word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
-        margin_percent: Some(material.study.margin_percent),
-        differs: differing_settings(material, finding),
+        margin_percent: Some(evidence.study.margin_percent),
+        differs: differing_settings(evidence, finding),
         at_once: finding.at_once.iter().map(ToString::to_string).collect(),
         note: finding.refused.clone().or_else(|| doubt_note(finding)),
         cause: finding.cause.as_ref().map(report_cause),
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         ..report::ReportVerdict::default()
     };
-    temper_cpu_gain(&mut verdict, compare, &finding.beside);
+    temper_cpu_gain(&mut verdict, metric, &finding.beside);
     verdict
 }
 
 /// Tempers a lower use of the processor by a side that does less work: it is no plain gain.
-fn temper_cpu_gain(verdict: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
+fn temper_cpu_gain(verdict: &mut report::ReportVerdict, metric: &Metric, beside: &[SecondaryFigure]) {
     let less = beside.iter().any(|figure| figure.worse && figure.metric.figure == Statistic::Iops);
-    if less && compare.metric().figure == Statistic::Cpu && verdict.verdict == Outcome::Faster {
+    if less && metric.figure == Statistic::Cpu && verdict.verdict == Outcome::Faster {
         verdict.qualify("for less work");
     }
 }
 
 fn overall_verdict(
-    material: &ReportMaterial<'_>,
+    evidence: &Evidence<'_>,
     overall: &OverallComparison,
     findings: &[Finding],
 ) -> report::ReportVerdict {
-    let compare = &material.study.compare[overall.compare];
+    let compare = &evidence.study.compare[overall.compare];
+    let metric = evidence.judged_metric(overall.compare);
     let judgement = overall.judgement.as_ref();
     let own: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = own.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
-    let words = DifferenceWords::for_metric(compare.metric());
+    let words = DifferenceWords::for_metric(metric);
     let (outcome, word) = match overall.refused {
         Some(_) => (Outcome::Refused, Outcome::Refused.name().to_owned()),
         None => (overall.tally.outcome(), overall.tally.outcome_words(words)),
@@ -249,18 +251,18 @@ fn overall_verdict(
     };
     let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
-        headline: comparison_headline(compare, overall),
+        headline: comparison_headline(evidence, overall),
         leads: compare.headline,
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
         cell: match &own[..] {
             [finding] => finding.cell.clone(),
-            _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(material, compare)),
+            _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(evidence.study, compare)),
         },
         cell_ids: strongest.map_or(Vec::new(), |finding| vec![finding.from.to_string(), finding.to.to_string()]),
-        metric: compare.metric().title(),
-        better: compare.metric().better_direction().to_owned(),
+        metric: metric.title(),
+        better: metric.better_direction().to_owned(),
         ratio: finite_ratio(judgement),
         range: overall.range.filter(|_| overall.cells > 1),
         verdict: outcome,
@@ -268,17 +270,17 @@ fn overall_verdict(
         cells: overall.cells,
         varied: compare.factor.clone(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
-        margin_percent: Some(material.study.margin_percent),
+        margin_percent: Some(evidence.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
-        differs: own.first().map_or(Vec::new(), |finding| differing_settings(material, finding)),
-        note: overall.refused.clone().or_else(|| extreme_cells(compare.metric(), &own)),
+        differs: own.first().map_or(Vec::new(), |finding| differing_settings(evidence, finding)),
+        note: overall.refused.clone().or_else(|| extreme_cells(metric, &own)),
         cause: own.first().filter(|_| own.len() == 1).and_then(|finding| finding.cause.as_ref()).map(report_cause),
         beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
         ..report::ReportVerdict::default()
     };
-    add_cell_cases(&mut verdict, material, overall, &own);
-    temper_cpu_gain(&mut verdict, compare, &beside);
+    add_cell_cases(&mut verdict, evidence, overall, &own);
+    temper_cpu_gain(&mut verdict, metric, &beside);
     if let Some(price) = &overall.price
         && let Some(text) = price.text(&compare.factor, &compare.from)
     {
@@ -290,15 +292,16 @@ fn overall_verdict(
 /// Adds what each cell of a comparison says, and whether their common difference is too slight for a colour.
 fn add_cell_cases(
     verdict: &mut report::ReportVerdict,
-    material: &ReportMaterial<'_>,
+    evidence: &Evidence<'_>,
     overall: &OverallComparison,
     findings: &[&Finding],
 ) {
-    let compare = &material.study.compare[overall.compare];
-    let factors = || material.study.factor.iter().map(|factor| &factor.name);
+    let study = evidence.study;
+    let compare = &study.compare[overall.compare];
+    let factors = || study.factor.iter().map(|factor| &factor.name);
     let judged = |words: DifferenceWords, each: &[(Outcome, f64)]| {
         let case = |(finding, &(outcome, ratio)): (&&Finding, &(Outcome, f64))| {
-            let levels = factors().zip(&material.made.cells[finding.from].cell.levels);
+            let levels = factors().zip(&evidence.made.cells[finding.from].cell.levels);
             let others = levels.filter(|(factor, _)| **factor != compare.factor);
             let levels = others.map(|(factor, level)| (factor.clone(), level.clone())).collect();
             CellCase { levels, outcome, ratio }
@@ -309,15 +312,15 @@ fn add_cell_cases(
     let outcome = |finding: &&Finding| judgement_outcome(finding.judgement.as_ref(), None);
     let each: Vec<(Outcome, f64)> =
         findings.iter().map(|finding| (outcome(finding), ratio(finding.judgement))).collect();
-    verdict.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
-    verdict.cases = Some(judged(DifferenceWords::for_metric(compare.metric()), &each));
+    verdict.slight = overall.tally.is_slight(ratio(overall.judgement), study.margin_percent / 100.0);
+    verdict.cases = Some(judged(DifferenceWords::for_metric(evidence.judged_metric(overall.compare)), &each));
     let per_request = &overall.per_request;
     verdict.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
 }
 
 /// Describes the cells of a comparison.
-fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
-    let others = material.study.factor.iter().filter(|factor| factor.name != compare.factor);
+fn describe_cells(study: &Study, compare: &ComparisonSpec) -> String {
+    let others = study.factor.iter().filter(|factor| factor.name != compare.factor);
     let varied: Vec<&str> = others.filter(|it| it.level_names().len() > 1).map(|it| it.name.as_str()).collect();
     match &varied[..] {
         [one] => format!("one for each {one}"),
@@ -328,12 +331,14 @@ fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> St
 
 /// The headline: where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
-pub fn comparison_headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
-    let text = judgement_text(compare, overall.judgement.as_ref(), overall.refused.as_ref());
+pub fn comparison_headline(evidence: &Evidence<'_>, overall: &OverallComparison) -> String {
+    let name = &evidence.study.compare[overall.compare].name;
+    let metric = evidence.judged_metric(overall.compare);
+    let text = judgement_text(metric, overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
-        Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
-        _ if overall.cells == 1 => format!("{}: {text}", compare.name),
-        _ => format!("{}: {text} over all {} cells", compare.name, overall.cells),
+        Some(place) if overall.cells > 1 => format!("{name}: {}", place.text),
+        _ if overall.cells == 1 => format!("{name}: {text}"),
+        _ => format!("{name}: {text} over all {} cells", overall.cells),
     }
 }
 
@@ -366,8 +371,8 @@ fn report_cause(cause: &Cause) -> report::ReportCause {
     }
 }
 
-fn differing_settings(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
-    differing_keys(material.made.cell_settings(finding.from), material.made.cell_settings(finding.to))
+fn differing_settings(evidence: &Evidence<'_>, finding: &Finding) -> Vec<String> {
+    differing_keys(evidence.made.cell_settings(finding.from), evidence.made.cell_settings(finding.to))
 }
 
 /// Reasons to doubt the verdict.
@@ -575,6 +580,7 @@ mod tests {
     use crate::finding::CellTally;
     use crate::inputs::Inputs;
     use crate::plan;
+    use crate::provenance::RunSample;
     use crate::run::blank::record_with;
     use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
 
@@ -621,8 +627,9 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
-        let material = ReportMaterial { study: &study, made: &made, records: &[], command: "" };
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
+        let evidence = Evidence::new(&study, &made, &[]);
         // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
         let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);
         (judged[1].from, judged[1].to) = (2, 3);
@@ -641,7 +648,7 @@ mod tests {
             refused: None,
         };
         let mut said = report::ReportVerdict::default();
-        add_cell_cases(&mut said, &material, &overall, &judged.iter().collect::<Vec<_>>());
+        add_cell_cases(&mut said, &evidence, &overall, &judged.iter().collect::<Vec<_>>());
         let levels = |judged: &report::JudgedCases| -> Vec<Vec<(String, String)>> {
             judged.cases.iter().map(|case| case.levels.clone()).collect()
         };

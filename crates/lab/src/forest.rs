@@ -75,9 +75,9 @@ impl Forest {
         if let (Some(judgement), true) = (leading.judgement, cells > 1) {
             rows.push(ForestRow { name: "all cells together".to_owned(), judgement, is_overall: true });
         }
-        let metric = compare.metric();
+        let metric = evidence.judged_metric(leading.compare);
         Some(Forest {
-            title: comparison_headline(compare, leading),
+            title: comparison_headline(evidence, leading),
             axis: format!(
                 "{}: {} over {} ({} is better)",
                 metric.title(),

@@ -110,6 +110,8 @@ pub struct Inputs<'a> {
     open: Option<OpenParts>,
     /// Places in real time that a plan may name.
     places: &'static [PlaceKind],
+    /// The logs that fio jobs ask for are written.
+    pub(crate) writes_logs: bool,
     taken: RefCell<InputTexts>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
@@ -136,6 +138,7 @@ impl<'a> Inputs<'a> {
             read: None,
             open: None,
             places: &[],
+            writes_logs: false,
             taken: RefCell::new(taken),
             surveys: RefCell::default(),
             settings: RefCell::default(),
@@ -153,6 +156,12 @@ impl<'a> Inputs<'a> {
     #[must_use]
     pub fn with_places(self, places: &'static [PlaceKind]) -> Inputs<'a> {
         Inputs { places, ..self }
+    }
+
+    /// For a run that writes the logs that fio jobs ask for.
+    #[must_use]
+    pub fn with_written_logs(self) -> Inputs<'a> {
+        Inputs { writes_logs: true, ..self }
     }
 
     /// Shares the cache of other inputs.

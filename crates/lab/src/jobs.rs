@@ -286,9 +286,9 @@ fn fio_job(
     let mut loaded = lay_out_fio_job(name, sectors, asked, file)?;
     let unwritten = |log: &fio::LogOf| {
         let (file, line) = &log.place;
-        Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key(WRITE_IOLOG)
+        Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key("write_iolog")
     };
-    loaded.warnings.extend(loaded.logs.iter().map(unwritten));
+    loaded.warnings.extend(loaded.logs.iter().filter(|_| !inputs.writes_logs).map(unwritten));
     loaded.warnings.dedup();
     Ok(loaded)
 }
@@ -312,9 +312,6 @@ fn replayed_log(
     let loaded = LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), replayed.warnings);
     Ok(LoadedJob { opened: Some(replayed.opened), ..loaded })
 }
-
-/// The key of warnings about logs that a job asks for.
-pub const WRITE_IOLOG: &str = "write_iolog";
 
 /// A fio job on its place, with its logs.
 fn lay_out_fio_job(

@@ -1,6 +1,6 @@
-//! How a study is sampled until it is decided, as it is kept with what made its results: the groups of its cells, how
+//! How a study is sampled: the seeds of its runs, and, if it is sampled until it is decided, the groups of its cells, how
 //! long their runs are, and at which numbers of runs their pairs are looked at. `rounds` decides these, and which runs
-//! come next.
+//! come next. All is kept with what made the results.
 
 use seekwise_drives::duration::Duration;
 use seekwise_drives::key_names::job;
@@ -9,7 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{self, Cell};
 
-/// How a study is sampled, kept with what made its results.
+/// The runs of every cell of a study.
+#[derive(Clone, Debug)]
+pub struct RunSample {
+    /// The seed of each run.
+    pub seeds: Vec<u64>,
+    /// How they are sampled until the study is decided; nothing for a fixed sample.
+    pub sampling: Option<SamplingPlan>,
+}
+
+impl RunSample {
+    /// As many runs as the study says, or as the plan of its sampling takes at most.
+    pub fn new(study: &Study, sampling: Option<SamplingPlan>) -> RunSample {
+        let runs = sampling.as_ref().map_or(study.runs, SamplingPlan::most_runs);
+        RunSample { seeds: (0..runs).map(|run| plan::run_seed(study, run)).collect(), sampling }
+    }
+}
+
+/// How a study is sampled until it is decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingPlan {
@@ -69,11 +86,6 @@ impl SamplingPlan {
     /// The most runs of any cell.
     pub fn most_runs(&self) -> u32 {
         self.groups.iter().filter_map(|group| group.looks.last()).copied().max().unwrap_or(0)
-    }
-
-    /// The seed of each run.
-    pub fn run_seeds(&self, study: &Study) -> Vec<u64> {
-        (0..self.most_runs()).map(|run| plan::run_seed(study, run)).collect()
     }
 
     /// The cells of a study with the lengths of their runs.

@@ -154,6 +154,7 @@ mod tests {
     use seekwise_disk::time::Span;
 
     use super::*;
+    use crate::provenance::RunSample;
     use crate::run::measure_run;
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '5 s'\n[stack]\n\
@@ -164,7 +165,7 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = crate::plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None))
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use seekwise::execute::{Execution, Progress};
+use seekwise::execute::{Progress, make_runs};
 use seekwise::outputs::scratch;
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
@@ -110,6 +110,7 @@ struct ClaimsExecution<'a> {
 /// A study that was run.
 struct FinishedStudy<'a> {
     name: &'a str,
+    text: &'a str,
     planned: &'a PlannedStudy,
     evidence: Evidence<'a>,
 }
@@ -284,7 +285,7 @@ impl ClaimsExecution<'_> {
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
         self.progress.count(done.len() as u64);
-        Execution { planned, earlier, threads, progress: &self.progress }.run(done, &mut results)
+        make_runs(planned, earlier, threads, &self.progress, done, &mut results)
     }
 
     fn study_options<'a>(&'a self, folder: &'a Path) -> StudyOptions<'a> {
@@ -314,7 +315,8 @@ impl ClaimsExecution<'_> {
         let records = self.run_plan(&planned, None, results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
-        let ran = FinishedStudy { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
+        let evidence = Evidence::new(study, made, &records);
+        let ran = FinishedStudy { name, text: &text, planned: &planned, evidence };
         let mut earlier = EarlierRuns::default();
         earlier.add(study, &planned.prepared, records.iter().map(Cow::Borrowed));
         wanted_in_study(study, wanted).into_iter().map(|claim| self.judge_claim(&ran, claim, &mut earlier)).collect()
@@ -381,16 +383,16 @@ impl ClaimsExecution<'_> {
         earlier: &mut EarlierRuns<'_>,
         verdict: &mut ClaimVerdict,
     ) -> Result<ChangeOutcome, Error> {
-        let FinishedStudy { name, planned, evidence: as_is } = ran;
+        let FinishedStudy { name, text: whole, planned, evidence: as_is } = ran;
         let PlannedStudy { study, made, .. } = planned;
         // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
-        let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
+        let text = format!("# The cells of claim {} with {change}.\n{whole}", claim.id);
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
             let inputs = planned.inputs(&self.args.files);
-            let prepared = study_plan::prepare(name, (text.clone(), study.clone()), &cells, &inputs);
-            let located = |fault| locate_fault(name, &planned.text, fault);
+            let prepared = study_plan::prepare(name, (&text, study.clone()), &cells, &inputs);
+            let located = |fault| locate_fault(name, whole, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
         let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
@@ -418,7 +420,7 @@ fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Resul
     let inputs = files.inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(study_plan::prepare(name, (text.to_owned(), study), &cells, &inputs)?)
+    Ok(study_plan::prepare(name, (text, study), &cells, &inputs)?)
 }
 
 /// The study's text with another number of runs.

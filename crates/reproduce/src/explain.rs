@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seekwise::execute::{Execution, Progress};
+use seekwise::execute::{Progress, make_runs};
 use seekwise::journal::{JournalOptions, SearchJournal};
 use seekwise::store::InMemory;
 use seekwise::study_plan::{self, PlannedStudy};
@@ -241,9 +241,8 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = study_plan::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
-        let extent = study_plan::extent(&planned.study, &planned.prepared, self.asked.threads);
-        bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
+        let planned = study_plan::prepare(name, ("", study.clone()), &cells, &self.inputs())?;
+        bounds.map(|bounds| bounds.admit(&planned.run_plan(self.asked.threads, false))).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
         let cells = runs.cells.clone();
@@ -260,11 +259,10 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = study_plan::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare(name, ("", runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
-        let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
-        let records = execution.run(Vec::new(), &mut InMemory)?;
+        let records = make_runs(&planned, earlier, self.asked.threads, &progress, Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
         let answer = (judged.holds, judged.distance.clone());
         if keep {

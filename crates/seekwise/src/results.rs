@@ -57,7 +57,6 @@ pub struct ResultFolder {
 }
 
 /// The manifest of a result folder.
-#[derive(Clone)]
 pub struct StudyManifest {
     /// The study's text.
     pub study: String,
@@ -496,7 +495,6 @@ fn plan_order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Resul
         return Ok(kept.made.fixed_order());
     }
     let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
-    let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
-    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
+    let study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
     Ok(seekwise_lab::rounds::sample_order(&study, &kept.made, records))
 }

@@ -190,11 +190,11 @@ impl Setup {
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The study of this setup alone: one cell, this many runs.
-    pub fn study(&self, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
+    /// The study of this setup alone: its cell, this many runs.
+    pub fn study(&self, cell: Cell, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
         let mut study = Study::new(self.title(), question);
         (study.seed, study.runs) = (self.seed, runs);
-        for (key, value) in self.cell()?.settings {
+        for (key, value) in cell.settings {
             match key.as_str() {
                 "job" => study.job = Some(value),
                 job::RUNTIME => study.runtime = Some(Duration::parse(&value).map_err(Error::new)?),

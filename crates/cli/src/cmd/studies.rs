@@ -4,8 +4,8 @@
 use seekwise::bounds;
 use seekwise::error::Diagnostic;
 use seekwise::setup::Inputs;
-use seekwise::study::{BUILT_IN, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
-use seekwise::study_plan::{self, prepare_cell, study_cells};
+use seekwise::study::{BUILT_IN, Evidence, Factor, REVIEWS, Review, ReviewPart, Study, flatten, parse};
+use seekwise::study_plan::{self, PlannedStudy, study_cells};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -64,12 +64,12 @@ impl ListedStudy {
         let cells = study_cells(&study);
         // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
-        let some = (0..probed).map(|place| prepare_cell(name, &cells[place * step % cells.len()], inputs));
-        let some = some.collect::<Result<Vec<_>, _>>()?;
+        let some: Vec<_> = (0..probed).map(|place| cells[place * step % cells.len()].clone()).collect();
         let share = some.len() as f64 / cells.len() as f64;
-        let takes = bounds::forecast(&study_plan::extent(&study, &some, 1))? / share;
-        let runs = cells.len() as u64 * u64::from(study.runs);
-        let Study { title, question, .. } = study;
+        let planned = study_plan::prepare(name, (text, study), &some, inputs)?;
+        let takes = bounds::forecast(&planned.run_plan(1, false))? / share;
+        let Study { title, question, runs, .. } = planned.study;
+        let runs = cells.len() as u64 * u64::from(runs);
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 
@@ -157,36 +157,37 @@ fn show_study(files: &Files, name: &str, json: bool) -> CommandResult {
         let fault = fault.suggest_nearest(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0));
         return Err(fault.explain_limit(name).into());
     };
-    let study = parse(name, text)?;
-    let extent = study_extent(files, name, text, &study)?;
+    let planned = study_plan::plan_file(files, name, text)?;
+    let (evidence, extent) = (Evidence::new(&planned.study, &planned.made, &[]), study_extent(&planned));
     match json {
-        true => print_json(&as_json(name, &study, &extent))?,
-        false => print_text(&format_study(name, &study, &extent))?,
+        true => print_json(&as_json(name, &evidence, &extent))?,
+        false => print_text(&format_study(name, &evidence, &extent))?,
     }
     Ok(CommandAnswer::Done)
 }
 
 /// The extent of a study; each cell runs as often as the others.
-fn study_extent(files: &Files, name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
-    let planned = study_plan::plan_file(files, name, text)?;
+fn study_extent(planned: &PlannedStudy) -> StudyExtent {
+    let runs = planned.study.runs;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
     let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
-    Ok(StudyExtent {
+    StudyExtent {
         cells: cells.len(),
-        seconds: seconds.map(|seconds| seconds * f64::from(study.runs)),
-        requests: requests.map(|requests| requests.saturating_mul(u64::from(study.runs))),
-    })
+        seconds: seconds.map(|seconds| seconds * f64::from(runs)),
+        requests: requests.map(|requests| requests.saturating_mul(u64::from(runs))),
+    }
 }
 
-fn as_json(name: &str, study: &Study, extent: &StudyExtent) -> Value {
+fn as_json(name: &str, evidence: &Evidence<'_>, extent: &StudyExtent) -> Value {
+    let study = evidence.study;
     let factors = study.factor.iter().map(|factor| {
         json!({"name": factor.name, "unit": factor.unit, "key": factor.key, "levels": factor.level_names(),
                "sets": level_settings(factor)})
     });
-    let comparisons = study.compare.iter().map(|compare| {
+    let comparisons = study.compare.iter().enumerate().map(|(place, compare)| {
         json!({"name": compare.name, "factor": compare.factor, "from": compare.from, "to": compare.to,
-               "metric": compare.metric().to_string(), "headline": compare.headline})
+               "metric": evidence.judged_metric(place).to_string(), "headline": compare.headline})
     });
     let claims = study.claim.iter().map(|claim| {
         json!({"id": claim.id, "class": claim.class.letter().to_string(), "finding": claim.finding,
@@ -212,7 +213,8 @@ fn level_settings(factor: &Factor) -> Vec<String> {
     }
 }
 
-fn format_study(name: &str, study: &Study, extent: &StudyExtent) -> String {
+fn format_study(name: &str, evidence: &Evidence<'_>, extent: &StudyExtent) -> String {
+    let study = evidence.study;
     let prose = |text: &str| format!("{}\n", wrap_text(text, screen::output_width()));
     let mut text = format!("{}\n{}", prose(&format!("{name}: {}", study.title)), prose(&study.question));
     if let Some(expect) = &study.expect {
@@ -233,9 +235,10 @@ fn format_study(name: &str, study: &Study, extent: &StudyExtent) -> String {
     }
     if !study.compare.is_empty() {
         let mut table = tables::new_table(["comparison", "of", "from", "to"]);
-        for compare in &study.compare {
+        for (place, compare) in study.compare.iter().enumerate() {
+            let metric = evidence.judged_metric(place).to_string();
             let side = |level: &str| format!("{}={level}", compare.factor);
-            table.add_row([&compare.name, &compare.metric().to_string(), &side(&compare.from), &side(&compare.to)]);
+            table.add_row([&compare.name, &metric, &side(&compare.from), &side(&compare.to)]);
         }
         text += &format!("\n{table}\n");
     }

@@ -523,16 +523,11 @@ impl Medium {
         self.listener.is_some()
     }
 
-    /// Records an access to one track that took place, with nothing else in progress; `stream` follows it.
+    /// Records an access to one track that took place, with nothing else in progress.
     #[inline(always)]
-    pub(super) fn record_lone_track_access(
-        &mut self,
-        from_cylinder: u32,
-        timing: &AccessTiming,
-        stream: Option<MediaStream>,
-    ) {
+    pub(super) fn record_lone_track_access(&mut self, from_cylinder: u32, timing: &AccessTiming) {
         self.count_seek(from_cylinder, timing.arm.cylinder);
-        self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
+        self.activity = Activity::Idle;
         (self.free_from, self.arm) = self.state_after(timing);
     }
 

@@ -146,6 +146,7 @@ mod tests {
     use crate::inputs::Inputs;
     use crate::outcome::Outcome;
     use crate::plan;
+    use crate::provenance::RunSample;
     use crate::report::Report;
 
     const HEAD: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
@@ -165,7 +166,8 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
         (study, made)
     }
 

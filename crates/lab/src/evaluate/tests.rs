@@ -4,6 +4,7 @@ use super::*;
 use crate::finding::Evidence;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::run::blank::record_with;
 use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
@@ -197,7 +198,13 @@ fn what_is_asked_twice_is_one_test() {
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
-        let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.texts_read());
+        let made = StudyProvenance::new(
+            String::new(),
+            &cells,
+            &vec![any; cells.len()],
+            inputs.texts_read(),
+            RunSample::new(&study, None),
+        );
         let evidence = Evidence::new(&study, &made, &records);
         let (findings, overall) = evidence.findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();

@@ -45,7 +45,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn compared_cells(&self) -> Vec<(usize, usize, &'a Metric)> {
         let compares = self.study.compare.iter().enumerate();
         let findings = compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare));
-        findings.map(|it| (it.from, it.to, self.study.compare[it.compare].metric())).collect()
+        findings.map(|it| (it.from, it.to, self.judged_metric(it.compare))).collect()
     }
 
     /// The tests that have no verdict yet and have a look left.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::study::{EarlierRuns, SEARCHED, run_study_order};
 use crate::workers::Workers;
 use seekwise_run::cutoff::RunCutoff;
@@ -20,25 +21,23 @@ struct Planned {
 
 fn planned(text: &str) -> Planned {
     let study = seekwise_formats::study::parse("s.toml", text).unwrap();
-    let cells = plan::study_cells(&study);
-    prepared(text, study, &cells)
+    let (cells, sample) = (plan::study_cells(&study), RunSample::new(&study, None));
+    prepared(study, &cells, sample)
 }
 
-fn prepared(text: &str, study: Study, cells: &[plan::Cell]) -> Planned {
+fn prepared(study: Study, cells: &[plan::Cell], sample: RunSample) -> Planned {
     let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, cells, &prepared, inputs.texts_read());
+    let made = StudyProvenance::new(String::new(), cells, &prepared, inputs.texts_read(), sample);
     Planned { study, made, prepared }
 }
 
 fn sampled(text: &str) -> Planned {
     let Planned { study, made, prepared: cells } = planned(text);
     let plan = super::plan_sampling(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
-    let seeds = plan.run_seeds(&study);
     let longer = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let mut planned = prepared(text, study, &longer);
-    (planned.made.seeds, planned.made.sampling) = (seeds, Some(plan));
-    planned
+    let sample = RunSample::new(&study, Some(plan));
+    prepared(study, &longer, sample)
 }
 
 #[test]

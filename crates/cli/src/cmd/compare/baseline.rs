@@ -55,7 +55,7 @@ fn format_comparison(compared: &BaselineComparison) -> String {
     let [from, to] = &compared.folders;
     let mut text = String::new();
     for (place, all) in overall.iter().enumerate() {
-        let metric = compared.study.compare[place].metric();
+        let metric = evidence.judged_metric(place);
         let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == place).collect();
         text += &format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better_direction());
         text += &format!("{}\n\n", cells_table(compared, metric, &of));

@@ -80,9 +80,9 @@ pub fn format_result(evidence: &Evidence<'_>, listing: &ListingOptions<'_>) -> R
             let compare = &study.compare[summary.compare];
             let price = summary.price.as_ref().and_then(|price| price.text(&compare.factor, &compare.from));
             let price = price.map_or(String::new(), |price| format!("; {price}"));
-            let line = format!("{}{price}.", comparison_headline(compare, summary));
+            let line = format!("{}{price}.", comparison_headline(evidence, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
-            let extremes = extreme_cells(compare.metric(), &of);
+            let extremes = extreme_cells(evidence.judged_metric(summary.compare), &of);
             let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrap_text(&line, width)));
             let beside = if let [one] = of[..] { &one.beside } else { &summary.beside };
             let but = |it: &SecondaryFigure| format!("\n{}", wrap_text(&format!("But: {}", it.text()), width));
@@ -137,7 +137,7 @@ fn comparison_row(evidence: &Evidence<'_>, findings: &[Finding], summary: &Overa
     let (ratio, verdict) = match &summary.judgement {
         _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
         Some(judgement) => {
-            let words = DifferenceWords::for_metric(evidence.study.compare[summary.compare].metric());
+            let words = DifferenceWords::for_metric(evidence.judged_metric(summary.compare));
             let verdict = match summary.outcome(findings) {
                 Outcome::Mixed => {
                     format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict_words(judgement.verdict))
