@@ -23,7 +23,7 @@ use seekwise_run::sim;
 use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 
 /// The error of a simulated drive on a trace.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -129,14 +129,14 @@ fn response_errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErr
         let sum: u128 = times.iter().map(|time| u128::from(time.nanos())).sum();
         sum as f64 / n as f64 / 1e6
     };
-    let demerit_ms = demerit(measured, simulated);
+    let distance_ms = demerit_ms(measured, simulated);
     let mean_measured_ms = mean(measured);
     ResponseErrors {
         n,
         mean_measured_ms,
         mean_simulated_ms: mean(simulated),
-        demerit_ms,
-        demerit_percent: 100.0 * demerit_ms / mean_measured_ms,
+        demerit_ms: distance_ms,
+        demerit_percent: 100.0 * distance_ms / mean_measured_ms,
     }
 }
 

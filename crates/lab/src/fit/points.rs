@@ -241,7 +241,7 @@ fn figure_value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) 
         "iops" => Some(kind.iops()),
         "mib_s" => Some(kind.bytes_per_s() / 1_048_576.0),
         "mb_s" => Some(kind.bytes_per_s() / 1e6),
-        "mean" => kind.tally.responses().mean().map(|ns| ns / 1e6),
+        "mean" => kind.tally.responses().mean_ns().map(|ns| ns / 1e6),
         name => kind.tally.responses().quantile(percentile_share(name)?).map(|time| time.nanos() as f64 / 1e6),
     }
 }

@@ -15,7 +15,7 @@ use super::loss::near_previous;
 use super::parameter::{FigureMark, apply_point};
 use super::points::MeasuredPoint;
 use super::strain::{self, StrainedFigure};
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 use crate::validate::{ResponseSamples, Validation, platter};
 
 /// Above this share of the measured mean, the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
@@ -355,7 +355,7 @@ fn residual_group(which: String, samples: &ResponseSamples, chosen: &[usize]) ->
         n: chosen.len(),
         measured_ms: mean(&measured),
         simulated_ms: mean(&simulated),
-        demerit_ms: demerit(&mut measured, &mut simulated),
+        demerit_ms: demerit_ms(&mut measured, &mut simulated),
     }
 }
 

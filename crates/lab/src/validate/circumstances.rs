@@ -13,7 +13,7 @@ use seekwise_drives::profile::not_modelled::ForeignParameter;
 use seekwise_work::workload::replay::ReplayRow;
 
 use super::ResponseSamples;
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 
 /// Requests before one that may still matter to it: more than the segments of the smallest traced buffers (1 to 3), fewer
 /// than after which even large ones have other things in mind.
@@ -281,7 +281,7 @@ fn judge_group(circumstance: Circumstance, rows: Vec<usize>, samples: &ResponseS
         kept.map(|(_, time)| *time).collect::<Vec<_>>()
     };
     let (mut measured, mut simulated) = (others(&samples.measured), others(&samples.simulated));
-    let demerit_without_ms = if measured.is_empty() { 0.0 } else { demerit(&mut measured, &mut simulated) };
+    let demerit_without_ms = if measured.is_empty() { 0.0 } else { demerit_ms(&mut measured, &mut simulated) };
     Some(OffRequests {
         circumstance,
         mean_measured_ms,
