@@ -12,7 +12,7 @@ use seekwise_formats::trace::measured;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitTask, fit, parameter, ranges};
+use seekwise_lab::fit::{FitTask, fit_unless_cancelled, parameter, ranges};
 use seekwise_work::workload::replay::Timing;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
@@ -81,8 +81,8 @@ fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static 
     let nobody = |_: FitEvent<'_>| ();
     let parameters = parameter::collect_parameters(drive, &[]);
     let effort = SearchEffort::thorough(GENERATIONS);
-    let task = FitTask { drive, parameters, data, effort, most: None, known: BTreeMap::new() };
-    let found = fit(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
+    let task = FitTask { drive, parameters, data, effort, point_limit: None, known_answers: BTreeMap::new() };
+    let found = fit_unless_cancelled(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");
     let rules = found.parameters.iter().zip(&found.point).filter(|(it, _)| ranges::find_rule(it.key).is_some());

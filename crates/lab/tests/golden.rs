@@ -248,7 +248,7 @@ fn fits() -> Vec<(String, String)> {
         let text = catalogue::find_text(fit::DRIVE).unwrap();
         texts.push((
             format!("fit-{name}-profile"),
-            write::fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
+            write::write_fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
         ));
     }
     texts
