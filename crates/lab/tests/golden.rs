@@ -113,7 +113,7 @@ fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
 fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     let fixed = prepared(text, None);
     let (study, cells, made) = &fixed;
-    if !rounds::may_shorten(study, made, cells) {
+    if !rounds::may_shorten_runs(study, made, cells) {
         return vec![("fixed", fixed)];
     }
     let plan = rounds::plan_sampling(study, made, cells, 2, &PilotWatch::NONE).unwrap();
