@@ -171,7 +171,7 @@ impl Prediction {
             times.iter().sum::<f64>() / times.len().max(1) as f64
         };
         let doubt = |(words, of): (&str, OfRun)| {
-            platter::doubt_platter(
+            platter::platter_doubt(
                 words,
                 median(&self.measurements, of),
                 median(&self.predictions, of),

@@ -19,7 +19,7 @@ use seekwise_work::workload::replay::Timing;
 use super::loss::{BLOCKS, MeasuredRequests};
 use super::points::{MeasuredPoint, PointWeight, configured_profile, draw_weights};
 use super::slope::{SimulatedValue, SlopeTarget};
-use crate::validate::{ResponseSamples, check_fits, replay_rows};
+use crate::validate::{ResponseSamples, check_fits_drive, replay_rows};
 
 /// Start phases of the platter over which a replay by arrival is averaged, so that each request meets several. A closed loop sets its own
 /// phase with the first access, so one is enough.
@@ -143,7 +143,7 @@ impl FitTrace {
         cache: &ReadingCache,
     ) -> Result<ResponseSamples, Vec<Diagnostic>> {
         let profile = configured_profile(drive, &self.settings, cache)?;
-        check_fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
+        check_fits_drive(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
         let simulated = self.simulate_response_times(&profile, self.trace.rows.len(), 1)?;
         let read = self.trace.rows.iter().map(|row| row.op == Op::Read).collect();
         Ok(ResponseSamples { read, measured: self.trace.measured.clone(), simulated })

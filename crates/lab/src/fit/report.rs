@@ -298,7 +298,7 @@ fn trace_errors(
         beside: traced.reference.as_ref().map(|reference| reference_errors(reference, traced.seen, &after)),
         remains: residual_groups(traced, &after, shown.clone()),
         samples: after.select_rows(shown),
-        doubts: before.doubts(revolution),
+        doubts: before.platter_doubts(revolution),
     })
 }
 
@@ -386,7 +386,7 @@ fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> V
     let mut warnings = Vec::new();
     let medians = report.points.iter().filter(|point| point.figure.ends_with("p50"));
     warnings.extend(medians.filter_map(|point| {
-        platter::doubt_platter(&format!("requests of {}", point.what), point.measured, point.before, revolution)
+        platter::platter_doubt(&format!("requests of {}", point.what), point.measured, point.before, revolution)
     }));
     for trace in &report.traces {
         warnings.extend(trace.doubts.iter().map(|doubt| format!("{}: {doubt}", trace.file)));
