@@ -170,8 +170,8 @@ fn show_study(files: &Files, name: &str, json: bool) -> CommandResult {
 fn study_extent(files: &Files, name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
     let planned = study_plan::plan_file(files, name, text)?;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
-    let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
-    let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
+    let seconds: Option<f64> = cells.iter().map(|cell| cell.seconds).sum();
+    let requests: Option<u64> = cells.iter().map(|cell| cell.requests).sum();
     Ok(StudyExtent {
         cells: cells.len(),
         seconds: seconds.map(|seconds| seconds * f64::from(study.runs)),
