@@ -36,7 +36,7 @@ pub fn likely_counts(draws: u32, probability: f64) -> RangeInclusive<u32> {
 }
 
 #[test]
-fn likely_counts_are_those_of_the_binomial() {
+fn a_likely_count_is_that_of_the_binomial() {
     // Of one draw anything is likely; of certain events nothing else.
     assert_eq!(likely_counts(1, 0.5), 0..=1);
     // Twenty heads of twenty: 2^-20 = 9.5e-7. With 21 it is 4.8e-7, and 22 · 2^-21 = 1.05e-5 for one tail.
