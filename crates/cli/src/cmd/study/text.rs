@@ -6,7 +6,7 @@ use seekwise::compare::{DifferenceWords, Finding, Outcome, SecondaryFigure, rati
 use seekwise::run::{CpuRecord, Response, merge_groups, pool_responses};
 use seekwise::shell::quoted;
 use seekwise::study::{
-    ClaimJudgement, Evidence, OverallComparison, SamplingAccount, Study, comparison_headline, extreme_cells,
+    ClaimJudgement, Evidence, OverallComparison, SamplingAccount, Study, comparison_headline, extreme_cells_sentence,
 };
 
 use crate::exit::CommandError;
@@ -82,7 +82,7 @@ pub fn format_result(evidence: &Evidence<'_>, listing: &ListingOptions<'_>) -> R
             let price = price.map_or(String::new(), |price| format!("; {price}"));
             let line = format!("{}{price}.", comparison_headline(compare, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
-            let extremes = extreme_cells(compare.metric(), &of);
+            let extremes = extreme_cells_sentence(compare.metric(), &of);
             let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrap_text(&line, width)));
             let beside = if let [one] = of[..] { &one.beside } else { &summary.beside };
             let but = |it: &SecondaryFigure| format!("\n{}", wrap_text(&format!("But: {}", it.text()), width));
