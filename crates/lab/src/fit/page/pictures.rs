@@ -75,7 +75,7 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     let off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
     let all = rows.iter().flat_map(|row| [off(row.before, row.measured), off(row.after, row.measured)]);
     // Beyond twice the measured value everything is equally wrong.
-    let most = crate::plot::round_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
+    let most = crate::plot::next_round_number(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
     let across = WIDTH - LEFT - RIGHT;
     let x = |percent: f64| LEFT + across * (0.5 + 0.5 * (percent / most).clamp(-1.0, 1.0));
     let bottom = EDGE + ROW * rows.len() as f64;
@@ -146,7 +146,7 @@ pub(crate) fn draw_search(steps: &[(u64, f64)]) -> String {
     }
     const HEIGHT: f64 = 190.0;
     const MARGIN: f64 = 60.0;
-    let top = crate::plot::round_up(first.1.max(1e-9));
+    let top = crate::plot::next_round_number(first.1.max(1e-9));
     let x = |tried: u64| MARGIN + (WIDTH - 2.0 * MARGIN) * tried as f64 / last.0 as f64;
     let y = |loss: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - (loss / top).clamp(0.0, 1.0));
     let mut body = String::new();
