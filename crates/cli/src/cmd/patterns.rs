@@ -47,7 +47,7 @@ impl<'a> PatternListing<'a> {
     fn matching_entries(&self, text: &str) -> PatternListing<'a> {
         /// Shorter words are in too many names.
         const LEAST: usize = 3;
-        let meant = jobs::meant_by(text);
+        let meant = jobs::patterns_meant_by(text);
         let words: Vec<String> = text.split([' ', '-']).map(str::to_lowercase).collect();
         let searched = meant.is_empty() && words.iter().all(|word| word.len() >= LEAST);
         let fits =

@@ -322,7 +322,7 @@ impl CaseSummary<'_> {
         let ratio = ratio_range(&cases);
         let by = match self.words.is_speed() {
             true => format!(", {ratio} times as fast"),
-            false => format!(", {}", self.words.times_base(&ratio)),
+            false => format!(", {}", self.words.ratio_to_base(&ratio)),
         };
         let wide = (most.ratio / least.ratio).ln().abs() >= WIDE.ln();
         let ranges = self.ranges_by_part(&cases);
