@@ -16,7 +16,8 @@ const KEPT: End = (0, "The disk kept its promises");
 /// Work that is done: something is written, flushed and promised.
 const WORK: &str = "echo x > $SEEKWISE_MOUNT/x; sync; echo done";
 
-/// Programs in the workload's place: what they are, and how it ends. They write and flush first. MARK stands in each command line that lives on.
+/// Programs in the workload's place: what they are, and how it ends. They write and flush first. MARK stands in each command line that lives
+/// on.
 const WORKLOADS: [(&str, &str, End); 19] = [
     ("keeps the pipe", "sleep MARK & exit 0", KEPT),
     ("goes to a new session", "setsid sleep MARK & exit 0", KEPT),

@@ -1,6 +1,6 @@
 //! Clients that mean harm, at the doors of a disk that is served in a process with limits on its memory and descriptors: it answers others
-//! meanwhile and afterwards, ends in order and tells whom it sent away. `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must allow
-//! for them; see docs/development/testing.md). It waits for answers and judges no time.
+//! meanwhile and afterwards, ends in order and tells whom it sent away. `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must
+//! allow for them; see docs/development/testing.md). It waits for answers and judges no time.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};

@@ -149,7 +149,8 @@ impl RunRecord {
         self.place != sim::NAME
     }
 
-    /// True if both runs went the same way in the model: the same requests with the same times to the nanosecond, though settings may differ.
+    /// True if both runs went the same way in the model: the same requests with the same times to the nanosecond, though settings may
+    /// differ.
     pub(crate) fn is_same_run(&self, other: &RunRecord) -> bool {
         let figures = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
         !self.is_measured()

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{RequestKind, RunTally};
 
-/// A pace counts as kept if the longest backlog is at most this share of the run. A pace that cannot be kept falls behind by the missing share
-/// of the rate: by 1 % of the run if 1 % is missing.
+/// A pace counts as kept if the longest backlog is at most this share of the run. A pace that cannot be kept falls behind by the missing
+/// share of the rate: by 1 % of the run if 1 % is missing.
 const LONGEST_BACKLOG_SHARE: f64 = 0.01;
 
 /// Requests that were due by a rate or a trace.

@@ -1,5 +1,5 @@
-//! Checks the figures of a kept record against one another. Most follow from others, so a figure that was changed by hand contradicts them. A
-//! change that contradicts no other figure is not found.
+//! Checks the figures of a kept record against one another. Most follow from others, so a figure that was changed by hand contradicts them.
+//! A change that contradicts no other figure is not found.
 
 use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;

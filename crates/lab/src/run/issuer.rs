@@ -1,5 +1,5 @@
-//! Figures of the source of a run's requests, taken when the run is over: the share of reads that came from memory, how a recording or a trace
-//! was played, and operations of programs. Single requests are not seen here.
+//! Figures of the source of a run's requests, taken when the run is over: the share of reads that came from memory, how a recording or a
+//! trace was played, and operations of programs. Single requests are not seen here.
 
 use std::collections::BTreeMap;
 

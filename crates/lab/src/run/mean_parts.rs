@@ -6,8 +6,8 @@ use seekwise_drives::spelling::nearest;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Mean milliseconds of each part of the response; empty without requests, and in older folders, which do not have it. It is written as a map
-/// from the parts' names in alphabetical order; a part that is not named is 0.
+/// Mean milliseconds of each part of the response; empty without requests, and in older folders, which do not have it. It is written as a
+/// map from the parts' names in alphabetical order; a part that is not named is 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeanParts(Option<Box<[f64; Part::COUNT]>>);
 

@@ -1,5 +1,5 @@
-//! Further observations on a real file or device: how long requests took to reach the kernel and to come back, how much of the machine the run
-//! used, and whether its rate was steady. Observations that make a measurement doubtful become warnings.
+//! Further observations on a real file or device: how long requests took to reach the kernel and to come back, how much of the machine the
+//! run used, and whether its rate was steady. Observations that make a measurement doubtful become warnings.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::record::{Part, Record};
@@ -123,8 +123,8 @@ impl RequestPace {
         self.done[index] += 1;
     }
 
-    /// The rates of `blocks` blocks of equally many requests, in requests a slot. `None` if there are too few requests, or fewer than four slots
-    /// for a block, because the end of a block within a slot is estimated.
+    /// The rates of `blocks` blocks of equally many requests, in requests a slot. `None` if there are too few requests, or fewer than four
+    /// slots for a block, because the end of a block within a slot is estimated.
     fn block_rates(&self, blocks: usize) -> Option<Vec<f64>> {
         let first = self.done.iter().position(|done| *done > 0)?;
         let all_requests: u64 = self.done.iter().sum();

@@ -274,8 +274,8 @@ struct ZoneShare {
     track_sectors: u64,
 }
 
-/// Fills `sectors` into zones with these shares of about `cylinders`. Each zone has a multiple of `multiple` cylinders, if possible; the last
-/// one has as many as the rest of the sectors needs.
+/// Fills `sectors` into zones with these shares of about `cylinders`. Each zone has a multiple of `multiple` cylinders, if possible; the
+/// last one has as many as the rest of the sectors needs.
 fn fill_zones(shares: &[ZoneShare], sectors: u64, heads: u64, cylinders: f64, multiple: u64) -> Vec<SketchZone> {
     let (mut zones, mut left): (Vec<SketchZone>, u64) = (Vec::new(), sectors);
     for (index, &ZoneShare { cylinder_share, track_sectors }) in shares.iter().enumerate() {

@@ -311,8 +311,8 @@ impl CaseSummary<'_> {
         phrases.join("; ")
     }
 
-    /// By how much the cases of an outcome differ. If `name_extreme`, it names the case that differs most; a wide range of gains is given part
-    /// by part instead.
+    /// By how much the cases of an outcome differ. If `name_extreme`, it names the case that differs most; a wide range of gains is given
+    /// part by part instead.
     fn effect_text(&self, outcome: Outcome, name_extreme: bool) -> String {
         let mut cases: Vec<&ChangeCase<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
         // Reversed, so that the stable sort leaves the first of equals last: that one is named, as in the row below the answer.
