@@ -26,7 +26,7 @@ pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json:
         .out
         .as_ref()
         .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, resume_command(args, out)));
-    let verdicts = seekwise_reproduce::claims::claims(&claims, bounds, &line)?;
+    let verdicts = seekwise_reproduce::claims::run_and_judge_claims(&claims, bounds, &line)?;
     drop(line);
     match json {
         true => {
