@@ -45,11 +45,11 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Ended {
     print_warnings(&plan.warnings);
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&stop);
-    interrupt::hold_signals().end_with(move || stopping.store(true, Ordering::Relaxed));
+    interrupt::lock_signals().set_ending(move || stopping.store(true, Ordering::Relaxed));
     let found = run_experiment(args, &plan, &stop);
     if stop.load(Ordering::Relaxed) {
         // All is unmounted: now end as any stopped command does.
-        interrupt::stop();
+        interrupt::end_interrupted();
     }
     let report = found?;
     match json {

@@ -216,7 +216,7 @@ impl HeldSettings {
         let held = settings.apply(path).map_err(CommandError::new)?;
         if let Some(record) = held.record_path().map(Path::to_owned) {
             // A signal ends the program without dropping anything.
-            crate::interrupt::hold_signals().push_undo(move || {
+            crate::interrupt::lock_signals().push_undo(move || {
                 let _ = put_back(&record);
             });
         }

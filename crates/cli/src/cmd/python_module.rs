@@ -30,7 +30,7 @@ pub fn run_module_command(command: &str, words: Value, else_: &str) -> CommandRe
     let mut words = words;
     words["build"] = Value::from(ProgramVersion::current().build);
     // The first signal reaches both processes: the module says what is kept.
-    interrupt::hold_signals().end_with(|| {});
+    interrupt::lock_signals().set_ending(|| {});
     let program = format!("{START}; from seekwise._{command}_command import main; sys.exit(main(sys.argv[1:]))");
     let ended = Command::new(&python).args(["-c", &program, &words.to_string()]).status();
     let ended = ended.map_err(|error| CommandError::new(format!("{command}: {python}: {error}")))?;

@@ -54,7 +54,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let address = args.nbd.clone().map(ListenAddress::into_absolute).transpose().map_err(CommandError::new)?;
     let _note = note(args, control.as_deref());
     // Signals wait until the disk can be stopped, so that nothing of ours stays behind.
-    let signals = interrupt::hold_signals();
+    let signals = interrupt::lock_signals();
     let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
         let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::client_uri);
         CommandError::new(format!("{which}: {error}"))
@@ -306,7 +306,7 @@ fn start_command(
         move || drop(inbox.send(DiskMessage::Stop))
     };
     let Some((program, arguments)) = args.command.split_first() else {
-        signals.end_with(stop);
+        signals.set_ending(stop);
         return None;
     };
     let mut command = Command::new(program);
@@ -328,8 +328,8 @@ fn start_command(
         Ok(started) => {
             let hand_on = started.signal_sender();
             // The command ends while it still has its disk. The next signal stops the disk, whether the command has ended or not.
-            signals.end_by_signal(move |signal| {
-                interrupt::hold_signals().end_with(stop.clone());
+            signals.set_ending_by_signal(move |signal| {
+                interrupt::lock_signals().set_ending(stop.clone());
                 if !hand_on(signal) {
                     stop();
                 }
