@@ -30,7 +30,7 @@ const ROWS: usize = 14;
 const COLUMNS: usize = 90;
 
 /// Runs the command.
-pub fn flush_audit(args: &FlushAuditArgs, files: &Files, json: bool) -> CommandResult {
+pub fn run_command(args: &FlushAuditArgs, files: &Files, json: bool) -> CommandResult {
     args.pictures.check_paths(args.force, &[&args.target])?;
     let opened = open_target(args, files)?;
     let OpenedSubject { mut subject, on, held, bench } = opened;

@@ -7,7 +7,7 @@ use crate::exit::{CommandAnswer, CommandResult};
 
 /// Runs the command.
 #[cfg(target_os = "linux")]
-pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
+pub fn run_command(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
     use crate::exit::CommandError;
     use seekwise::leftovers::{remove_leftovers, restore};
     // The word under which JSON has an item, and the item's name.
@@ -32,7 +32,7 @@ pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
 
 /// Other systems set no device and mount nothing.
 #[cfg(not(target_os = "linux"))]
-pub fn restore(_: &args::RestoreArgs, as_json: bool) -> CommandResult {
+pub fn run_command(_: &args::RestoreArgs, as_json: bool) -> CommandResult {
     match as_json {
         true => print_json(&Vec::<serde_json::Value>::new())?,
         false => print_text("Nothing is left of any run: devices are set on Linux alone.")?,
