@@ -31,7 +31,7 @@ use seekwise::outputs::guard_files;
 
 /// Runs the program; `words` are its name and its arguments. Returns the exit code.
 pub fn program(words: &[OsString]) -> u8 {
-    if !cmd::complete::answer_shell(words) {
+    if !cmd::complete::answer_completion_request(words) {
         return exit::FAILED;
     }
     interrupt::handle_signals();
