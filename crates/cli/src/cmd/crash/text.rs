@@ -371,7 +371,8 @@ pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRepor
         "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
         "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
         "cuts": modelled_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
-        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counts_json(&VerdictCounts::of_trials(modelled_trials(report))),
+        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by,
+        "at_cuts": counts_json(&VerdictCounts::of_trials(modelled_trials(report))),
         "in_orders": counts_json(&VerdictCounts::of_trials(other_order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
         "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
         "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
@@ -416,7 +417,8 @@ fn lost_json(report: &CrashReport, lost: &LostWrite) -> Value {
     let write = &lost.write;
     json!({
         "stamp": write.stamp, "lba": write.run.0, "sectors": write.run.1 - write.run.0, "parts": lost.parts,
-        "taken_s": to_seconds(write.taken), "acknowledged_s": seconds_if_reached(write.over), "promised_s": seconds_if_reached(write.durable),
+        "taken_s": to_seconds(write.taken), "acknowledged_s": seconds_if_reached(write.over),
+        "promised_s": seconds_if_reached(write.durable),
         "place": report.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| &purpose.1),
     })
 }

@@ -29,8 +29,8 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
         let (cut_s, delay_s) = (to_seconds(tried.case.at), to_seconds(*received) - to_seconds(tried.case.at));
         text.push_str(&list_paragraph(
             &format!(
-                "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check passes. Is \
-                 an fsync missing before the promise?"
+                "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check \
+                 passes. Is an fsync missing before the promise?"
             ),
             state.files.iter().map(file_line),
             width,
@@ -113,7 +113,10 @@ fn name_line(unflushed: &UnflushedName) -> String {
 
 /// The files with unreceived bytes, as JSON.
 pub fn files_json(state: &UnflushedState) -> Vec<Value> {
-    let file_json = |pages: &UnflushedPages| json!({ "file": format!("/{}", pages.file.display()), "bytes": pages.length, "ranges": pages.ranges, "named": pages.named });
+    let file_json = |pages: &UnflushedPages| {
+        let UnflushedPages { file, length, ranges, named } = pages;
+        json!({ "file": format!("/{}", file.display()), "bytes": length, "ranges": ranges, "named": named })
+    };
     state.files.iter().map(file_json).collect()
 }
 
