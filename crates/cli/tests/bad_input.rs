@@ -1,10 +1,10 @@
-//! What a stranger gets for a slip: file, line, key, what was expected and the nearest known word; exit code 2, nothing
-//! on standard output, nothing written.
+//! Errors in input files and arguments: each names file, line and key, says what was expected, and suggests the nearest known word.
+//! The exit code is 2, nothing is on standard output, and nothing is written.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -35,11 +35,11 @@ fn refused(files: &[(&str, &[u8])], args: &[&str], errors: &str) {
 
 #[track_caller]
 fn refused_in(folder: &Path, args: &[&str], errors: &str) {
-    let before = names(folder);
-    let said = seekwise(folder, args);
+    let before = sorted_names(folder);
+    let said = run_program(folder, args);
     assert_eq!(said.err.trim_end(), errors.trim_end());
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert_eq!(names(folder), before, "something was written");
+    assert_eq!(sorted_names(folder), before, "something was written");
 }
 
 /// `run random-read` on the built-in drive, with more arguments.

@@ -1,9 +1,9 @@
-//! What `seekwise compare` gives as the cause of a difference, in loops of each kind: the sentence, and the figures that
-//! it must not contradict. Shares of busy resources, and measurements that no platter gave.
+//! The cause that `seekwise compare` names for a difference, in open and closed loops: its sentence, and figures of the answer that
+//! must agree with it. Also shares of busy resources, and measurements without a rotating disk.
 
 use std::fs;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -42,7 +42,7 @@ fn said(words: &[&str]) -> Value {
     for (name, text) in JOBS {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    seekwise(folder.path(), words).json()
+    run_program(folder.path(), words).json()
 }
 
 /// A comparison of three runs a side; the sentence of its cause.
@@ -249,7 +249,7 @@ fn a_core_is_busy_for_all_the_time_at_most() {
         let [mode, request] = [format!("controller.mode={mode}"), format!("processor.request_us={request}")];
         let on = ["run", "j.fio", "--on", "fireball-plus-as-30", "--json", "--set", "driver=windows-2000"];
         let more = ["--set", "controller=ide", "--set", "processor=pentium-iii-800", "--set", &mode, "--set", &request];
-        figure(&seekwise(folder.path(), &[&on[..], &more].concat()).json(), "/cpu/percent")
+        figure(&run_program(folder.path(), &[&on[..], &more].concat()).json(), "/cpu/percent")
     };
     for (mode, request) in [("pio-0", 200), ("pio-0", 1000), ("pio-4", 200)] {
         let percent = run(mode, request);
@@ -271,7 +271,7 @@ fn reads_of_the_ramp_are_no_reads_from_memory() {
     fs::write(folder.path().join("cold.fio"), job("0")).unwrap();
     let percent = |name: &str| {
         let run = ["run", name, "--on", DRIVE, "--set", "pagecache.mib=512", "--json"];
-        figure(&seekwise(folder.path(), &run).json(), "/memory_percent")
+        figure(&run_program(folder.path(), &run).json(), "/memory_percent")
     };
     assert_eq!(percent("warm.fio"), 100.0);
     assert!(percent("cold.fio") < 100.0);
@@ -285,11 +285,12 @@ fn a_measurement_that_no_platter_gave_is_doubted() {
         let words = ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "200 ms"];
         [&words[..], &["--set", "job.span=1g", "--set", "job.ramp=0 s"]].concat()
     };
-    let run = |job: &'static str, more: &[&'static str]| seekwise(folder.path(), &[&against(job)[..], more].concat());
+    let run =
+        |job: &'static str, more: &[&'static str]| run_program(folder.path(), &[&against(job)[..], more].concat());
     let value = run("random-read", &["--json"]).json();
     let [doubt] = &value["doubts"].as_array().unwrap()[..] else { panic!("{value}") };
     assert!(doubt.as_str().unwrap().starts_with("half of the measured reads took "), "{doubt}");
-    let text = run("random-read", &[]).done().replace('\n', " ");
+    let text = run("random-read", &[]).success_stdout().replace('\n', " ");
     assert!(
         text.contains("Note: half of the measured reads took ") && text.contains("below half a revolution"),
         "{text}"

@@ -1,14 +1,14 @@
-//! `seekwise claims`: verdicts, mechanisms switched off, planted differences, results that are gone on with, draws.
+//! `seekwise claims`: verdicts, mechanisms switched off, planted differences, resumed results, and draws of inferred figures.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
 /// The claims of a run's JSON.
 #[track_caller]
 fn claims(folder: &Path, args: &[&str], code: i32) -> Vec<serde_json::Value> {
-    let said = seekwise(folder, &[&["claims", "--json"], args].concat());
+    let said = run_program(folder, &[&["claims", "--json"], args].concat());
     assert_eq!(said.code, code, "{}", said.err);
     let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     value["claims"].as_array().unwrap().clone()
@@ -26,12 +26,12 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
     assert_eq!(claim["repeats"], serde_json::json!(["order as they come"]), "its switch is the study's other order");
     let study = folder.path().join("out/q-two-revolutions");
     assert_eq!(
-        names(&study),
+        sorted_names(&study),
         ["Q1-ablated", "made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
     assert!(fs::read_to_string(study.join("report.html")).unwrap().contains("8.333333"), "the page shows the claim");
     // Again: not over what is there, but on from any place where it stopped.
-    let again = seekwise(folder.path(), &[&["claims"], &args[..]].concat());
+    let again = run_program(folder.path(), &[&["claims"], &args[..]].concat());
     assert_eq!(again.code, 2);
     assert!(again.err.contains("already holds results; --force overwrites them"), "{}", again.err);
     for file in ["results.jsonl", "Q1-ablated/results.jsonl"] {
@@ -47,7 +47,7 @@ fn a_null_counts_with_its_planted_difference() {
     let folder = tempfile::tempdir().unwrap();
     let found = claims(folder.path(), &["C2", "--runs", "1"], 0);
     assert_eq!((&found[0]["reproduced"], &found[0]["planted"]), (&true.into(), &true.into()));
-    assert_eq!(names(folder.path()), [""; 0], "nothing is kept without --out");
+    assert_eq!(sorted_names(folder.path()), [""; 0], "nothing is kept without --out");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_draw_changes_figures_and_is_not_resumed_as_another() {
     let folder = tempfile::tempdir().unwrap();
     let claims = |more: &[&str]| {
         let words = ["claims", "Q1", "--json", "--runs", "1", "--out", "c"];
-        seekwise(folder.path(), &[&words[..], more].concat())
+        run_program(folder.path(), &[&words[..], more].concat())
     };
     assert_eq!(claims(&["--draw", "2/15"]).json()["draw"], "2/15");
     let kept = fs::read_to_string(folder.path().join("c/q-two-revolutions/made-from.json")).unwrap();
@@ -111,7 +111,7 @@ fn cuts_are_counted() {
 #[test]
 fn what_is_no_finding_is_not_run() {
     let folder = tempfile::tempdir().unwrap();
-    let said = seekwise(folder.path(), &["claims", "Q99"]);
+    let said = run_program(folder.path(), &["claims", "Q99"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert_eq!(said.err.trim(), "error: Q99: unknown finding; expected D1 to C28");
 }
@@ -132,7 +132,7 @@ fn a_wrong_word_in_an_expression_has_its_line() {
         ("iops[depth=9] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8"),
     ] {
         fs::write(folder.path().join("s.toml"), study.replace("WRONG", wrong)).unwrap();
-        let told = seekwise(folder.path(), &["study", "s.toml"]);
+        let told = run_program(folder.path(), &["study", "s.toml"]);
         assert_eq!(told.code, 2);
         assert!(told.err.contains(said), "{}", told.err);
     }

@@ -1,4 +1,4 @@
-//! What the commands print and with which code they end: help, forms of a result, JSON keys, equal bytes, the log.
+//! The output of the commands: help, forms of a result, JSON keys, equal bytes of equal runs, the log of requests; and exit codes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::seekwise::{command, names, said, seekwise};
+use crate::seekwise::{program_command, program_output, run_program, sorted_names};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
@@ -42,7 +42,10 @@ fn first_word(line: &str) -> Option<&str> {
 #[test]
 fn every_command_s_help_has_an_example() {
     let folder = folder();
-    let wide = |words: &[&str]| said(command(folder.path()).args(words).env("COLUMNS", "200").output().unwrap()).done();
+    let wide = |words: &[&str]| {
+        program_output(program_command(folder.path()).args(words).env("COLUMNS", "200").output().unwrap())
+            .success_stdout()
+    };
     let help = wide(&["--help"]);
     assert!(help.contains("Examples:\n  seekwise ") && help.contains("Exit codes:"), "{help}");
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -73,21 +76,21 @@ fn every_command_s_help_has_an_example() {
 #[test]
 fn lists_name_every_drive_pattern_and_study() {
     let folder = folder();
-    let drives = seekwise(folder.path(), &["drives", "--json"]).json();
+    let drives = run_program(folder.path(), &["drives", "--json"]).json();
     assert_eq!(drives.as_array().map(Vec::len), Some(13));
-    assert!(seekwise(folder.path(), &["drives"]).done().contains(DRIVE));
-    assert!(seekwise(folder.path(), &["patterns"]).done().contains("file-server"));
-    let studies = seekwise(folder.path(), &["studies"]).done();
+    assert!(run_program(folder.path(), &["drives"]).success_stdout().contains(DRIVE));
+    assert!(run_program(folder.path(), &["patterns"]).success_stdout().contains("file-server"));
+    let studies = run_program(folder.path(), &["studies"]).success_stdout();
     for (name, _) in REVIEWS.iter().chain(BUILT_IN) {
         assert!(studies.lines().any(|line| line.split_whitespace().next() == Some(*name)), "{name}: {studies}");
     }
-    assert_eq!(names(folder.path()), ["mix.fio"]);
+    assert_eq!(sorted_names(folder.path()), ["mix.fio"]);
 }
 
 #[test]
 fn a_run_prints_the_keys_of_its_json() {
     let folder = folder();
-    let run = seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--json"]).json();
+    let run = run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--json"]).json();
     has(&run, &["target", "job", "seed", "stream_hash", "elapsed_s", "read", "write", "all", "cpu"]);
     has(&run, &["anatomy_ms", "warnings"]);
     for kind in ["read", "write", "all"] {
@@ -106,7 +109,7 @@ fn a_run_prints_the_keys_of_its_json() {
 #[test]
 fn a_run_prints_text_csv_and_fio_s_json() {
     let folder = folder();
-    let run = |form| seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--format", form]).done();
+    let run = |form| run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--format", form]).success_stdout();
     let text = run("text");
     assert!(text.contains("reads") && text.contains("Where the time of the mean request went:"), "{text}");
     let csv = run("csv");
@@ -127,20 +130,20 @@ fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
     let folder = folder();
     let job = "[log]\nioengine=psync\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nruntime=2\ntime_based\nfsync=4\n";
     fs::write(folder.path().join("log.fio"), job).unwrap();
-    let run = |job: &str, more: &[&str]| seekwise(folder.path(), &[&["run", job, "--on", DRIVE], more].concat());
+    let run = |job: &str, more: &[&str]| run_program(folder.path(), &[&["run", job, "--on", DRIVE], more].concat());
     let row = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).map(str::to_owned);
-    let text = run("log.fio", &["--plot", "--columns", "requests,max"]).done();
+    let text = run("log.fio", &["--plot", "--columns", "requests,max"]).success_stdout();
     assert!(text.contains("\n         requests  max ms\n"), "{text}");
     let count = |name| row(&text, name).and_then(|row| row.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap();
     let (writes, flushes) = (count("writes "), count("flushes "));
     assert!(flushes > 10 && flushes.abs_diff(writes / 4) <= 1, "{text}");
     assert!(text.contains(&format!("{writes} writes")) && text.contains(&format!("{flushes} flushes")), "{text}");
     assert!(text.contains('█') && text.contains("Response times, share of each kind:"), "{text}");
-    let plain = run("mix.fio", &[]).done();
+    let plain = run("mix.fio", &[]).success_stdout();
     assert!(row(&plain, "flushes ").is_none() && !plain.contains("Response times"), "{plain}");
-    // Said before anything runs, so a folder is not begun.
+    // ProgramOutput before anything runs, so a folder is not begun.
     let unknown = run("mix.fio", &["--columns", "maen", "--out", "kept"]);
-    assert_eq!((unknown.code, names(folder.path())), (2, vec!["log.fio".to_owned(), "mix.fio".to_owned()]));
+    assert_eq!((unknown.code, sorted_names(folder.path())), (2, vec!["log.fio".to_owned(), "mix.fio".to_owned()]));
     assert!(unknown.err.contains("--columns: unknown column `maen`; expected some of requests,"), "{}", unknown.err);
     assert!(unknown.err.contains("did you mean `mean`"), "{}", unknown.err);
     for more in [["--columns=max", "--json"], ["--plot", "--json"], ["--plot", "--format=csv"]] {
@@ -151,7 +154,9 @@ fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
 #[test]
 fn the_same_run_twice_is_byte_equal_and_another_seed_is_not() {
     let folder = folder();
-    let run = |seed| seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--json", "--seed", seed]).done();
+    let run = |seed| {
+        run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--json", "--seed", seed]).success_stdout()
+    };
     assert_eq!(run("3"), run("3"));
     assert_ne!(run("3"), run("4"));
 }
@@ -161,20 +166,20 @@ fn a_comparison_prints_sides_ratio_and_verdict() {
     let folder = folder();
     let args = ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32"];
     let more = ["--set", "job.depth=32", "--runtime", "20 s", "--runs", "3", "--json"];
-    let compared = seekwise(folder.path(), &[&args[..], &more[..]].concat()).json();
+    let compared = run_program(folder.path(), &[&args[..], &more[..]].concat()).json();
     has(&compared, &["sides", "ratio", "verdict"]);
     has(&compared["ratio"], &["estimate", "low", "high"]);
     assert_eq!(compared["sides"].as_array().map(Vec::len), Some(2));
     assert_eq!(compared["verdict"], "faster", "{compared}");
     let ratio = |end: &str| compared["ratio"][end].as_f64().unwrap();
     assert!(1.0 < ratio("low") && ratio("low") <= ratio("estimate") && ratio("estimate") <= ratio("high"));
-    assert_eq!(names(folder.path()), ["mix.fio"], "a comparison without --out leaves nothing");
+    assert_eq!(sorted_names(folder.path()), ["mix.fio"], "a comparison without --out leaves nothing");
 }
 
 #[test]
 fn the_bench_prints_its_keys() {
     let folder = folder();
-    let bench = seekwise(folder.path(), &["bench", "--requests", "2000", "--json"]).json();
+    let bench = run_program(folder.path(), &["bench", "--requests", "2000", "--json"]).json();
     let rates = ["replay_per_s", "fcfs_qd1_per_s", "sptf_qd32_per_s", "layered_per_s", "sequential_hits_per_s"];
     for key in rates.into_iter().chain(["peak_rss_bytes"]) {
         assert!(bench[key].as_f64().is_some_and(|figure| figure > 1000.0), "{key} in {bench}");
@@ -185,7 +190,8 @@ fn the_bench_prints_its_keys() {
 fn the_bench_s_table_has_instructions_only_if_they_are_counted() {
     let folder = folder();
     let args = ["bench", "--requests", "2000", "--only", "fcfs_qd1_per_s"];
-    let text = said(command(folder.path()).args(args).env("COLUMNS", "200").output().unwrap()).done();
+    let text = program_output(program_command(folder.path()).args(args).env("COLUMNS", "200").output().unwrap())
+        .success_stdout();
     let head = text.lines().next().unwrap().split("  ").map(str::trim).filter(|heading| !heading.is_empty());
     assert_eq!(head.collect::<Vec<_>>(), ["workload", "million requests/s", "ns a request", "stream"]);
 }
@@ -193,7 +199,7 @@ fn the_bench_s_table_has_instructions_only_if_they_are_counted() {
 #[test]
 fn the_bench_runs_only_what_is_named() {
     let folder = folder();
-    let bench = |only: &str| seekwise(folder.path(), &["bench", "--requests", "2000", "--json", "--only", only]);
+    let bench = |only: &str| run_program(folder.path(), &["bench", "--requests", "2000", "--json", "--only", only]);
     let json = bench("fcfs_qd1_per_s,web_server_qd32_per_s").json();
     let rates: Vec<&str> =
         json.as_object().unwrap().keys().map(String::as_str).filter(|key| key.ends_with("per_s")).collect();
@@ -206,7 +212,7 @@ fn the_bench_runs_only_what_is_named() {
 fn results_go_to_standard_output_and_talk_to_standard_error() {
     let folder = folder();
     fs::write(folder.path().join("talk.fio"), format!("{JOB}cpus_allowed=1\n")).unwrap();
-    let said = seekwise(folder.path(), &["run", "talk.fio", "--on", DRIVE, "--format", "csv"]);
+    let said = run_program(folder.path(), &["run", "talk.fio", "--on", DRIVE, "--format", "csv"]);
     assert!(said.err.contains("warning: talk.fio:11: `cpus_allowed`: no effect here"), "{}", said.err);
     assert!(said.err.contains("Again: seekwise run talk.fio"), "{}", said.err);
     assert!(said.out.starts_with("target,") && said.out.lines().count() == 4, "{}", said.out);
@@ -217,7 +223,7 @@ fn a_closed_pipe_ends_a_command_well() {
     let folder = folder();
     for args in [&["drives"][..], &["patterns"], &["run", "mix.fio", "--on", DRIVE, "--json"]] {
         let mut child =
-            command(folder.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            program_command(folder.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut err = String::new();
         child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
@@ -240,8 +246,8 @@ fn rows(path: &Path) -> Vec<Vec<(String, i64)>> {
 fn a_log_holds_every_request_and_its_parts_add_up() {
     let folder = folder();
     let args = ["run", "mix.fio", "--on", DRIVE, "--json", "--log", "requests.parquet"];
-    let run = seekwise(folder.path(), &args).json();
-    assert_eq!(names(folder.path()), ["mix.fio", "requests.parquet"]);
+    let run = run_program(folder.path(), &args).json();
+    assert_eq!(sorted_names(folder.path()), ["mix.fio", "requests.parquet"]);
     let rows = rows(&folder.path().join("requests.parquet"));
     assert_eq!(Some(rows.len() as u64), run["all"]["ios"].as_u64());
     for row in &rows {
@@ -259,7 +265,8 @@ fn a_log_holds_every_request_and_its_parts_add_up() {
 #[test]
 fn a_log_says_what_its_columns_hold() {
     let folder = folder();
-    seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--log", "requests.parquet"]).done();
+    run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--log", "requests.parquet"])
+        .success_stdout();
     let reader = SerializedFileReader::new(File::open(folder.path().join("requests.parquet")).unwrap()).unwrap();
     let file = reader.metadata().file_metadata();
     let metadata = file.key_value_metadata().unwrap();
@@ -278,7 +285,7 @@ fn a_log_says_what_its_columns_hold() {
 #[test]
 fn a_log_that_cannot_be_written_is_named() {
     let folder = folder();
-    let said = seekwise(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--log", "mix.fio/log.parquet"]);
+    let said = run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--log", "mix.fio/log.parquet"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(said.err.contains("error: mix.fio/log.parquet: "), "{}", said.err);
 }
@@ -290,7 +297,7 @@ fn a_synchronous_write_is_a_write_whether_the_drive_knows_fua_or_not() {
     fs::write(folder.path().join("sync.fio"), job).unwrap();
     let rate = |fua: &str| {
         let set = format!("drive.link.fua={fua}");
-        let run = seekwise(folder.path(), &["run", "sync.fio", "--on", DRIVE, "--set", &set, "--json"]).json();
+        let run = run_program(folder.path(), &["run", "sync.fio", "--on", DRIVE, "--set", &set, "--json"]).json();
         assert_eq!(run["write"]["ios"], run["all"]["ios"]);
         assert_eq!(run["warnings"], Value::Array(Vec::new()));
         run["write"]["iops"].as_f64().unwrap()
@@ -307,7 +314,7 @@ fn a_program_that_spins_keeps_the_processor_as_long_as_it_says() {
     fs::write(folder.path().join("think.fio"), job).unwrap();
     let run = |processor: &str| {
         let set = format!("processor={processor}");
-        seekwise(folder.path(), &["run", "think.fio", "--on", DRIVE, "--set", &set, "--json"]).json()
+        run_program(folder.path(), &["run", "think.fio", "--on", DRIVE, "--set", &set, "--json"]).json()
     };
     let (with, without) = (run("athlon-xp-2000"), run("none"));
     let rate = |run: &Value| run["all"]["iops"].as_f64().unwrap();
@@ -323,18 +330,18 @@ fn everyday_work_is_compared_with_arithmetic() {
     const CAVIAR: &str = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     const CASE: &str = "overwrite and flush, 4 KiB";
     let folder = tempfile::tempdir().unwrap();
-    let text = seekwise(folder.path(), &["drives", "caviar-wd400jb", "--check"]).done();
+    let text = run_program(folder.path(), &["drives", "caviar-wd400jb", "--check"]).success_stdout();
     assert!(text.ends_with("0 of 41 cases are off.\n"), "{text}");
     // A drive that acknowledges a flush before anything is written.
     let lies = format!("{CAVIAR}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
     fs::write(folder.path().join("lies.toml"), &lies).unwrap();
-    let said = seekwise(folder.path(), &["drives", "lies.toml", "--check"]);
+    let said = run_program(folder.path(), &["drives", "lies.toml", "--check"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.out.contains("OFF") && said.out.ends_with("1 of 41 cases are off.\n"), "{}", said.out);
     // One that says so.
     let owns_up = format!("{lies}[everyday]\n\"{CASE}\" = {{ misses = \"it lies\", inferred = \"a test\" }}\n");
     fs::write(folder.path().join("owns-up.toml"), owns_up).unwrap();
-    let json = seekwise(folder.path(), &["drives", "owns-up.toml", "--check", "--json"]).json();
+    let json = run_program(folder.path(), &["drives", "owns-up.toml", "--check", "--json"]).json();
     assert_eq!(
         (json["cases"].as_u64(), json["off"].as_u64(), json["known_misses"].as_u64()),
         (Some(41), Some(0), Some(1))

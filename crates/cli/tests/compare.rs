@@ -1,8 +1,8 @@
-//! What `seekwise compare` judges, and what it says of it: metrics, several values, causes, tails, refusals.
+//! `seekwise compare`: verdicts on metrics, several values, causes, high percentiles, refusals.
 
 use std::fs;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -20,10 +20,10 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn compare(job: &str, more: &[&str]) -> Said {
+fn compare(job: &str, more: &[&str]) -> ProgramOutput {
     let folder = folder();
     let runs: &[&str] = if more.contains(&"--runs") { &[] } else { &["--runs", "3"] };
-    seekwise(folder.path(), &[&["compare", job, "--on", DRIVE], more, runs].concat())
+    run_program(folder.path(), &[&["compare", job, "--on", DRIVE], more, runs].concat())
 }
 
 fn figure(value: &Value, path: &[&str]) -> f64 {
@@ -35,7 +35,7 @@ const CACHE: [&str; 2] = ["--vary", "drive.cache.write_back=true,false"];
 #[test]
 fn the_default_is_requests_per_second_and_it_says_so() {
     let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "10 s"];
-    let said = compare("random-read", &more).done();
+    let said = compare("random-read", &more).success_stdout();
     assert!(said.starts_with("Judged: requests per second (iops); higher is better.\n"), "{said}");
     assert!(said.contains("drive.firmware.depth=32 against drive.firmware.depth=1: faster — "), "{said}");
 }
@@ -101,14 +101,14 @@ fn a_shorter_flush_with_fewer_commits_is_said() {
         let rate = beside.iter().find(|it| it["metric"] == "flush.iops").expect("commits are named");
         assert!(rate["worse"] == true && figure(rate, &["ratio", "high"]) < 0.6, "{rate}");
     }
-    let said = compare("oltp.fio", &[&CACHE[..], &metrics].concat()).done();
+    let said = compare("oltp.fio", &[&CACHE[..], &metrics].concat()).success_stdout();
     assert_eq!(said.matches("\n  But: flushes per second is worse: 0.").count(), 2, "{said}");
 }
 
 #[test]
 fn a_better_headline_with_a_worse_tail_is_said() {
     let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "20 s"];
-    let said = compare("random-read", &more).done();
+    let said = compare("random-read", &more).success_stdout();
     assert!(said.contains("\n  But: p99 of the response time is worse: "), "{said}");
     let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
     let beside = &value["beside"][0];
@@ -126,7 +126,7 @@ fn each_value_is_held_against_the_first() {
     let comparisons = value["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 3);
     assert!(comparisons.iter().all(|one| one["from"] == "job.depth=1" && one["verdict"] == "slower"), "{value}");
-    let said = compare("random-read", &more).done();
+    let said = compare("random-read", &more).success_stdout();
     assert!(said.contains("the base") && said.contains("corrected for 3 comparisons (Holm)"), "{said}");
     assert_eq!(said.matches(" against job.depth=1: ").count(), 3, "{said}");
 }
@@ -134,7 +134,7 @@ fn each_value_is_held_against_the_first() {
 #[test]
 fn jobs_that_are_named_are_compared_and_work_that_differs_by_a_variable_is_not() {
     let said = compare("database", &["--vary", "job=database,file-server", "--metric", "p99", "--runtime", "5 s"]);
-    let out = said.done();
+    let out = said.success_stdout();
     let note = "they differ in the pattern, the size of requests at once; this comparison cannot tell what each does by itself";
     assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{out}");
     let said = compare("kinds.fio", &["--vary", "job.env.KIND=randread,randwrite"]);
@@ -167,7 +167,7 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
 fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
     let folder = folder();
     let run = ["run", "log.fio", "--on", DRIVE, "--set", "driver=windows-xp"];
-    let value = seekwise(folder.path(), &[&run[..], &["--json"]].concat()).json();
+    let value = run_program(folder.path(), &[&run[..], &["--json"]].concat()).json();
     let (writes, flushes) = (figure(&value, &["write", "ios"]), figure(&value, &["flush", "ios"]));
     assert!(flushes > 10.0 && (writes - flushes).abs() <= 1.0, "{writes} writes, {flushes} flushes");
     assert!(figure(&value, &["flush", "response_ms", "p99"]) >= figure(&value, &["flush", "response_ms", "p50"]));
@@ -179,16 +179,16 @@ fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
         let mean = figure(&value, &[kind, "response_ms", "mean"]);
         assert!((parts - mean).abs() < 1e-6 * mean, "{kind}: {parts} of {mean}");
     }
-    let text = seekwise(folder.path(), &run).done();
+    let text = run_program(folder.path(), &run).success_stdout();
     assert!(text.lines().any(|line| line.trim_start().starts_with("flushes ")), "{text}");
-    let csv = seekwise(folder.path(), &[&run[..], &["--format", "csv"]].concat()).done();
+    let csv = run_program(folder.path(), &[&run[..], &["--format", "csv"]].concat()).success_stdout();
     assert!(csv.lines().any(|line| line.contains(",flush,")), "{csv}");
 }
 
 #[test]
 fn a_key_that_may_be_left_out_is_varied_with_none() {
     let array = ["--set", "array=raid-6", "--set", "array.drives=4", "--runtime", "1 s"];
-    let lost = compare("random-read", &[&["--vary", "array.lose=none,2"][..], &array].concat()).done();
+    let lost = compare("random-read", &[&["--vary", "array.lose=none,2"][..], &array].concat()).success_stdout();
     assert!(lost.contains("array.lose=2 against array.lose=none: "), "{lost}");
     let keeps = compare("random-read", &["--vary", "job.depth=none,1", "--runtime", "1 s", "--json"]);
     let value = keeps.json();
@@ -209,8 +209,8 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
     let words =
         ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32"];
     let more = ["--runtime", "5 s", "--runs", "3", "--format", "markdown", "--svg", "pictures/one.svg"];
-    let said = seekwise(folder.path(), &[&words[..], &more].concat());
-    let text = said.done();
+    let said = run_program(folder.path(), &[&words[..], &more].concat());
+    let text = said.success_stdout();
     assert!(text.starts_with("**drive.firmware.depth=32 against drive.firmware.depth=1: faster — 1."), "{text}");
     assert!(
         text.contains(
@@ -234,8 +234,8 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
     {
         assert!(picture.contains(part), "{part}");
     }
-    let again = seekwise(folder.path(), &[&words[..], &more].concat());
+    let again = run_program(folder.path(), &[&words[..], &more].concat());
     assert!(again.code == 2 && again.err.contains("already exists; --force overwrites it"), "{}", again.err);
-    let both = seekwise(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
+    let both = run_program(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
     assert_eq!(both.code, 2);
 }

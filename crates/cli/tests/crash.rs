@@ -1,5 +1,5 @@
-//! `seekwise crash`, end to end: a honest drive keeps what SQLite was told, a liar is caught and its failure made small; what is refused.
-//! Where the system lacks something, a test says so and what it skipped.
+//! `seekwise crash` as a whole: a drive that keeps its promises loses nothing that SQLite promised; a drive that acknowledges flushes
+//! early is found, with the fewest lost writes; wrong arguments are refused. A test whose tools are missing says so and is skipped.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! How commands end and what they leave: folders made and replaced, standard input, exit codes, signals.
+//! How commands end, and what they leave: folders that are created or replaced, standard input, exit codes, signals.
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program, sorted_names};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -29,26 +29,31 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn run(folder: &Path, more: &[&str]) -> Said {
-    seekwise(folder, &[&["run", "j.fio", "--on", DRIVE], more].concat())
+fn run(folder: &Path, more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["run", "j.fio", "--on", DRIVE], more].concat())
 }
 
 /// Runs the program with `input` on standard input.
-fn told(folder: &Path, args: &[&str], input: &str) -> Said {
-    let mut running =
-        command(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn told(folder: &Path, args: &[&str], input: &str) -> ProgramOutput {
+    let mut running = program_command(folder)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // Who does not read it may be gone.
     let _ = running.stdin.take().unwrap().write_all(input.as_bytes());
-    said(running.wait_with_output().unwrap())
+    program_output(running.wait_with_output().unwrap())
 }
 
 /// Files that are not in their place yet.
 fn parts(folder: &Path) -> Vec<String> {
-    names(folder).into_iter().filter(|name| name.ends_with(".part")).collect()
+    sorted_names(folder).into_iter().filter(|name| name.ends_with(".part")).collect()
 }
 
 #[track_caller]
-fn fails(said: &Said, error: &str) {
+fn fails(said: &ProgramOutput, error: &str) {
     assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
     assert!(said.err.contains(error), "{}", said.err);
 }
@@ -56,13 +61,13 @@ fn fails(said: &Said, error: &str) {
 #[test]
 fn folders_on_the_way_are_made() {
     let folder = folder();
-    run(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).done();
+    run(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).success_stdout();
     assert_eq!(
-        names(&folder.path().join("a/b")),
+        sorted_names(&folder.path().join("a/b")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    assert_eq!(names(&folder.path().join("c/d")), ["log.parquet"]);
-    seekwise(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).done();
+    assert_eq!(sorted_names(&folder.path().join("c/d")), ["log.parquet"]);
+    run_program(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).success_stdout();
     assert!(read(folder.path(), "e/f/g.svg").starts_with(b"<svg"));
 }
 
@@ -71,7 +76,7 @@ fn what_is_there_is_replaced_by_force_only() {
     let folder = folder();
     let at = folder.path();
     let all = ["--out", "out", "--log", "log.parquet"];
-    run(at, &all).done();
+    run(at, &all).success_stdout();
     fs::write(at.join("out/notes.txt"), "mine").unwrap();
     let before = read(at, "out/results.jsonl");
     fails(&run(at, &["--out", "out"]), "out: already holds results; --force overwrites them");
@@ -80,7 +85,7 @@ fn what_is_there_is_replaced_by_force_only() {
     let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
     assert!(forced.err.contains("note: overwriting the results in out (1 run)"), "{}", forced.err);
     assert!(forced.err.contains("note: overwriting log.parquet"), "{}", forced.err);
-    forced.done();
+    forced.success_stdout();
     assert_ne!(read(at, "out/results.jsonl"), before);
     assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
     assert_eq!(read(at, "out/notes.txt"), b"mine");
@@ -97,13 +102,13 @@ fn what_seekwise_did_not_write_is_never_replaced() {
             fails(&run(folder.path(), more), &format!("out/{name}: exists, but no made-from.json"));
         }
         assert_eq!(read(folder.path(), &format!("out/{name}")), b"mine");
-        assert_eq!(names(&folder.path().join("out")), [name]);
+        assert_eq!(sorted_names(&folder.path().join("out")), [name]);
     }
     let folder = folder();
     fails(&run(folder.path(), &["--out", "j.fio"]), "j.fio: it is a file; expected a folder");
     // A study beside which its own results are to be.
     fs::rename(folder.path().join("s.toml"), folder.path().join("study.toml")).unwrap();
-    seekwise(folder.path(), &["study", "study.toml", "--out", "."]).done();
+    run_program(folder.path(), &["study", "study.toml", "--out", "."]).success_stdout();
 }
 
 #[test]
@@ -120,21 +125,21 @@ fn standard_input_is_read_and_kept() {
     let both = told(at, &["run", "-", "--on", "-"], JOB);
     fails(&both, "standard input can only be used once");
     // What is kept runs again without it.
-    told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).done();
-    seekwise(at, &["study", "r", "--out", "again"]).done();
-    told(at, &["study", "-", "--out", "s"], STUDY).done();
-    seekwise(at, &["study", "s.toml", "--out", "t"]).done();
+    told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).success_stdout();
+    run_program(at, &["study", "r", "--out", "again"]).success_stdout();
+    told(at, &["study", "-", "--out", "s"], STUDY).success_stdout();
+    run_program(at, &["study", "s.toml", "--out", "t"]).success_stdout();
     for (one, other) in [("r", "again"), ("s", "t")] {
         for name in ["results.jsonl", "report.html"] {
             assert_eq!(read(at, &format!("{one}/{name}")), read(at, &format!("{other}/{name}")), "{name} of {one}");
         }
     }
     let page = read(at, "s/report.html");
-    seekwise(at, &["report", "s"]).done();
+    run_program(at, &["report", "s"]).success_stdout();
     assert_eq!(read(at, "s/report.html"), page);
     let results = read(at, "s/results.jsonl");
     fs::write(at.join("s/results.jsonl"), &results[..results.len() / 2]).unwrap();
-    told(at, &["study", "-", "--out", "s", "--resume"], STUDY).done();
+    told(at, &["study", "-", "--out", "s", "--resume"], STUDY).success_stdout();
     assert_eq!(read(at, "s/results.jsonl"), results);
     fails(&told(at, &["study", "-", "--out", "s", "--resume"], &STUDY.replace("8]", "4]")), "another study");
 }
@@ -153,16 +158,16 @@ fn an_answer_without_a_request_is_none() {
     let at = folder.path();
     // A pattern has a ramp, in which nothing is counted.
     let random = ["run", "random-read", "--on", DRIVE, "--runtime", "1 ns"];
-    fails(&seekwise(at, &random), "no request was counted");
+    fails(&run_program(at, &random), "no request was counted");
     let vary = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,2", "--runs", "2", "--runtime", "1 ns"];
-    fails(&seekwise(at, &vary), "no run counted any requests");
+    fails(&run_program(at, &vary), "no run counted any requests");
     fs::write(at.join("s.toml"), STUDY.replace("'1 s'", "'1 ns'")).unwrap();
-    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
-    fails(&seekwise(at, &["report", "s"]), "no run counted any requests");
-    let cut = |more: &[&str]| seekwise(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
+    fails(&run_program(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
+    fails(&run_program(at, &["report", "s"]), "no run counted any requests");
+    let cut = |more: &[&str]| run_program(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
     fails(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
     assert!(cut(&["--at", "100 ms"]).err.is_empty());
-    let reads = seekwise(at, &["power-cut", "random-read", "--on", DRIVE, "--runtime", "1 s", "--cuts", "3"]);
+    let reads = run_program(at, &["power-cut", "random-read", "--on", DRIVE, "--runtime", "1 s", "--cuts", "3"]);
     fails(&reads, "a power cut has nothing to lose");
 }
 
@@ -175,8 +180,14 @@ fn one_standard_output_has_one_form() {
             &format!("--json and --format {format}: they conflict"),
         );
     }
-    assert_eq!(run(folder.path(), &["--json", "--format", "json"]).done(), run(folder.path(), &["--json"]).done());
-    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: not supported by this command");
+    assert_eq!(
+        run(folder.path(), &["--json", "--format", "json"]).success_stdout(),
+        run(folder.path(), &["--json"]).success_stdout()
+    );
+    fails(
+        &run_program(folder.path(), &["patterns", "--max-memory", "1g"]),
+        "--max-memory: not supported by this command",
+    );
 }
 
 #[test]
@@ -192,13 +203,13 @@ fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
         (&["report", "a"], 0),
         (&["report", "a", "--strict"], 1),
     ] {
-        let said = seekwise(at, args);
+        let said = run_program(at, args);
         assert_eq!((said.code, said.out.lines().last()), (code, Some(line)), "{args:?}: {}", said.err);
-        let json = seekwise(at, &["report", "a", "--json"]);
+        let json = run_program(at, &["report", "a", "--json"]);
         assert_eq!(json.err.lines().last(), Some(line));
     }
     fs::write(at.join("s.toml"), format!("{STUDY}{}", claim("T1", "1"))).unwrap();
-    let said = seekwise(at, &["study", "s.toml", "--out", "c", "--strict"]).done();
+    let said = run_program(at, &["study", "s.toml", "--out", "c", "--strict"]).success_stdout();
     assert_eq!(said.lines().last(), Some("1 of 1 claim holds"));
 }
 
@@ -235,11 +246,11 @@ fn a_file_of_another_kind_is_called_by_its_name() {
         (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: the file is empty"),
         (&["study", "empty"], "empty: cannot be read: the file is empty"),
     ] {
-        let said = seekwise(at, args);
+        let said = run_program(at, args);
         assert_eq!((said.code, said.err.as_str()), (2, format!("error: {error}\n").as_str()), "{args:?}");
     }
     // A stack by its content, whatever its name.
-    seekwise(at, &["run", "j.fio", "--on", "stack"]).done();
+    run_program(at, &["run", "j.fio", "--on", "stack"]).success_stdout();
 }
 
 #[test]
@@ -253,13 +264,13 @@ fn nothing_is_said_twice() {
     fails(&run(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
     fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime sets the run time");
     let vary = ["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--set", "job.depth=4"];
-    fails(&seekwise(at, &vary), "--set job.depth=4: `job.depth` is set twice");
+    fails(&run_program(at, &vary), "--set job.depth=4: `job.depth` is set twice");
     // A stack may stand on another drive than it names.
-    seekwise(at, &["run", "j.fio", "--on", "stack.toml", "--set", "drive=wd140edfz"]).done();
+    run_program(at, &["run", "j.fio", "--on", "stack.toml", "--set", "drive=wd140edfz"]).success_stdout();
     fails(&run(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
-    fails(&seekwise(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
+    fails(&run_program(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
     fails(&run(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
-    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
+    fails(&run_program(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
 }
 
 #[cfg(unix)]
@@ -271,11 +282,12 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     let job = ["run", "j.fio", "--on", DRIVE];
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for args in [&job[..], &["drives"], &["--help"], &["--version"], &["patterns", "--json"]] {
-        let said = said(command(at).args(args).stdout(full()).output().unwrap());
+        let said = program_output(program_command(at).args(args).stdout(full()).output().unwrap());
         let error = "error: standard output: No space left on device";
         assert!(said.code == 2 && said.err.starts_with(error), "{args:?}: {}", said.err);
     }
-    let log = said(command(at).args(job).args(["--log", "/dev/stdout"]).stdout(full()).output().unwrap());
+    let log =
+        program_output(program_command(at).args(job).args(["--log", "/dev/stdout"]).stdout(full()).output().unwrap());
     fails(&log, "error: /dev/stdout: No space left on device");
     fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: it is a character device; expected a file");
     fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
@@ -284,40 +296,40 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     let profile = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
     fs::write(at.join("lies.toml"), lies).unwrap();
-    let mut gone = command(at);
+    let mut gone = program_command(at);
     let gone = gone.args(["drives", "lies.toml", "--check"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gone = gone.spawn().unwrap();
     drop(gone.stdout.take());
-    let gone = said(gone.wait_with_output().unwrap());
+    let gone = program_output(gone.wait_with_output().unwrap());
     assert!(gone.code == 1 && !gone.err.contains("error"), "{}", gone.err);
     let name = std::ffi::OsStr::from_bytes(b"j\xff.fio");
-    let odd = said(command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
+    let odd = program_output(program_command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
     fails(&odd, "not valid UTF-8");
 }
 
 #[test]
 fn the_program_says_what_it_is() {
     let folder = folder();
-    let long = seekwise(folder.path(), &["--version"]).done();
+    let long = run_program(folder.path(), &["--version"]).success_stdout();
     let first = format!("seekwise {}", env!("CARGO_PKG_VERSION"));
     assert_eq!(long.lines().next(), Some(first.as_str()));
     let made = run(folder.path(), &["--json"]).json();
     let build = format!("build:    {}", made["build"].as_str().unwrap());
     assert!(long.lines().any(|line| line == build) && long.contains("features:") && long.contains("places:"), "{long}");
-    assert_eq!(seekwise(folder.path(), &["-V"]).done().trim_end(), first);
+    assert_eq!(run_program(folder.path(), &["-V"]).success_stdout().trim_end(), first);
 }
 
 /// Runs the program until `ready`, sends it a signal, and hands back how it ended.
 #[cfg(unix)]
-fn stopped(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> Said {
-    let mut running = command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn stopped(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> ProgramOutput {
+    let mut running = program_command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !ready() {
         assert!(running.try_wait().unwrap().is_none(), "{args:?} ended before it was stopped");
         std::thread::yield_now();
     }
     let kill = std::process::Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
     assert!(kill.success());
-    said(running.wait_with_output().unwrap())
+    program_output(running.wait_with_output().unwrap())
 }
 
 /// Lines of a file that may not be there yet.
@@ -341,13 +353,13 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
         "{again}\nInterrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n"
     );
     assert_eq!(study.err, words);
-    assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
+    assert_eq!(sorted_names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
     let again =
         stopped(at, &["study", "my out", "--resume"], "-TERM", || lines(&at.join("my out/results.jsonl")) > kept);
     assert_eq!(again.code, 130, "{}", again.err);
-    seekwise(at, &["study", "my out", "--resume"]).done();
-    seekwise(at, &["study", "s.toml", "--out", "whole"]).done();
-    for name in names(&at.join("whole")) {
+    run_program(at, &["study", "my out", "--resume"]).success_stdout();
+    run_program(at, &["study", "s.toml", "--out", "whole"]).success_stdout();
+    for name in sorted_names(&at.join("whole")) {
         assert!(read(at, &format!("whole/{name}")) == read(at, &format!("my out/{name}")), "{name} differs");
     }
 }
@@ -368,7 +380,7 @@ fn a_fit_that_is_stopped_writes_its_best_and_says_how_to_go_on() {
     assert!(fit.err.trim_end().ends_with("-o out.toml --resume"), "{}", fit.err);
     assert!(fit.out.contains("is now out.toml: the best until the fit ended early"), "{}", fit.out);
     assert!(at.join("out.toml").exists() && lines(&at.join("out.toml.journal")) > 20);
-    seekwise(at, &["drives", "out.toml"]).done();
+    run_program(at, &["drives", "out.toml"]).success_stdout();
 }
 
 #[cfg(unix)]
@@ -396,7 +408,7 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Interrupted: nothing was kept.")));
     assert!(parts(at).is_empty() && !at.join("l.parquet").exists());
     let interrupted = |words: &[&str], has_begun: &dyn Fn(u32) -> bool| {
-        let mut running = command(at);
+        let mut running = program_command(at);
         running.env("TMPDIR", temporary.path()).args(words).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut running = running.spawn().unwrap();
         while !has_begun(running.id()) {
@@ -408,11 +420,11 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
         assert_eq!(ended.status.code(), Some(130), "{words:?}");
         assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Interrupted: nothing was kept."));
     };
-    interrupted(&["claims", "q1", "--runs", "5000"], &|_| !names(temporary.path()).is_empty());
+    interrupted(&["claims", "q1", "--runs", "5000"], &|_| !sorted_names(temporary.path()).is_empty());
     // A comparison has no file to show that it has begun: its workers are there.
     if cfg!(target_os = "linux") {
         let threads = |id: u32| std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, |tasks| tasks.count());
         interrupted(&vary, &|id| threads(id) > 2);
     }
-    assert!(names(temporary.path()).is_empty());
+    assert!(sorted_names(temporary.path()).is_empty());
 }

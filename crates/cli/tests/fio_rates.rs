@@ -1,15 +1,15 @@
-//! Rates beside fio's own: jobs that are paced or that pause, so that how fast a device is does not matter. What a run
-//! lasts is in the figures: a run time until its end, a pause until its end, a job without either until its last request.
+//! The rates of paced and pausing jobs beside those that fio prints, for jobs on which the speed of the device has no influence. The
+//! time over which a rate is counted is compared, too: until the run time ends, until a pause ends, or until the last request.
 //!
-//! fio waits on the clock, and a busy machine turns one of its answers: `rate=100 runtime=2` was 0.5 in most runs and
-//! 1.0 in some. So its own runs are not among the everyday tests: this makes them anew, under fio's null engine:
+//! fio waits on the clock, and on a busy machine its result may vary: `rate=100 runtime=2` gave 0.5 in most runs and 1.0 in some.
+//! Its results are therefore kept in the test; this command runs fio again, with its null engine:
 //! `cargo test -p seekwise-cli --test program fio_rates:: -- --ignored --nocapture`.
 
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 /// Lines of a job, and what fio 3.33 makes of them: reads and writes a second.
@@ -46,7 +46,7 @@ fn rates(direction: impl Fn(&str) -> Value) -> [f64; 2] {
 fn ours(lines: &str) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("j.fio"), job(lines)).unwrap();
-    let said = seekwise(folder.path(), &["run", "j.fio", "--on", "barracuda-7200.7", "--json"]).json();
+    let said = run_program(folder.path(), &["run", "j.fio", "--on", "barracuda-7200.7", "--json"]).json();
     rates(|name| said[name].clone())
 }
 

@@ -1,10 +1,10 @@
-//! `seekwise fit`: what it says of data that will not do, that it writes what it says, that it goes on where it was.
+//! `seekwise fit`: errors in its data, the files that it writes, and resumed fits.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 
 const DRIVE: &str = "barracuda-7200.7";
 
@@ -26,8 +26,8 @@ fn folder() -> tempfile::TempDir {
 
 const QUICK: [&str; 4] = ["--only", "overhead.read_miss_ms", "--generations", "3"];
 
-fn fit(folder: &Path, data: &[&str], more: &[&str]) -> Said {
-    seekwise(folder, &[&["fit"], data, &["--drive", DRIVE, "-o", "out.toml"], more].concat())
+fn fit(folder: &Path, data: &[&str], more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["fit"], data, &["--drive", DRIVE, "-o", "out.toml"], more].concat())
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_it_writes_is_a_profile_that_says_so() {
     let before = json["seen"]["before"].as_f64().unwrap();
     let after = json["seen"]["after"].as_f64().unwrap();
     assert!(after <= before);
-    let shown = seekwise(folder.path(), &["validate", "t.csv", "--drive", "out.toml", "--json"]).json();
+    let shown = run_program(folder.path(), &["validate", "t.csv", "--drive", "out.toml", "--json"]).json();
     let whole = json["traces"][0]["whole"]["demerit_ms"].as_f64().unwrap();
     assert_eq!(shown["demerit_ms"].as_f64().unwrap(), whole);
     assert!(!folder.path().join("out.toml.journal").exists());
@@ -81,7 +81,7 @@ fn another_simulators_times_stand_beside_the_fits() {
     let other = &json["traces"][0]["beside"];
     assert_eq!((other["name"].as_str(), other["held"]["n"].as_u64()), (Some("disksim"), Some(400)));
     assert_eq!(other["whole"]["mean_simulated_ms"].as_f64(), Some(13.5));
-    let text = fit(folder.path(), &["t.csv,beside=disksim.txt"], &more).done();
+    let text = fit(folder.path(), &["t.csv,beside=disksim.txt"], &more).success_stdout();
     assert!(text.contains("disksim") && text.contains("13.500"), "{text}");
     assert!(fs::read_to_string(folder.path().join("out.html")).unwrap().contains("<h2>Beside disksim</h2>"));
     let said = fit(folder.path(), &["t.csv,beside=none.txt"], &more);
@@ -102,7 +102,7 @@ fn a_changed_journal_is_refused_with_its_line() {
     let folder = folder();
     let at = folder.path().join("out.toml.journal");
     let early = [&QUICK[..], &["--points", "12"]].concat();
-    fit(folder.path(), &["t.csv"], &early).done();
+    fit(folder.path(), &["t.csv"], &early).success_stdout();
     let whole = fs::read_to_string(&at).unwrap();
     let result = fs::read_to_string(folder.path().join("out.toml")).unwrap();
     let resume = [&early[..], &["--resume"]].concat();
@@ -124,7 +124,7 @@ fn a_changed_journal_is_refused_with_its_line() {
     }
     // A writer that was killed has left a part of its last line.
     fs::write(&at, &whole[..whole.len() - 7]).unwrap();
-    fit(folder.path(), &["t.csv"], &resume).done();
+    fit(folder.path(), &["t.csv"], &resume).success_stdout();
     assert_eq!(fs::read_to_string(folder.path().join("out.toml")).unwrap(), result);
     assert_eq!(fs::read_to_string(&at).unwrap(), whole);
 }
@@ -141,7 +141,7 @@ fn a_journal_of_other_data_is_not_gone_on_with() {
         "{}",
         said.err
     );
-    fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
+    fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).success_stdout();
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_number_of_points_ends_a_fit_with_its_best_and_it_goes_on_from_there() {
     let only = ["--only", "overhead", "--generations", "2"];
     let early = |out: &str| {
         let more = [&only[..], &["--points", "30", "-o", out, "--json"]].concat();
-        let said = seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &more[..]].concat());
+        let said = run_program(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &more[..]].concat());
         assert_eq!(said.code, 0, "{}", said.err);
         assert!(said.err.contains("this is the best so far and not the end of the fit"), "{}", said.err);
         assert!(said.err.contains("To continue:\n") && said.err.contains("--resume"), "{}", said.err);
@@ -164,9 +164,10 @@ fn a_number_of_points_ends_a_fit_with_its_best_and_it_goes_on_from_there() {
     assert_eq!(read("one.toml").replace("\"one\"", ""), read("two.toml").replace("\"two\"", ""));
     assert!(read("one.toml").contains("it ended early") || !read("one.toml").contains("@fit"), "{}", read("one.toml"));
     assert!(folder.path().join("one.toml.journal").exists());
-    let on = |more: &[&str]| seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &only[..], more].concat());
-    on(&["-o", "one.toml", "--resume"]).done();
-    on(&["-o", "whole.toml"]).done();
+    let on =
+        |more: &[&str]| run_program(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &only[..], more].concat());
+    on(&["-o", "one.toml", "--resume"]).success_stdout();
+    on(&["-o", "whole.toml"]).success_stdout();
     assert_eq!(read("one.toml").replace("\"one\"", ""), read("whole.toml").replace("\"whole\"", ""));
     assert!(!folder.path().join("one.toml.journal").exists());
 }
@@ -182,7 +183,8 @@ fn what_a_key_can_move_and_what_moves_nothing_are_said() {
     assert!(miss["percent"].as_f64().unwrap() > 1.0 && miss["searched"].as_bool() == Some(true), "{miss}");
     let flush = key("overhead.flush_ms");
     assert_eq!((flush["percent"].as_f64(), flush["searched"].as_bool()), (Some(0.0), Some(false)));
-    let text = fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).done();
+    let text =
+        fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).success_stdout();
     assert!(text.contains("No simulated time depends on it: overhead.flush_ms."), "{text}");
     let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
     let stayed = page.split_once("<h2>What stayed</h2>").unwrap().1;

@@ -1,11 +1,11 @@
-//! Result folders and journals that others write, sent or left: one writer at a time, no link that leads out, what a killed start
-//! leaves, changed files, texts without end.
+//! Result folders and journals that another process writes or that come from somebody else: only one process writes at a time, links
+//! do not lead out of the folder, a killed start can be repeated, changed files are noticed, and endless texts are refused.
 
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program, sorted_names};
 
 const STUDY: &str = "title = 'Depth'\nquestion = 'q'\nruns = 2\nsampling = 'fixed'\nruntime = '1 s'\njob = 'random-read'\n\
     [stack]\ndrive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
@@ -16,7 +16,7 @@ const FILES: [&str; 4] = ["study.toml", "made-from.json", "sums.txt", "results.j
 fn studied() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.toml"), STUDY).unwrap();
-    seekwise(folder.path(), &["study", "s.toml", "--out", "whole"]).done();
+    run_program(folder.path(), &["study", "s.toml", "--out", "whole"]).success_stdout();
     folder
 }
 
@@ -31,7 +31,7 @@ fn begun(folder: &Path, files: &[&str]) {
 }
 
 #[track_caller]
-fn refused(said: &Said, why: &str) {
+fn refused(said: &ProgramOutput, why: &str) {
     assert!(said.code == 2 && said.err.contains(why), "{} {}; expected {why}", said.code, said.err);
 }
 
@@ -56,7 +56,7 @@ fn a_folder_has_one_writer_and_any_reader() {
     let (at, out) = (folder.path(), folder.path().join("out"));
     let long = STUDY.replace("runs = 2", "runs = 2000").replace("'1 s'", "'300 s'");
     fs::write(at.join("s.toml"), long).unwrap();
-    let mut first = command(at);
+    let mut first = program_command(at);
     first.args(["study", "s.toml", "--threads", "1"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut first = first.spawn().unwrap();
     let lines = || fs::read_to_string(out.join("results.jsonl")).unwrap_or_default();
@@ -65,7 +65,7 @@ fn a_folder_has_one_writer_and_any_reader() {
         std::thread::yield_now();
     }
     let who = format!("out: process {} is writing here", first.id());
-    assert_eq!(names(&out), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"], "no file is a lock");
+    assert_eq!(sorted_names(&out), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"], "no file is a lock");
     for words in [
         &["study", "s.toml"][..],
         &["study", "s.toml", "--resume"],
@@ -73,16 +73,16 @@ fn a_folder_has_one_writer_and_any_reader() {
         &["study", "out", "--resume"],
         &["run", "random-read", "--on", "exos-x18", "--out", "out", "--force"],
     ] {
-        refused(&seekwise(at, words), &who);
+        refused(&run_program(at, words), &who);
     }
-    let shown = seekwise(at, &["report", "out", "--json"]).json();
+    let shown = run_program(at, &["report", "out", "--json"]).json();
     assert!(shown["missing_runs"].as_u64().unwrap() > 0);
     first.kill().unwrap();
     first.wait().unwrap();
-    refused(&seekwise(at, &["study", "s.toml"]), "already holds results");
+    refused(&run_program(at, &["study", "s.toml"]), "already holds results");
     let whole = lines();
     let runs = whole.split_inclusive('\n').filter(|line| line.ends_with('\n')).count();
-    let shown = seekwise(at, &["report", "out", "--json"]).json();
+    let shown = run_program(at, &["report", "out", "--json"]).json();
     assert_eq!(shown["missing_runs"].as_u64().unwrap() as usize, 4000 - runs);
 }
 
@@ -100,11 +100,11 @@ fn no_link_and_no_pipe_of_a_folder_is_followed() {
         let before = fs::read(at.join("elsewhere")).unwrap();
         symlink(at.join("elsewhere"), out.join(name)).unwrap();
         for words in commands {
-            refused(&seekwise(at, words), "it is a link to ");
+            refused(&run_program(at, words), "it is a link to ");
         }
         // Whether it replaces the link or refuses it, it does not follow it.
         fs::write(at.join("other.toml"), STUDY.replace("runs = 2", "runs = 3")).unwrap();
-        let _ = seekwise(at, &["study", "other.toml", "--force"]);
+        let _ = run_program(at, &["study", "other.toml", "--force"]);
         assert!(fs::read(at.join("elsewhere")).unwrap() == before, "{name} was written through a link");
         begun(at, &FILES);
         fs::remove_file(out.join(name)).unwrap();
@@ -115,14 +115,14 @@ fn no_link_and_no_pipe_of_a_folder_is_followed() {
                 .args(words)
                 .current_dir(at)
                 .output();
-            refused(&said(waits.unwrap()), "it is a pipe");
+            refused(&program_output(waits.unwrap()), "it is a pipe");
         }
     }
     begun(at, &FILES);
     fs::write(at.join("elsewhere"), "mine").unwrap();
     symlink(at.join("elsewhere"), out.join("report.html")).unwrap();
     for words in [commands[1], &["study", "s.toml", "--force"]] {
-        let _ = seekwise(at, words);
+        let _ = run_program(at, words);
         assert!(fs::read(at.join("elsewhere")).unwrap() == b"mine", "{words:?}");
     }
 }
@@ -134,7 +134,7 @@ fn a_part_of_a_review_leads_nowhere_else() {
     let at = folder.path();
     let review = "title = 't'\nquestion = 'q'\nintroduction = 'i'\n[[part]]\nstudy = \"s.toml\"\n";
     fs::write(at.join("r.toml"), review).unwrap();
-    seekwise(at, &["study", "r.toml"]).done();
+    run_program(at, &["study", "r.toml"]).success_stdout();
     fs::rename(at.join("out/s"), at.join("elsewhere")).unwrap();
     std::os::unix::fs::symlink(at.join("elsewhere"), at.join("out/s")).unwrap();
     for words in [
@@ -143,7 +143,7 @@ fn a_part_of_a_review_leads_nowhere_else() {
         &["study", "r.toml", "--resume"],
         &["study", "r.toml", "--force"],
     ] {
-        refused(&seekwise(at, words), "out/s: it is a link to ");
+        refused(&run_program(at, words), "out/s: it is a link to ");
     }
     // A part that the review itself does not have.
     fs::remove_file(at.join("out/s")).unwrap();
@@ -151,7 +151,7 @@ fn a_part_of_a_review_leads_nowhere_else() {
     fs::write(at.join("out/made-from.json"), made.replace("\"folder\": \"s\"", "\"folder\": \"../elsewhere\""))
         .unwrap();
     reseal(&at.join("out"));
-    refused(&seekwise(at, &["report", "out"]), "its parts are not those of study.toml");
+    refused(&run_program(at, &["report", "out"]), "its parts are not those of study.toml");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_a_killed_start_leaves_is_taken_over() {
             let of = |folder: &str| fs::read(at.join(folder).join(name)).unwrap();
             assert!(of("out") == of("whole"), "{how}: {name} differs");
         }
-        assert_eq!(names(&out), names(&at.join("whole")), "{how}");
+        assert_eq!(sorted_names(&out), sorted_names(&at.join("whole")), "{how}");
     };
     // In the order in which they are written; the last one is empty before the first run ends.
     for left in 0..=FILES.len() {
@@ -178,9 +178,9 @@ fn what_a_killed_start_leaves_is_taken_over() {
         // A folder says what it is of as soon as it has its second file.
         for words in &ways[..if left < 2 { 2 } else { 3 }] {
             state();
-            let came = seekwise(at, words);
+            let came = run_program(at, words);
             assert!(!came.err.contains("warning"), "{}", came.err);
-            came.done();
+            came.success_stdout();
             same(&format!("{left} files, {words:?}"));
         }
     }
@@ -195,7 +195,7 @@ fn a_file_of_somebody_else_stays_in_a_result_folder() {
         let theirs = at.join("out").join(name);
         fs::write(&theirs, "theirs").unwrap();
         for words in [&["study", "s.toml", "--force"][..], &["study", "out", "--resume"]] {
-            seekwise(at, words).done();
+            run_program(at, words).success_stdout();
             assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs", "{name} {words:?}");
         }
     }
@@ -210,10 +210,10 @@ fn what_somebody_else_changed_is_replaced_by_force_only() {
         let changed = fs::read_to_string(out.join(name)).unwrap() + "\n";
         fs::write(out.join(name), &changed).unwrap();
         for words in [&["study", "s.toml"][..], &["study", "s.toml", "--resume"]] {
-            refused(&seekwise(at, words), &format!("out/{name}: is not the one that this study writes"));
+            refused(&run_program(at, words), &format!("out/{name}: is not the one that this study writes"));
             assert_eq!(fs::read_to_string(out.join(name)).unwrap(), changed);
         }
-        seekwise(at, &["study", "s.toml", "--force"]).done();
+        run_program(at, &["study", "s.toml", "--force"]).success_stdout();
         assert!(fs::read(out.join(name)).unwrap() == fs::read(at.join("whole").join(name)).unwrap());
     }
 }
@@ -223,9 +223,9 @@ fn a_folder_that_holds_results_is_refused_before_anything_is_planned() {
     let folder = studied();
     let at = folder.path();
     fs::write(at.join("s.toml"), STUDY.replace("barracuda", "nothing")).unwrap();
-    refused(&seekwise(at, &["study", "s.toml", "--out", "new"]), "nothing-7200.7-ncq");
-    refused(&seekwise(at, &["study", "s.toml", "--out", "whole"]), "whole: already holds results");
-    refused(&seekwise(at, &["study", "whole", "--out", "whole"]), "whole: already holds results");
+    refused(&run_program(at, &["study", "s.toml", "--out", "new"]), "nothing-7200.7-ncq");
+    refused(&run_program(at, &["study", "s.toml", "--out", "whole"]), "whole: already holds results");
+    refused(&run_program(at, &["study", "whole", "--out", "whole"]), "whole: already holds results");
 }
 
 #[test]
@@ -235,17 +235,17 @@ fn a_text_without_end_is_refused_at_its_limit() {
     fs::write(at.join("long.fio"), vec![b'#'; 3 << 20]).unwrap();
     let on = ["--on", "exos-x18", "--max-memory", "8m"];
     let limit = "long.fio: cannot be read: it has more than 2.1 MB, the limit of a text: a quarter of --max-memory";
-    refused(&seekwise(at, &[&["run", "long.fio"][..], &on].concat()), limit);
+    refused(&run_program(at, &[&["run", "long.fio"][..], &on].concat()), limit);
     if cfg!(target_os = "linux") {
         refused(
-            &seekwise(at, &[&["run", "/dev/zero"][..], &on].concat()),
+            &run_program(at, &[&["run", "/dev/zero"][..], &on].concat()),
             "/dev/zero: cannot be read: it has more than",
         );
     }
     // A hole of a tebibyte.
     fs::File::create(at.join("long.toml")).unwrap().set_len(1 << 40).unwrap();
     refused(
-        &seekwise(at, &["run", "random-read", "--on", "long.toml", "--max-memory", "8m"]),
+        &run_program(at, &["run", "random-read", "--on", "long.toml", "--max-memory", "8m"]),
         "it has more than 2.1 MB",
     );
 }

@@ -1,12 +1,12 @@
-//! Golden outputs of commands: each prints the same bytes as when a person read them last, in `golden/`. Tests elsewhere ask whether an
-//! answer is right; these notice that a figure or a word that nobody asks about has changed.
+//! Golden outputs of commands, in `golden/`: each command must print the same bytes. Other tests ask whether an answer is right; these
+//! notice that a figure or a word has changed that no other test asks about.
 //!
-//! `SEEKWISE_UPDATE=1` writes what is said now: read the difference before you commit it.
+//! `SEEKWISE_UPDATE=1` writes the present outputs: read the difference before you commit it.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{command, said};
+use crate::seekwise::{program_command, program_output};
 
 #[path = "../../lab/tests/outline.rs"]
 mod outline;
@@ -106,12 +106,12 @@ fn what_commands_say_is_what_was_read_last() {
     {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
+    let version = program_output(program_command(folder.path()).arg("--version").output().unwrap()).success_stdout();
     let build = version.split(['(', ')', ' ', '\n']).max_by_key(|word| word.len()).unwrap().to_owned();
     let mut texts = Vec::new();
     for (name, words) in COMMANDS {
-        let output = command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();
-        let said = said(output);
+        let output = program_command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();
+        let said = program_output(output);
         assert!(said.code <= 1, "{words}: {}", said.err);
         texts.push(((*name).to_owned(), format!("$ seekwise {words}\n{}", readable(&said.out, &build))));
     }

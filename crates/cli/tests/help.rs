@@ -1,21 +1,21 @@
-//! `--help` on screens of 60, 80 and 120 columns, of every command: no line is wider, unless it is one word. Without a
-//! screen it is 80 columns wide. The line of the usage stays whole, as clap has it. Manual pages are the same on every screen.
+//! `--help` of every command on screens of 60, 80 and 120 columns: no line is wider, unless it is a single word. Without a screen, help
+//! is 80 columns wide. The usage line is not folded, because clap does not fold it. Manual pages do not depend on the screen.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::seekwise::{command, said};
+use crate::seekwise::{program_command, program_output};
 use textwrap::core::display_width;
 
 /// The help of a command on a screen of so many columns, or on none.
 fn help(words: &[&str], columns: Option<usize>) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let mut asked = command(folder.path());
+    let mut asked = program_command(folder.path());
     match columns {
         Some(columns) => asked.env("COLUMNS", columns.to_string()),
         None => asked.env_remove("COLUMNS"),
     };
-    said(asked.args(words).arg("--help").output().unwrap()).done()
+    program_output(asked.args(words).arg("--help").output().unwrap()).success_stdout()
 }
 
 /// The names below `Commands:`.
@@ -69,7 +69,8 @@ fn help_folds_to_the_screen() {
 fn manual_pages_are_the_same_on_every_screen() {
     let pages = |columns: &str| {
         let folder = tempfile::tempdir().unwrap();
-        said(command(folder.path()).env("COLUMNS", columns).args(["man", "."]).output().unwrap()).done();
+        program_output(program_command(folder.path()).env("COLUMNS", columns).args(["man", "."]).output().unwrap())
+            .success_stdout();
         let page = fs::read_to_string(folder.path().join("seekwise-crash.1")).unwrap();
         assert!(page.contains("a file with the lines that the\nworkload had printed before the cut"), "{page}");
         page

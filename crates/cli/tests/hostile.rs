@@ -1,6 +1,6 @@
-//! `seekwise crash` and programs that misbehave: each run ends with a clear answer, within its limit, and leaves nothing: no process, no
-//! mount, no loop device, no control group, no folder. A run that was killed leaves what `seekwise restore` takes away.
-//! Where the system lacks something, a test says so and what it skipped.
+//! `seekwise crash` with workloads and checks that misbehave: each run ends with a clear answer within its limit, and leaves no process,
+//! mount, loop device, control group or folder. `seekwise restore` removes what a killed run leaves. A test whose tools are missing
+//! says so and is skipped.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;

@@ -1,6 +1,8 @@
-//! Clients that mean harm, at the doors of a disk that is served in a process with limits on its memory and descriptors: it answers others
-//! meanwhile and afterwards, ends in order and tells whom it sent away. `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must
-//! allow for them; see docs/development/testing.md). It waits for answers and judges no time.
+//! Hostile clients of a served disk: they attack its NBD, control and FUSE interfaces while the server has limits on memory and
+//! descriptors. The server answers other clients meanwhile and afterwards, ends in order, and reports the clients that it dropped.
+//!
+//! `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must allow for them; see docs/development/testing.md). The tests wait
+//! for answers and judge no times.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};

@@ -1,10 +1,11 @@
-//! Logs of fio's that jobs write and play: equal to fio's own, played by fio and by us; doors that a job file may not open.
+//! fio's logs of requests (`write_iolog`, `read_iolog`): the written log equals fio's own, both programs replay it, and a job file may
+//! not read or write files that it should not reach.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -18,8 +19,8 @@ fn folder(job: &str) -> tempfile::TempDir {
     folder
 }
 
-fn run(folder: &Path, more: &[&str]) -> crate::seekwise::Said {
-    seekwise(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
+fn run(folder: &Path, more: &[&str]) -> crate::seekwise::ProgramOutput {
+    run_program(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
 }
 
 /// The lines of a log that ask for something, without their instants.
@@ -43,7 +44,7 @@ fn fio(folder: &Path, args: &[&str]) -> Option<String> {
 #[test]
 fn a_written_log_is_fios_own_and_fio_plays_it() {
     let (ours, theirs) = (folder(JOB), folder(JOB));
-    run(ours.path(), &[]).done();
+    run(ours.path(), &[]).success_stdout();
     let requests = |line: &&String| !line.contains(" sync ");
     assert_eq!(asked(ours.path(), "a.log").iter().filter(requests).count(), 200);
     if fio(theirs.path(), &["j.fio"]).is_none() {
@@ -68,16 +69,16 @@ fn a_written_log_is_fios_own_and_fio_plays_it() {
 #[test]
 fn a_log_is_written_in_the_current_folder_and_replaces_logs_alone() {
     let here = folder(JOB);
-    run(here.path(), &[]).done();
-    assert_eq!(names(here.path()), ["a.log", "b.log", "j.fio"]);
+    run(here.path(), &[]).success_stdout();
+    assert_eq!(sorted_names(here.path()), ["a.log", "b.log", "j.fio"]);
     let again = run(here.path(), &[]);
     assert!(again.code == 2 && again.err.contains("a.log: already exists"), "{}", again.err);
-    run(here.path(), &["--force"]).done();
+    run(here.path(), &["--force"]).success_stdout();
     for path in ["../out.log", "/tmp/out.log", "logs/a.log", "./a.log", ".profile", "-rf", ".."] {
         let here = folder(&JOB.replace("a.log", path));
         let said = run(here.path(), &["--force"]);
         assert!(said.code == 2 && said.err.contains("expected a file name without a folder"), "{path}: {}", said.err);
-        assert_eq!(names(here.path()), ["j.fio"]);
+        assert_eq!(sorted_names(here.path()), ["j.fio"]);
     }
     fs::write(here.path().join("a.log"), "mine").unwrap();
     let said = run(here.path(), &["--force"]);
@@ -86,7 +87,7 @@ fn a_log_is_written_in_the_current_folder_and_replaces_logs_alone() {
     fs::remove_file(here.path().join("a.log")).unwrap();
     let two = folder(&JOB.replace("b.log", "a.log"));
     assert!(run(two.path(), &[]).err.contains("is the log of another worker too"));
-    let compared = seekwise(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);
+    let compared = run_program(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);
     assert!(compared.err.contains("written by `seekwise run`"), "{}", compared.err);
 }
 

@@ -1,8 +1,8 @@
-//! Everything that a command writes, against all that may lie in its way: a table of options and dangers. Each run is refused and
-//! changes nothing, or its file is whole and nothing else changed. `--nocapture` prints the table.
+//! Every option that writes a file, combined with everything that may be at the path. In each combination the command is refused and
+//! changes nothing, or the file is complete and nothing else has changed. `--nocapture` prints the table.
 //!
-//! Links to other places, devices, images of mounted disks, the command's own input, a `NAME.part` of somebody else, folders of
-//! others, a second run of the same command, a full and a read-only file system. What needs root is skipped without.
+//! The paths are links, devices, images of mounted disks, the command's own input, another program's `NAME.part`, other folders, a path
+//! that a second run writes, and files on a full or read-only file system. Cases that need root are skipped without it.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::seekwise::{Said, command, said};
+use crate::seekwise::{ProgramOutput, program_command, program_output};
 
 /// A command that writes something. `OUT` in its words stands for the name of that.
 #[derive(Clone, Copy)]
@@ -190,13 +190,13 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
 
 /// The command of a writer in a folder, with `out` for its output.
 fn prepared(writer: &Writer, folder: &Path, out: &str) -> Command {
-    let mut command = command(folder);
+    let mut command = program_command(folder);
     command.args(writer.words.split(' ').map(|word| if word == "OUT" { out } else { word }));
     command
 }
 
-fn run(writer: &Writer, folder: &Path, out: &str) -> Said {
-    said(prepared(writer, folder, out).output().unwrap())
+fn run(writer: &Writer, folder: &Path, out: &str) -> ProgramOutput {
+    program_output(prepared(writer, folder, out).output().unwrap())
 }
 
 /// An output that has to be refused: nothing else changes, and the error names it.
@@ -271,7 +271,8 @@ fn populate(folder: &Path, out: &str) {
     if kept.is_empty() {
         let place = tempfile::tempdir().unwrap();
         fill(place.path(), out);
-        said(command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap()).done();
+        program_output(program_command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap())
+            .success_stdout();
         for entry in fs::read_dir(place.path().join("kept")).unwrap() {
             let entry = entry.unwrap();
             kept.insert(entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
@@ -388,14 +389,14 @@ fn own_input(writer: &Writer, at: &Path) -> Cell {
 fn foreign_folder(writer: &Writer, at: &Path) -> Cell {
     const NOBODY: u32 = 65534;
     let as_nobody = |mut command: Command| command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).output();
-    let mut version = command(at);
+    let mut version = program_command(at);
     version.arg("--version");
     if !is_root() || !as_nobody(version).is_ok_and(|output| output.status.success()) {
         return SKIPPED;
     }
     chown(at, Some(12345), Some(12345)).unwrap();
     let before = seen(at);
-    let found = said(as_nobody(prepared(writer, at, OUT)).unwrap());
+    let found = program_output(as_nobody(prepared(writer, at, OUT)).unwrap());
     match found.code {
         2 if seen(at) == before => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
@@ -412,7 +413,7 @@ fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
         let start =
             |writer: &Writer| prepared(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let running = [start(&other), start(&second)];
-        let ended = running.map(|run| said(run.wait_with_output().unwrap()));
+        let ended = running.map(|run| program_output(run.wait_with_output().unwrap()));
         let codes = ended.each_ref().map(|said| said.code);
         if !codes.contains(&0) || codes.iter().any(|code| ![0, 2].contains(code)) {
             return Err(format!("{codes:?}: {}{}", ended[0].err, ended[1].err));
@@ -469,7 +470,7 @@ fn two_outputs_of_a_command_under_one_name_are_refused() {
         "drives d.toml --svg p --png ./p --force",
         "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o f.toml --page kept/../f.toml --force",
     ] {
-        let found = said(command(at).args(words.split(' ')).output().unwrap());
+        let found = program_output(program_command(at).args(words.split(' ')).output().unwrap());
         assert!(found.code == 2 && found.err.contains("another output of this command goes there"), "{}", found.err);
         assert_eq!(seen(at), before, "{words}");
     }
@@ -484,13 +485,13 @@ fn a_file_that_changes_its_owner_by_force_is_its_new_owners_alone() {
     let path = at.join(OUT);
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
-    let mut init = command(at);
+    let mut init = program_command(at);
     init.args(["init", "stack", "--out", OUT, "--force"]).uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
     if !is_root() || chown(&path, Some(12345), Some(12345)).is_err() || chown(at, Some(NOBODY), Some(NOBODY)).is_err() {
         return println!("skipped: only root gives files away");
     }
     let Ok(output) = init.output() else { return println!("skipped: nobody else may run the program") };
-    said(output).done();
+    program_output(output).success_stdout();
     let of = fs::metadata(&path).unwrap();
     assert_eq!((of.uid(), of.gid(), of.mode() & 0o777), (NOBODY, NOBODY, 0o600));
 }

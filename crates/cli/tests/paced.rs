@@ -1,8 +1,9 @@
-//! Paced jobs: fio's clat in fio's JSON, what stands beside it in our own forms, and what a comparison of them judges.
+//! Paced jobs: completion latency in fio's JSON, the times that Seekwise's own forms have besides, and the metrics that a comparison
+//! judges.
 
 use std::fs;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -10,17 +11,17 @@ fn job(lines: &str) -> String {
     format!("[j]\nioengine=libaio\ndirect=1\nbs=4k\nrw=randread\nsize=4g\n{}\n", lines.replace(' ', "\n"))
 }
 
-fn run(lines: &str, more: &[&str]) -> Said {
+fn run(lines: &str, more: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), job(lines)).unwrap();
-    seekwise(folder.path(), &[&["run", "j.fio", "--on", DRIVE], more].concat())
+    run_program(folder.path(), &[&["run", "j.fio", "--on", DRIVE], more].concat())
 }
 
-fn compare(lines: &str, more: &[&str]) -> Said {
+fn compare(lines: &str, more: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), job(lines)).unwrap();
     let vary = ["--vary", "drive.cache.segments=1,16", "--runs", "3"];
-    seekwise(folder.path(), &[&["compare", "j.fio", "--on", DRIVE], &vary[..], more].concat())
+    run_program(folder.path(), &[&["compare", "j.fio", "--on", DRIVE], &vary[..], more].concat())
 }
 
 /// At depth 1 a drive that cannot keep a rate has no pause between requests: fio's clat is that of the same job without
@@ -50,7 +51,7 @@ fn a_rate_that_is_not_kept_is_told_with_its_backlog() {
     let arrivals = &said["arrivals"];
     assert!((arrivals["asked_iops"].as_f64().unwrap() - 200.0).abs() < 0.5 && arrivals["kept"] == false, "{arrivals}");
     assert_eq!(said["anatomy_ms"]["driver"].as_f64(), Some(0.0), "what waits for its issue is not the driver's");
-    let text = run(lines, &[]).done();
+    let text = run(lines, &[]).success_stdout();
     assert!(text.contains("Requested rate 200 requests/s, reached 13") && text.contains("; backlog "), "{text}");
     assert!(text.contains("Time from due to done"), "{text}");
 }

@@ -1,9 +1,9 @@
-//! `seekwise power-cut`: keys, words, exit codes, the picture, instants, errors; in temporary folders.
+//! `seekwise power-cut`: keys of the JSON, sentences, exit codes, the picture, instants of cuts, errors.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, names, seekwise};
+use crate::seekwise::{ProgramOutput, run_program, sorted_names};
 use serde_json::Value;
 
 const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\ntime_based\nruntime=2\n";
@@ -16,16 +16,16 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn cut(folder: &Path, job: &str, more: &[&str]) -> Said {
-    seekwise(
+fn cut(folder: &Path, job: &str, more: &[&str]) -> ProgramOutput {
+    run_program(
         folder,
         &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=true"], more].concat(),
     )
 }
 
 /// The same without the cache.
-fn bare(folder: &Path, job: &str, more: &[&str]) -> Said {
-    seekwise(
+fn bare(folder: &Path, job: &str, more: &[&str]) -> ProgramOutput {
+    run_program(
         folder,
         &[&["power-cut", job, "--on", "cheetah-15k.4", "--set", "drive.cache.write_back=false"], more].concat(),
     )
@@ -65,10 +65,10 @@ fn a_cache_loses_what_was_acknowledged_and_nothing_that_was_flushed() {
 fn without_a_cache_nothing_acknowledged_is_lost() {
     let folder = folder();
     let off = bare(folder.path(), "w.fio", &["--cuts", "200"]);
-    let text = off.done();
+    let text = off.success_stdout();
     assert!(text.contains("The write cache is off: nothing acknowledged was lost."), "{text}");
     assert!(!text.contains("Data at risk"), "{text}");
-    let on = cut(folder.path(), "w.fio", &["--cuts", "200"]).done();
+    let on = cut(folder.path(), "w.fio", &["--cuts", "200"]).success_stdout();
     assert!(on.contains("200 cuts lost acknowledged writes") && on.contains("The job never flushed"), "{on}");
     assert!(on.contains("Data at risk: KiB acknowledged and not on the medium"), "{on}");
 }
@@ -76,7 +76,7 @@ fn without_a_cache_nothing_acknowledged_is_lost() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_other_instants() {
     let folder = folder();
-    let said = |seed: &str| cut(folder.path(), "f.fio", &["--cuts", "20", "--json", "--seed", seed]).done();
+    let said = |seed: &str| cut(folder.path(), "f.fio", &["--cuts", "20", "--json", "--seed", seed]).success_stdout();
     assert_eq!(said("3"), said("3"));
     assert_ne!(said("3"), said("4"));
 }
@@ -113,7 +113,7 @@ fn an_array_keeps_what_was_flushed_and_may_leave_the_write_hole() {
             _ => assert_eq!(found["stripes"], Value::Null, "{level}"),
         }
     }
-    let text = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--cuts", "200"]).done();
+    let text = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--cuts", "200"]).success_stdout();
     assert!(text.contains("cuts left rows that disagree with their parity"), "{text}");
     // Where a drive is lost, what a row under way hides is gone, flushed or not: the array breaks the promise.
     let lossy = ["--set", "array=raid-5", "--set", "array.lose=1", "--cuts", "200"];
@@ -167,7 +167,7 @@ fn the_level_that_breaks_a_promise_is_named() {
 fn switching_off_loses_what_the_driver_lets_go() {
     let folder = folder();
     let of = |set: &[&str]| cut(folder.path(), "few.fio", &[set, &["--shutdown", "--cuts", "5"]].concat());
-    let orderly = of(&[]).done();
+    let orderly = of(&[]).success_stdout();
     assert!(
         orderly.contains("5 power-offs in order") && orderly.contains("nothing acknowledged was lost"),
         "{orderly}"
@@ -191,7 +191,7 @@ fn a_drive_that_lies_is_found_out_and_one_with_a_capacitor_loses_nothing() {
     let off = bare(folder.path(), "w.fio", &["--set", "drive.faults.caches_when_off=true", "--cuts", "200"]);
     assert_eq!(off.code, 1);
     assert!(off.out.contains("had been acknowledged with the write cache off"), "{}", off.out);
-    let kept = cut(folder.path(), "w.fio", &["--set", "drive.power.protected=true", "--cuts", "200"]).done();
+    let kept = cut(folder.path(), "w.fio", &["--set", "drive.power.protected=true", "--cuts", "200"]).success_stdout();
     assert!(kept.contains("The drive's buffer survives a cut: nothing acknowledged was lost."), "{kept}");
 }
 
@@ -214,7 +214,7 @@ fn writes_that_a_cut_leaves_in_part_are_said() {
     fs::write(folder.path().join("large.fio"), JOB.replace("bs=4k", "bs=1m")).unwrap();
     let cuts = number(&bare(folder.path(), "large.fio", &["--cuts", "20", "--json"]).json(), "/partial/cuts");
     assert!((2.0..=20.0).contains(&cuts), "{cuts}");
-    let text = bare(folder.path(), "large.fio", &["--cuts", "20"]).done();
+    let text = bare(folder.path(), "large.fio", &["--cuts", "20"]).success_stdout();
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("Cut in two: {cuts} cuts left a write only partly on the medium")), "{text}");
 }
@@ -234,13 +234,13 @@ fn a_picture_is_written_on_request() {
     // Its head: 1640 by 720, twice as many as the SVG's.
     assert!(pixels.starts_with(b"\x89PNG\r\n\x1a\n") && pixels.len() > 20_000, "{}", pixels.len());
     assert_eq!((&pixels[16..20], &pixels[20..24]), (&1640u32.to_be_bytes()[..], &720u32.to_be_bytes()[..]));
-    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.png", "risk.svg", "w.fio"]);
+    assert_eq!(sorted_names(folder.path()), ["f.fio", "few.fio", "risk.png", "risk.svg", "w.fio"]);
 }
 
 #[test]
 fn what_is_wrong_is_said_and_nothing_is_written() {
     let folder = folder();
-    let before = names(folder.path());
+    let before = sorted_names(folder.path());
     for (more, error) in [
         (&["--cuts", "0"][..], "0 is not in 1..=1000000"),
         (&["--at", "5 parsecs"], "unknown unit of time `parsecs`"),
@@ -262,7 +262,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         let said = cut(folder.path(), "w.fio", more);
         assert!(said.code == 2 && said.err.contains(error), "{more:?}: {}", said.err);
     }
-    assert_eq!(names(folder.path()), before);
+    assert_eq!(sorted_names(folder.path()), before);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_synchronous_write_is_acknowledged_with_its_flush_and_none_is_lost() {
     for (key, drive) in [("sync=1", "barracuda-7200.7"), ("sync=1", "cheetah-15k.4"), ("fsync=1", "barracuda-7200.7")] {
         fs::write(folder.path().join("s.fio"), format!("{JOB}{key}\n")).unwrap();
         let args = ["power-cut", "s.fio", "--on", drive, "--set", "drive.cache.write_back=true", "--cuts", "300"];
-        let said = seekwise(folder.path(), &[&args[..], &["--json"]].concat()).json();
+        let said = run_program(folder.path(), &[&args[..], &["--json"]].concat()).json();
         let lost = |side: &str| number(&said, &format!("/{side}_lost/writes"));
         assert_eq!(lost("flushed") + lost("fua") + lost("promised"), 0.0, "{key} on {drive}");
         assert!(number(&said, "/writes") > 20.0 && said["volatile_cache"] == Value::Bool(true), "{said}");
@@ -282,7 +282,7 @@ fn a_synchronous_write_is_acknowledged_with_its_flush_and_none_is_lost() {
     fs::write(folder.path().join("s.fio"), format!("{JOB}sync=1\n")).unwrap();
     let lies = ["--cuts", "50", "--set", "drive.faults.early_flush=true", "--json"];
     let on = ["power-cut", "s.fio", "--on", "barracuda-7200.7", "--set", "drive.cache.write_back=true"];
-    let said = seekwise(folder.path(), &[&on[..], &lies[..]].concat());
+    let said = run_program(folder.path(), &[&on[..], &lies[..]].concat());
     let said: Value = serde_json::from_str(&said.out).unwrap();
     assert!(number(&said, "/promised_lost/writes") > 0.0 && said["promise_kept"] == Value::Bool(false), "{said}");
 }
@@ -296,10 +296,10 @@ fn of_a_scene_it_says_what_a_mount_would_find() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("db.toml"), DATABASE).unwrap();
     let on = ["power-cut", "db.toml", "--on", "barracuda-7200.7", "--cuts", "200"];
-    let honest = seekwise(folder.path(), &[&on[..], &["--json"]].concat()).json();
+    let honest = run_program(folder.path(), &[&on[..], &["--json"]].concat()).json();
     assert_eq!((number(&honest, "/files/promised_lost/count"), &honest["promise_kept"]), (0.0, &true.into()));
     assert_eq!(number(&honest, "/operations/promised_lost/count"), 0.0);
-    let bare = seekwise(folder.path(), &[&on[..], &["--json", "--set", "volume.data.barrier=off"]].concat());
+    let bare = run_program(folder.path(), &[&on[..], &["--json", "--set", "volume.data.barrier=off"]].concat());
     assert_eq!(bare.code, 1);
     let bare: Value = serde_json::from_str(&bare.out).unwrap();
     let lost = |key: &str| number(&bare, &format!("/operations/promised_lost/{key}"));
@@ -309,7 +309,7 @@ fn of_a_scene_it_says_what_a_mount_would_find() {
     assert!(example["name"].as_str().unwrap().starts_with("database "), "{example}");
     assert!(number(example, "/at_s") <= number(&bare, "/elapsed_s"));
     assert_eq!(number(&bare, "/promised_lost/writes"), 0.0, "the drive kept its promises");
-    let text = seekwise(folder.path(), &[&on[..], &["--set", "volume.data.barrier=off"]].concat()).out;
+    let text = run_program(folder.path(), &[&on[..], &["--set", "volume.data.barrier=off"]].concat()).out;
     assert!(
         text.contains("operations promised to stay: lost") && text.contains("the drive kept its promises"),
         "{text}"
@@ -327,8 +327,9 @@ fn sectors_that_a_cut_leaves_unreadable_are_counted_by_files_and_by_metadata() {
     for (way, rows) in [("finished", 0), ("unreadable", 1)] {
         let set = format!("drive.power.cut_sector={way}");
         let on = ["power-cut", "db.toml", "--on", "barracuda-7200.7", "--cuts", "20", "--set", &set];
-        let json: Value = serde_json::from_str(&seekwise(folder.path(), &[&on[..], &["--json"]].concat()).out).unwrap();
-        let text = seekwise(folder.path(), &[&on[..], &["--columns", "most"]].concat()).out;
+        let json: Value =
+            serde_json::from_str(&run_program(folder.path(), &[&on[..], &["--json"]].concat()).out).unwrap();
+        let text = run_program(folder.path(), &[&on[..], &["--columns", "most"]].concat()).out;
         for (row, key) in [("files", "unreadable"), ("metadata", "metadata_unreadable")] {
             let row = format!("{row} with an unreadable sector");
             let of: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(&row)).map(str::trim).collect();

@@ -1,9 +1,9 @@
-//! The figures of the README and of docs/claims.md: what stands between their markers is what the committed data say, and the
-//! README has no other figure.
+//! The generated blocks of README.md and docs/claims.md: the text between their markers must agree with the committed data, and the
+//! README has no figures outside of them.
 //!
-//! `SEEKWISE_UPDATE=1` rewrites the blocks instead of comparing. The score of the claims is `validation/claims.toml`, which
-//! `cargo xtask score` writes from `seekwise claims --ablate --json` (named by `SEEKWISE_SCORE`). It takes too long to be made
-//! here: it is held to the studies that it was made of, and two claims are run again to see whether it still holds.
+//! `SEEKWISE_UPDATE=1` rewrites the blocks instead of comparing them. The outcomes of the claims are in `validation/claims.toml`, which
+//! `cargo xtask score` writes from `seekwise claims --ablate --json` (a file that `SEEKWISE_SCORE` names). Running all claims takes too
+//! long for a test: here that file is compared with the hashes of the studies, and two claims run again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ fn the_score_is_that_of_todays_studies() {
             "crates/lab/studies/{study}.toml, or a drive or job of it, has changed: cargo xtask score"
         );
     }
-    let mut carried = crate::seekwise::names(&workspace().join("crates/lab/studies"));
+    let mut carried = crate::seekwise::sorted_names(&workspace().join("crates/lab/studies"));
     carried
         .retain(|name| name.ends_with(".toml") && text(&format!("crates/lab/studies/{name}")).contains("\n[[claim]]"));
     let carried: Vec<&str> = carried.iter().map(|name| name.trim_end_matches(".toml")).collect();
@@ -129,7 +129,7 @@ fn the_score_is_that_of_todays_studies() {
 #[test]
 fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
-    let said = crate::seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
+    let said = crate::seekwise::run_program(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
     let PrintedClaims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(program, ProgramVersion::current());
     assert_eq!(claims.len(), QUICK.len());

@@ -1,5 +1,5 @@
-//! Sampling until decided: the same bytes on any number of cores and after a study was killed, what it says it spent, and
-//! what cannot be sampled so.
+//! Sampling until decided (`--until-decided`): equal bytes on any number of cores and after an interruption, the reported number of
+//! runs, and studies that cannot be sampled like this.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::page::data;
-use crate::seekwise::{Said, command, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, run_program};
 
 /// Pairs whose sides are equal, whose effect shows at once, and in between.
 const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
@@ -24,8 +24,8 @@ fn folder(text: &str) -> tempfile::TempDir {
     folder
 }
 
-fn study(folder: &Path, more: &[&str]) -> Said {
-    seekwise(folder, &[&["study", "s.toml", "--out", "out"], more].concat())
+fn study(folder: &Path, more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["study", "s.toml", "--out", "out"], more].concat())
 }
 
 fn bytes(folder: &Path, name: &str) -> Vec<u8> {
@@ -42,8 +42,8 @@ fn same(one: &Path, other: &Path) {
 #[test]
 fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
     let (one, two) = (folder(STUDY), folder(STUDY));
-    let said = study(one.path(), &["--until-decided", "--threads", "1"]).done();
-    study(two.path(), &["--until-decided", "--threads", "2"]).done();
+    let said = study(one.path(), &["--until-decided", "--threads", "1"]).success_stdout();
+    study(two.path(), &["--until-decided", "--threads", "2"]).success_stdout();
     same(one.path(), two.path());
     assert!(said.contains("Sampled until decided: runs of") && said.contains("pilot"), "{said}");
 
@@ -67,11 +67,11 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
     for cut in cuts {
         fs::write(two.path().join("out/results.jsonl"), &whole[..cut]).unwrap();
         fs::remove_file(two.path().join("out/report.html")).unwrap();
-        study(two.path(), &["--resume"]).done();
+        study(two.path(), &["--resume"]).success_stdout();
         same(one.path(), two.path());
     }
     // Again from what the folder keeps, elsewhere: the pilots are not repeated.
-    seekwise(one.path(), &["study", "out", "--out", "again"]).done();
+    run_program(one.path(), &["study", "out", "--out", "again"]).success_stdout();
     assert!(fs::read(one.path().join("again/results.jsonl")).unwrap() == whole);
 }
 
@@ -79,11 +79,11 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
 fn a_killed_study_goes_on_to_the_same_bytes() {
     let long = STUDY.replace("runs = 4", "runs = 40");
     let whole = folder(&long);
-    study(whole.path(), &["--until-decided"]).done();
+    study(whole.path(), &["--until-decided"]).success_stdout();
     let length = bytes(whole.path(), "results.jsonl").len();
     let killed = || {
         let killed = folder(&long);
-        let mut child = command(killed.path())
+        let mut child = program_command(killed.path())
             .args(["study", "s.toml", "--out", "out", "--until-decided"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -102,19 +102,19 @@ fn a_killed_study_goes_on_to_the_same_bytes() {
         (left > 0 && left < length).then_some(killed)
     };
     let killed = (0..10).find_map(|_| killed()).expect("it was killed half way in one of ten tries");
-    study(killed.path(), &["--resume"]).done();
+    study(killed.path(), &["--resume"]).success_stdout();
     same(whole.path(), killed.path());
 }
 
 #[test]
 fn a_line_too_many_is_told() {
     let one = folder(STUDY);
-    study(one.path(), &["--until-decided"]).done();
+    study(one.path(), &["--until-decided"]).success_stdout();
     let whole = bytes(one.path(), "results.jsonl");
     let last = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
     let more = [&whole[..], &whole[last..]].concat();
     fs::write(one.path().join("out/results.jsonl"), more).unwrap();
-    let said = seekwise(one.path(), &["report", "out"]);
+    let said = run_program(one.path(), &["report", "out"]);
     assert!(said.code != 0 && said.err.contains("one record more than the plan's"), "{}", said.err);
 }
 
@@ -122,19 +122,26 @@ fn a_line_too_many_is_told() {
 fn the_study_says_it_too_and_the_command_comes_before_it() {
     let text = format!("sampling = 'until-decided'\n{STUDY}");
     let (said, fixed) = (folder(&text), folder(&text));
-    assert!(study(said.path(), &[]).done().contains("Sampled until decided"));
-    assert!(!study(fixed.path(), &["--fixed"]).done().contains("Sampled until decided"));
+    assert!(study(said.path(), &[]).success_stdout().contains("Sampled until decided"));
+    assert!(!study(fixed.path(), &["--fixed"]).success_stdout().contains("Sampled until decided"));
     let claim = "[[claim]]\nid = 'T1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
         over = ['job', 'in flight']\ncheck = ['iops[depth=32] / iops[depth=1] > 0']\n";
     let claims = folder(&format!("{text}{claim}"));
     let judged = study(claims.path(), &[]);
-    assert!(!study(said.path(), &["--force"]).done().contains("claims"), "it has none");
-    assert!(judged.done().split_whitespace().collect::<Vec<_>>().join(" ").contains("claims are judged on these runs"));
+    assert!(!study(said.path(), &["--force"]).success_stdout().contains("claims"), "it has none");
+    assert!(
+        judged
+            .success_stdout()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains("claims are judged on these runs")
+    );
     let plain = folder(STUDY);
-    study(plain.path(), &[]).done();
+    study(plain.path(), &[]).success_stdout();
     assert!(bytes(said.path(), "results.jsonl") == bytes(plain.path(), "results.jsonl"), "nobody has to say it");
     let one = folder(&format!("sampling = 'fixed'\n{STUDY}"));
-    study(one.path(), &[]).done();
+    study(one.path(), &[]).success_stdout();
     assert!(
         bytes(fixed.path(), "results.jsonl") == bytes(one.path(), "results.jsonl"),
         "the study says it as the command does"
@@ -144,7 +151,7 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
     assert!(wrong.code != 0 && wrong.err.contains("it is sampled until decided"), "{}", wrong.err);
     let wrong = study(fixed.path(), &["--resume", "--until-decided"]);
     assert!(wrong.code != 0 && wrong.err.contains("it is a fixed sample"), "{}", wrong.err);
-    let wrong = seekwise(said.path(), &["study", "out", "--out", "other", "--fixed"]);
+    let wrong = run_program(said.path(), &["study", "out", "--out", "other", "--fixed"]);
     assert!(wrong.code != 0 && wrong.err.contains("expected the study file itself"), "{}", wrong.err);
     let odd = folder(&text.replace("until-decided", "until"));
     assert!(study(odd.path(), &[]).err.contains("until-decided"), "the words are named");
@@ -155,7 +162,7 @@ fn a_percentile_has_runs_with_enough_requests_for_it() {
     let vary = ["compare", "web-server", "--on", "barracuda-7200.7-ncq", "--vary", "drive.firmware.depth=1,32"];
     let more = ["--set", "job.depth=16", "--runtime", "60 s", "--until-decided", "--metric", "p99", "--json"];
     let here = tempfile::tempdir().unwrap();
-    let said = seekwise(here.path(), &[&vary[..], &more[..]].concat()).json();
+    let said = run_program(here.path(), &[&vary[..], &more[..]].concat()).json();
     let comparison = &said["comparisons"][0];
     assert_eq!(comparison["too_few_requests"], false, "{said}");
     let account = &said["sampling"];
@@ -183,8 +190,8 @@ fn what_cannot_be_shortened_is_sampled_as_it_says() {
     for (job, why) in [("ends.fio", "its job ends by itself"), ("paced.fio", "depends on how long a run is")] {
         let vary =
             ["compare", job, "--on", "barracuda-7200.7-ncq", "--vary", "drive.firmware.depth=1,32", "--runs", "3"];
-        let fixed = seekwise(here.path(), &vary).done();
-        let said = seekwise(here.path(), &[&vary[..], &["--until-decided"]].concat()).done();
+        let fixed = run_program(here.path(), &vary).success_stdout();
+        let said = run_program(here.path(), &[&vary[..], &["--until-decided"]].concat()).success_stdout();
         let whole = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(whole.contains("2 cells sampled as the study says") && whole.contains(why), "{said}");
         let verdict = |text: &str| text.lines().find(|line| line.contains(" against ")).map(str::to_owned);
@@ -192,6 +199,6 @@ fn what_cannot_be_shortened_is_sampled_as_it_says() {
     }
     let real =
         ["compare", "random-read", "--on", "null", "--vary", "job.depth=1,2", "--runtime", "1 s", "--until-decided"];
-    let said = seekwise(here.path(), &real);
+    let said = run_program(here.path(), &real);
     assert!(said.code != 0 && said.err.contains("runs in real time cannot be sampled until decided"), "{}", said.err);
 }

@@ -1,9 +1,9 @@
-//! Scenes on the command line: a job wherever a job is named, what it says beside requests, what bad ones say. Jobs of fio
-//! through the page cache that scenes have.
+//! Scenes (programs on volumes with a page cache) on the command line: they stand wherever a job may be named; their figures beside
+//! those of requests; errors. Also fio jobs that run through the page cache of a scene.
 
 use std::fs;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 
 const DRIVE: &str = "barracuda-7200.7";
 
@@ -20,7 +20,7 @@ fn folder(text: &str) -> tempfile::TempDir {
 #[test]
 fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     let folder = folder(COPY);
-    let run = |args: &[&str]| seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], args].concat());
+    let run = |args: &[&str]| run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], args].concat());
     let json = run(&["--json"]).json();
     let copy = &json["operations"]["copy"];
     assert_eq!(copy["count"], 20);
@@ -31,7 +31,7 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     assert!((mean * 20.0 / 1e3 / elapsed - 1.0).abs() < 0.01, "{mean} {elapsed}");
     let groups: Vec<&str> = json["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
     assert_eq!(groups, ["copy", "system"]);
-    let text = run(&[]).done();
+    let text = run(&[]).success_stdout();
     assert!(text.contains("What the programs did:") && text.contains("operations/s"), "{text}");
     assert_eq!(run(&["--json"]).json(), json, "the same each time");
     let refused = run(&["--format", "fio-json"]);
@@ -48,22 +48,22 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
     let folder = folder(COPY);
     let run = |set: &[&str]| {
         let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
-        seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE, "--json"][..], &set].concat())
+        run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE, "--json"][..], &set].concat())
     };
     let seconds = |set: &[&str]| run(set).json()["elapsed_s"].as_f64().unwrap();
     let (small, large) = (seconds(&[]), seconds(&["program.copy.block_kib=1024"]));
     assert!(large != small, "a copy of other blocks is another");
     assert!(seconds(&["pagecache.mib=64"]) < small, "what is written back later is not waited for");
     let compared = ["compare", "s.toml", "--on", DRIVE, "--vary", "volume.d.fs=ntfs,fat32", "--runs", "3", "--json"];
-    assert!(seekwise(folder.path(), &compared).done().contains("volume.d.fs"));
+    assert!(run_program(folder.path(), &compared).success_stdout().contains("volume.d.fs"));
     let study = "title = 't'\nquestion = 'q'\nruns = 2\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
         [[factor]]\nname = 'block'\nkey = 'program.copy.block_kib'\nlevels = [32, 1024]\n\
         [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
         check = ['operations.copy.per_s[block=\"1024\"] > operations.copy.per_s[block=\"32\"]']\n";
     fs::write(folder.path().join("study.toml"), study).unwrap();
-    let said = seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--json"]);
+    let said = run_program(folder.path(), &["study", "study.toml", "--out", "out", "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let again = seekwise(folder.path(), &["study", "out", "--out", "again"]);
+    let again = run_program(folder.path(), &["study", "out", "--out", "again"]);
     assert_eq!(again.code, 0, "{}", again.err);
     let records = |folder_of: &str| fs::read(folder.path().join(folder_of).join("results.jsonl")).unwrap();
     assert!(records("out") == records("again"), "made again of what the folder keeps");
@@ -75,16 +75,16 @@ fn scenes_are_judged_by_how_long_they_take() {
     let folder = folder(COPY);
     let compare = |more: &[&str]| {
         let vary = ["compare", "s.toml", "--on", DRIVE, "--vary", "program.copy.block_kib=32,1024", "--runs", "3"];
-        seekwise(folder.path(), &[&vary[..], more].concat())
+        run_program(folder.path(), &[&vary[..], more].concat())
     };
-    let said = compare(&["--out", "out"]).done();
+    let said = compare(&["--out", "out"]).success_stdout();
     assert!(said.contains("Judged: time of the whole run (elapsed); lower is better."), "{said}");
     assert!(!said.contains("requests per second is"), "{said}");
     // The folder's page, made again, judges the same.
-    seekwise(folder.path(), &["report", "out"]);
+    run_program(folder.path(), &["report", "out"]);
     let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     assert!(page.contains("\"metric\":\"time of the whole run\"") && page.contains("\"program\":\"copy\""));
-    assert!(compare(&["--metric", "iops"]).done().contains("Judged: requests per second (iops)"));
+    assert!(compare(&["--metric", "iops"]).success_stdout().contains("Judged: requests per second (iops)"));
     let again = compare(&["--metric", "iops", "--json"]).json();
     assert_eq!(again["comparisons"][0]["metric"].as_str().or(again["metric"].as_str()), Some("iops"), "{again}");
 }
@@ -97,7 +97,7 @@ fn an_expression_names_programs_that_are_there() {
         check = ['operations.cpy.per_s > 1']\n";
     let run = |text: &str| {
         fs::write(folder.path().join("study.toml"), text).unwrap();
-        seekwise(folder.path(), &["study", "study.toml", "--out", "out", "--force"])
+        run_program(folder.path(), &["study", "study.toml", "--out", "out", "--force"])
     };
     let said = run(study);
     let expected = "study.toml:13: `operations.cpy`: no scene of the study has a program `cpy`; expected copy; did you mean `copy`?";
@@ -118,7 +118,7 @@ fn what_a_scene_does_not_have_is_an_error() {
         (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: invalid cluster size; expected a power of two"),
         (["random-read", "program.copy.block_kib=64"], "is not a scene"),
     ] {
-        let said = seekwise(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);
+        let said = run_program(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);
         assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
     }
 }
@@ -128,10 +128,10 @@ fn a_scan_of_an_empty_volume_says_what_is_missing() {
     let folder = folder(
         "[system]\nfamily = \"windows-nt\"\n[volume.c]\nfs = \"fat32\"\n[program.scan]\nname = \"virus-scan\"\n",
     );
-    let run = |more: &[&str]| seekwise(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], more].concat());
+    let run = |more: &[&str]| run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], more].concat());
     let empty = run(&[]);
     assert!(empty.code == 2 && empty.err.contains("volume.NAME.files"), "{}", empty.err);
-    run(&["--set", "volume.c.files=20", "--set", "volume.c.total_mb=10"]).done();
+    run(&["--set", "volume.c.files=20", "--set", "volume.c.total_mb=10"]).success_stdout();
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
     let folder = folder(COPY);
     let cut = |set: &str| {
         let args = ["power-cut", "s.toml", "--on", DRIVE, "--cuts", "100", "--set", set, "--json"];
-        seekwise(folder.path(), &args).json()
+        run_program(folder.path(), &args).json()
     };
     assert!(cut("drive.cache.write_back=true")["acknowledged_lost"]["writes"].as_u64().unwrap() > 0);
     assert_eq!(cut("drive.cache.write_back=false")["acknowledged_lost"]["writes"], 0);
@@ -153,7 +153,7 @@ const STICK: &str = "[system]\nfamily = \"windows-nt\"\n[device.stick]\nsize_gib
 #[test]
 fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
     let folder = folder(STICK);
-    let run = |set: &str| seekwise(folder.path(), &["run", "s.toml", "--on", DRIVE, "--json", "--set", set]);
+    let run = |set: &str| run_program(folder.path(), &["run", "s.toml", "--on", DRIVE, "--json", "--set", set]);
     let seconds = |set: &str| run(set).json()["elapsed_s"].as_f64().unwrap();
     let base = seconds("device.stick.read_ms=1");
     let slower = seconds("device.stick.read_ms=11") - base;
@@ -169,7 +169,7 @@ fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
         let said = run(set);
         assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
     }
-    let null = seekwise(folder.path(), &["run", "s.toml", "--on", "null"]);
+    let null = run_program(folder.path(), &["run", "s.toml", "--on", "null"]);
     assert!(null.code == 2 && null.err.contains("`null` has no device beside it"), "{}", null.err);
 }
 
@@ -180,7 +180,7 @@ fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
     let cut = |set: &[&str]| {
         let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
         let args = [&["power-cut", "s.toml", "--on", DRIVE, "--cuts", "50", "--json"][..], &set].concat();
-        seekwise(folder.path(), &args).json()["acknowledged_lost"]["writes"].as_u64().unwrap()
+        run_program(folder.path(), &args).json()["acknowledged_lost"]["writes"].as_u64().unwrap()
     };
     assert!(cut(&[]) > 0);
     assert_eq!(cut(&["volume.c.device=stick"]), 0, "both volumes lie on the stick");
@@ -192,7 +192,7 @@ fn cached(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
     fs::write(folder.path().join("j.fio"), format!("[j]\nioengine=psync\n{options}")).unwrap();
     let set = format!("pagecache.mib={mib}");
     let args = [&["run", "j.fio", "--on", DRIVE, "--json", "--set", &set][..], more].concat();
-    seekwise(folder.path(), &args).json()
+    run_program(folder.path(), &args).json()
 }
 
 fn figure(json: &serde_json::Value, path: &str) -> f64 {
@@ -249,7 +249,7 @@ fn syncs_of_a_job_act_on_its_page_cache() {
         );
         fs::write(folder.path().join("j.fio"), text).unwrap();
         let args = ["run", "j.fio", "--on", DRIVE, "--json", "--set", "pagecache.mib=512"];
-        figure(&seekwise(folder.path(), &args).json(), "/memory_percent")
+        figure(&run_program(folder.path(), &args).json(), "/memory_percent")
     };
     assert!(second("") < 1.0 && (second("invalidate=0\n") - 50.0).abs() < 1.0);
 }
@@ -259,10 +259,10 @@ fn a_page_cache_of_a_job_is_a_key_like_others() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), "[j]\nrw=read\nbs=64k\nsize=16m\nloops=4\n").unwrap();
     let vary = ["compare", "j.fio", "--on", DRIVE, "--runs", "3", "--vary", "pagecache.mib=0,512"];
-    let said = seekwise(folder.path(), &vary).done();
+    let said = run_program(folder.path(), &vary).success_stdout();
     assert!(said.contains("faster"), "{said}");
     let wrong = |job: &str, set: &str| {
-        let said = seekwise(folder.path(), &["run", job, "--on", DRIVE, "--set", set]);
+        let said = run_program(folder.path(), &["run", job, "--on", DRIVE, "--set", set]);
         assert_eq!(said.code, 2);
         said.err
     };
@@ -274,22 +274,22 @@ fn a_page_cache_of_a_job_is_a_key_like_others() {
 #[test]
 fn programs_are_listed_with_their_sources() {
     let folder = tempfile::tempdir().unwrap();
-    let show = |args: &[&str]| seekwise(folder.path(), args);
-    assert!(show(&["programs"]).done().contains("total-commander"));
-    assert!(show(&["programs", "total-commander"]).done().contains("32 KB blocks"));
+    let show = |args: &[&str]| run_program(folder.path(), args);
+    assert!(show(&["programs"]).success_stdout().contains("total-commander"));
+    assert!(show(&["programs", "total-commander"]).success_stdout().contains("32 KB blocks"));
     let one = show(&["programs", "cp", "--json"]).json();
     let sourced = |figure: &serde_json::Value| !figure["source"].as_str().unwrap().is_empty();
     assert!(one["figures"].as_array().unwrap().iter().all(sourced));
     assert!(show(&["programs", "total-comander"]).err.contains("did you mean `total-commander`?"));
-    assert!(show(&["keys", "scene"]).done().contains("program.NAME.block_kib"));
-    assert!(show(&["patterns", "copy"]).done().contains("[program.copy]"));
+    assert!(show(&["keys", "scene"]).success_stdout().contains("program.NAME.block_kib"));
+    assert!(show(&["patterns", "copy"]).success_stdout().contains("[program.copy]"));
 }
 
 #[test]
 fn a_new_scene_runs_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    seekwise(folder.path(), &["init", "scene", "-o", "my-scene.toml"]).done();
+    run_program(folder.path(), &["init", "scene", "-o", "my-scene.toml"]).success_stdout();
     let set = ["--set", "program.copy.total_mb=10", "--set", "program.copy.files=10"];
     let run = [&["run", "my-scene.toml", "--on", DRIVE, "--json"][..], &set].concat();
-    assert_eq!(seekwise(folder.path(), &run).json()["operations"]["copy"]["count"], 10);
+    assert_eq!(run_program(folder.path(), &run).json()["operations"]["copy"]["count"], 10);
 }

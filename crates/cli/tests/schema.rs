@@ -1,12 +1,12 @@
-//! The schema of what is printed with `--json`, as CSV and kept in `results.jsonl`, against docs/output.md: a key that
-//! appears, goes or changes its type fails here, until the page says so and, where its rules ask for it, the version is
-//! another. `SEEKWISE_UPDATE=1` rewrites the lists of the page; the version it leaves alone.
+//! The schema of the output of `--json`, of CSV and of `results.jsonl` against docs/output.md. A key that is added or removed or that
+//! changes its type fails here until the page has it and, where the page's rules demand it, the version of the schema is raised.
+//! `SEEKWISE_UPDATE=1` rewrites the lists of the page, but not the version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -144,7 +144,7 @@ fn found(folder: &Path) -> Vec<(String, String)> {
     for (name, commands) in OUTPUTS {
         let mut shape = Shape::new();
         for command in commands {
-            let said = seekwise(folder, &[*command, &["--json"]].concat());
+            let said = run_program(folder, &[*command, &["--json"]].concat());
             let value: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{command:?}: {}", said.err));
             if value.is_object() {
                 assert_eq!(value["schema"], SCHEMA, "{command:?} says its version");
@@ -160,7 +160,7 @@ fn found(folder: &Path) -> Vec<(String, String)> {
         walk("", &value, &mut shape);
     }
     found.push(("results.jsonl".to_owned(), listed(&shape)));
-    let csv = seekwise(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).done();
+    let csv = run_program(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).success_stdout();
     found.push(("csv".to_owned(), csv.lines().next().unwrap().replace(',', "\n") + "\n"));
     found
 }
@@ -208,13 +208,13 @@ fn what_is_printed_is_what_the_page_promises() {
 #[test]
 fn nothing_that_did_not_happen_is_a_number() {
     let folder = folder();
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--json"]).json();
+    let run = run_program(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--json"]).json();
     for kind in ["write", "flush"] {
         assert_eq!((&run[kind]["ios"], &run[kind]["response_ms"]), (&0.into(), &Value::Null), "{kind}");
     }
     assert_eq!((&run["arrivals"], &run["all"]["since_due_ms"]), (&Value::Null, &Value::Null), "a closed loop");
-    let csv =
-        seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"]).done();
+    let csv = run_program(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"])
+        .success_stdout();
     let row = csv.lines().find(|line| line.contains(",write,")).unwrap();
     assert!(row.ends_with(&format!(",write,0,0,0,{},{SCHEMA}", ",".repeat(13))), "{row}");
 }

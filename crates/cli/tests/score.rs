@@ -1,6 +1,7 @@
-//! The committed outcomes of the claims: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims
-//! --ablate --json` (named by `SEEKWISE_SCORE`), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
-//! explain` (its folder named by `SEEKWISE_LEVERS`); and what docs/claims.md says of both. The test in `readme` compares.
+//! The committed outcomes of the claims: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims --ablate
+//! --json` (a file that `SEEKWISE_SCORE` names), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
+//! explain` (a folder that `SEEKWISE_LEVERS` names). This module reads and writes them and makes the blocks of docs/claims.md; the
+//! test in `readme` compares the blocks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -91,7 +92,7 @@ pub fn made_of(study: &str) -> String {
         .collect();
     let mut all = study.clone();
     for folder in ["crates/drives/profiles", "crates/lab/studies/jobs"] {
-        for file in crate::seekwise::names(&workspace().join(folder)) {
+        for file in crate::seekwise::sorted_names(&workspace().join(folder)) {
             if study.contains(file.trim_end_matches(".toml")) {
                 all += &text(&format!("{folder}/{file}"));
             }
@@ -116,7 +117,7 @@ pub fn rewrite_score(said: &Path) {
 /// there keep theirs.
 pub fn rewrite_levers(folder: &Path) {
     let mut levers: Levers = toml::from_str(&text("validation/levers.toml")).expect("the committed levers");
-    for name in crate::seekwise::names(folder).into_iter().filter(|name| name.ends_with(".json")) {
+    for name in crate::seekwise::sorted_names(folder).into_iter().filter(|name| name.ends_with(".json")) {
         let said = fs::read_to_string(folder.join(&name)).expect("an answer");
         let said: serde_json::Value = serde_json::from_str(&said).expect("its JSON");
         let id = said["id"].as_str().expect("the claim").to_owned();

@@ -1,10 +1,10 @@
-//! `seekwise serve` as a stranger meets it: what is refused and why, what --run sees, orders without a server, the receipt.
-//! Waits for the command that it runs, and for nothing else.
+//! `seekwise serve` and `seekwise disk`: refused arguments, the environment of the command of `--run`, orders without a server, the
+//! receipt. The tests wait for the command that the server runs, and for nothing else.
 #![cfg(unix)]
 
 use std::fs;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7";
@@ -12,7 +12,7 @@ const DRIVE: &str = "barracuda-7200.7";
 #[test]
 fn what_makes_no_sense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let serve = |more: &[&str]| seekwise(folder.path(), &[&["serve"], more].concat());
+    let serve = |more: &[&str]| run_program(folder.path(), &[&["serve"], more].concat());
     let refused = |more: &[&str], words: &str| {
         let said = serve(more);
         assert_eq!(said.code, 2, "{}", said.err);
@@ -38,7 +38,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--run", "--", "./no-such-program"], "./no-such-program: No such file");
     fs::write(folder.path().join("short.img"), "12345").unwrap();
     refused(&[DRIVE, "--nbd", "unix:s", "--image", "short.img"], "has 5 bytes; expected 160041885696");
-    let nobody = seekwise(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
+    let nobody = run_program(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
     assert_eq!(nobody.code, 2);
     assert!(nobody.err.contains("expected the control socket that `seekwise serve` prints"), "{}", nobody.err);
     assert!(!folder.path().join("s").exists() && !folder.path().join("s.control").exists());
@@ -53,7 +53,7 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
          {program} disk power cut --control d.control && {program} disk power on --control d.control"
     );
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
-    let said = seekwise(folder.path(), &[&serve[..], &[&script]].concat());
+    let said = run_program(folder.path(), &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.err, said.out);
     // With JSON, standard output is the receipt's alone.
     let uri = format!("nbd+unix:///?socket={}\npower on at", folder.path().canonicalize().unwrap().join("d").display());
@@ -84,7 +84,7 @@ fn a_commands_exit_code_and_output_are_handed_on_and_its_places_are_absolute() {
     let folder = tempfile::tempdir().unwrap();
     let serve = |script: &str| {
         let serve = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", script];
-        seekwise(folder.path(), &serve)
+        run_program(folder.path(), &serve)
     };
     for (script, code) in [("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("kill -TERM $$", 143), ("kill -9 $$", 137)] {
         let said = serve(script);
@@ -103,7 +103,7 @@ fn nothing_of_anybodys_gives_way_to_a_socket() {
     fs::write(at("notes.txt"), "precious").unwrap();
     std::os::unix::fs::symlink("notes.txt", at("link")).unwrap();
     for sockets in [["--nbd", "unix:notes.txt"], ["--nbd", "unix:link"], ["--fuse", "none"]] {
-        let said = seekwise(folder.path(), &[&["serve", DRIVE, "--control", "notes.txt"], &sockets[..]].concat());
+        let said = run_program(folder.path(), &[&["serve", DRIVE, "--control", "notes.txt"], &sockets[..]].concat());
         assert_eq!(said.code, 2, "{}", said.err);
         assert!(said.err.contains("something else is there"), "{}", said.err);
     }
@@ -111,7 +111,7 @@ fn nothing_of_anybodys_gives_way_to_a_socket() {
     // What a killed server left does; what was put in a socket's place meanwhile does not.
     drop(std::os::unix::net::UnixListener::bind(at("d")).unwrap());
     let mine = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", "test -S d && rm d && echo mine > d"];
-    assert_eq!(seekwise(folder.path(), &mine).code, 0);
+    assert_eq!(run_program(folder.path(), &mine).code, 0);
     assert_eq!(fs::read_to_string(at("d")).unwrap(), "mine\n");
 }
 
@@ -135,7 +135,7 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
         "{script}{program} disk reset-link --json --control d.control > reset.json && {program} disk status --json --control d.control > status.json"
     );
     let serve = ["serve", DRIVE, "--set", "array=raid-1", "--nbd", "unix:d", "--run", "--", "sh", "-c", &script];
-    let said = seekwise(folder.path(), &serve);
+    let said = run_program(folder.path(), &serve);
     assert_eq!(said.code, 0, "{}", said.err);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     for (number, (order, words)) in orders.iter().enumerate() {
@@ -194,10 +194,10 @@ fn played(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str)
     let _ = fs::remove_file(&file);
     let serve = ["serve", drive, "--nbd", "unix:d", "--speed", "4", "--record", "session.csv"];
     let served = [&serve[..], set, &["--run", "--", "sh", "-c", client]].concat();
-    let said = seekwise(folder, &served);
+    let said = run_program(folder, &served);
     assert_eq!(said.code, 0, "{drive} {set:?} {client}: {}{}", said.out, said.err);
     let run = [&["run", "session.csv", "--on", drive, "--json"][..], set].concat();
-    let record = seekwise(folder, &run).json();
+    let record = run_program(folder, &run).json();
     let of = |key: &str| record["recorded"][key].as_u64().unwrap();
     assert_eq!(record["place"], "sim");
     (of("requests"), of("same"))
@@ -241,10 +241,10 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     assert!(recorded.contains(",failed,"), "what was under way when the power failed");
     eprintln!("{} sessions", sessions + 1);
     // On another stack it ends otherwise, and that is said.
-    let other = seekwise(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).done();
+    let other = run_program(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).success_stdout();
     assert!(other.contains("the first that did not is request"), "{other}");
     assert!(other.contains("recorded on barracuda-7200.7-ncq, seed 1"), "{other}");
-    let refused = seekwise(at, &["run", "session.csv", "--on", "null"]);
+    let refused = run_program(at, &["run", "session.csv", "--on", "null"]);
     assert!(refused.code == 2 && refused.err.contains("a modelled disk in virtual time"), "{}", refused.err);
 }
 
@@ -318,10 +318,10 @@ fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
     fs::create_dir(at.join("m")).unwrap();
     let drive = "barracuda-7200.7-ncq";
     let serve = ["serve", drive, "--fuse", "m", "--speed", "10", "--record", "session.csv", "--run", "--", "sh", "-c"];
-    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    let said = run_program(at, &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(!at.join("m/disk.img").exists(), "it is unmounted");
-    let record = seekwise(at, &["run", "session.csv", "--on", drive, "--json"]).json();
+    let record = run_program(at, &["run", "session.csv", "--on", drive, "--json"]).json();
     assert_eq!(record["recorded"]["same"], record["recorded"]["requests"]);
     assert!(record["flush"]["ios"].as_u64() >= Some(8), "each forced write comes with a flush");
     if in_path("fio") {
@@ -347,7 +347,7 @@ fn a_file_is_zeroed_in_any_length_and_its_way_is_measured() {
          {program} disk status --json --control $SEEKWISE_CONTROL | grep -q file_beside_share && exit 0; done; exit 1"
     );
     let serve = ["serve", "null", "--fuse", "m", "--json", "--max-memory", "256m", "--run", "--", "sh", "-c"];
-    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    let said = run_program(at, &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let receipt = said.json();
     assert_eq!((&receipt["writes"], &receipt["failures"]), (&20.into(), &0.into()), "a GiB each");
@@ -367,7 +367,7 @@ fn in_path(program: &str) -> bool {
 /// Starts a server; it is heard when it says where it serves.
 fn begun(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     use std::io::BufRead;
-    let mut server = crate::seekwise::command(at);
+    let mut server = crate::seekwise::program_command(at);
     server.args(args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
     let mut server = server.spawn().unwrap();
     let said = std::io::BufReader::new(server.stderr.take().unwrap());
@@ -448,7 +448,7 @@ fn a_file_takes_writes_of_any_length_at_any_place() {
         ! dd if=tail of=$SEEKWISE_FILE bs=9 oflag=seek_bytes seek=$((size - 4)) conv=notrunc status=none 2> full; \
         grep -q 'No space left' full; tail -c 4 $SEEKWISE_FILE | grep -q last";
     let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", script];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
@@ -466,7 +466,7 @@ fn a_forced_write_to_the_file_is_forced() {
     for (drive, forced) in [(DRIVE, ",flush,0,0,0,"), ("exos-x18", ",write,")] {
         let script = "dd if=/dev/zero of=$SEEKWISE_FILE bs=4k count=5 oflag=dsync conv=notrunc status=none";
         let serve = ["serve", drive, "--fuse", "m", "--record", "r.csv", "--run", "--", "sh", "-c", script];
-        seekwise(at, &serve).done();
+        run_program(at, &serve).success_stdout();
         let recorded = fs::read_to_string(at.join("r.csv")).unwrap();
         let is_forced = |line: &&str| line.contains(forced) && (drive == DRIVE || line.rsplit(',').nth(1) == Some("1"));
         assert_eq!(recorded.lines().filter(is_forced).count(), 5, "{drive}: {recorded}");
@@ -506,7 +506,7 @@ fn a_file_systems_tools_work_on_the_file() {
          dumpe2fs -h $SEEKWISE_FILE | grep -q 'volume name:.*label'"
     );
     let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", &script];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     let steps = fs::read_to_string(at.join("steps")).unwrap_or_default();
     assert_eq!(said.code, 0, "{}{}{steps}", said.out, said.err);
 }
@@ -560,6 +560,6 @@ fn restore_by_another_user_minds_its_own() {
     assert_eq!(said.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&said.stderr));
     assert!(out.contains("/run/seekwise: belongs to root: left alone"), "{out}");
     // Others may restore at this moment, too.
-    seekwise(at, &["restore"]).done();
+    run_program(at, &["restore"]).success_stdout();
     assert!(!at.join("d").exists());
 }

@@ -1,13 +1,13 @@
-//! Sessions of `serve --strict`: outcome and exit code of those without a request, with a few, and on a machine that is too slow for
-//! the disk's time. Two of each kind by default; `cargo test -p seekwise-cli --test program strict:: -- --ignored --nocapture` runs a
-//! hundred of each and prints the table.
+//! `seekwise serve --strict`: verdict and exit code of sessions without a request, with a few requests, and at a speed that the machine
+//! cannot keep up with. Two sessions of each kind by default; `cargo test -p seekwise-cli --test program strict:: -- --ignored
+//! --nocapture` runs a hundred of each and prints the table.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 
 /// A kind of session: its name, options of `serve`, requests of its client, and the outcome and exit code that are expected.
 type Kind = (&'static str, &'static [&'static str], u64, (&'static str, i32));
@@ -33,7 +33,7 @@ fn session(at: &Path, options: &[&str], requests: u64) -> (String, i32) {
         }
     };
     let serve = ["serve", "barracuda-7200.7-ncq", "--nbd", "unix:d", "--strict", "--json"];
-    let said = seekwise(at, &[&serve[..], options, &["--run", "--", "sh", "-c", &client]].concat());
+    let said = run_program(at, &[&serve[..], options, &["--run", "--", "sh", "-c", &client]].concat());
     let receipt: serde_json::Value =
         serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {}", said.err));
     assert_eq!(receipt["reads"], requests, "{}", said.err);

@@ -1,11 +1,11 @@
-//! Results say what made them: drives, stacks, jobs, variables that change or go after the runs, records that are not
-//! those of the plan, folders that are carried elsewhere.
+//! The provenance of results: drives, stacks, jobs and variables that change or disappear after the runs, records that do not belong to
+//! the plan, and folders that are moved to another place.
 
 use std::fs;
 use std::path::Path;
 
 use crate::folders;
-use crate::seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program, sorted_names};
 
 const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'jobs/a.fio'\n\
     [stack]\nstack = 'stack.toml'\n\
@@ -34,7 +34,7 @@ impl Lab {
         ] {
             fs::write(lab.at(name), text).unwrap();
         }
-        lab.study("1g", &[]).done();
+        lab.study("1g", &[]).success_stdout();
         lab
     }
 
@@ -46,13 +46,13 @@ impl Lab {
         fs::read(self.at(name)).unwrap()
     }
 
-    fn study(&self, size: &str, more: &[&str]) -> Said {
-        let mut run = command(self.0.path());
+    fn study(&self, size: &str, more: &[&str]) -> ProgramOutput {
+        let mut run = program_command(self.0.path());
         run.args(["study", "study.toml", "--out", "out"]).args(more).env("SZ", size);
-        said(run.output().unwrap())
+        program_output(run.output().unwrap())
     }
 
-    fn resume(&self) -> Said {
+    fn resume(&self) -> ProgramOutput {
         self.study("1g", &["--resume"])
     }
 
@@ -74,7 +74,7 @@ impl Lab {
 
 /// Refused, with this said; nothing in the folder is touched.
 #[track_caller]
-fn refused(lab: &Lab, resumed: impl Fn() -> Said, expected: &str) {
+fn refused(lab: &Lab, resumed: impl Fn() -> ProgramOutput, expected: &str) {
     let before = lab.kept();
     let said = resumed();
     assert_eq!((said.code, said.err.as_str()), (2, expected), "{}", said.out);
@@ -87,7 +87,7 @@ fn what_changed_since_is_refused_and_the_page_stays() {
     let page = lab.read("out/report.html");
     let same_page = || {
         fs::remove_file(lab.at("out/report.html")).unwrap();
-        seekwise(lab.0.path(), &["report", "out"]).done();
+        run_program(lab.0.path(), &["report", "out"]).success_stdout();
         assert!(lab.read("out/report.html") == page);
     };
     let head = "error: out: cannot continue: what made its results has changed since; use another --out\n";
@@ -113,7 +113,7 @@ fn what_changed_since_is_refused_and_the_page_stays() {
         fs::write(lab.at(name), text).unwrap();
     }
     refused(&lab, || lab.study("500g", &["--resume"]), &format!("{head}variable SZ was `1g` and is `500g`\n"));
-    lab.resume().done();
+    lab.resume().success_stdout();
     assert!(lab.read("out/report.html") == page);
 }
 
@@ -124,7 +124,7 @@ fn two_values_of_a_variable_are_two_cells() {
     let before: Vec<_> = lab.lines().iter().map(|line| hash(line)).collect();
     assert!(before[0] == before[1] && before[1] != before[2] && before[0].as_str().unwrap().len() == 16);
     fs::remove_dir_all(lab.at("out")).unwrap();
-    lab.study("500m", &[]).done();
+    lab.study("500m", &[]).success_stdout();
     assert!(lab.lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
 }
 
@@ -136,7 +136,7 @@ fn results_outlive_what_made_them() {
     for name in ["drive.toml", "stack.toml", "jobs/a.fio", "jobs/common.inc"] {
         fs::remove_file(lab.at(name)).unwrap();
     }
-    seekwise(lab.0.path(), &["report", "out"]).done();
+    run_program(lab.0.path(), &["report", "out"]).success_stdout();
     assert!(lab.read("out/report.html") == page);
     fs::write(lab.at("out/results.jsonl"), lab.lines()[..2].concat()).unwrap();
     let said = lab.resume();
@@ -146,7 +146,7 @@ fn results_outlive_what_made_them() {
     // Without the study's file the folder itself is named.
     fs::remove_file(lab.at("study.toml")).unwrap();
     fs::write(lab.at("out/results.jsonl"), lab.lines()[..3].concat()).unwrap();
-    seekwise(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).done();
+    run_program(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).success_stdout();
     assert!(lab.kept() == whole && lab.read("out/report.html") == page);
 }
 
@@ -159,12 +159,12 @@ fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
     fs::rename(lab.at("out"), &moved).unwrap();
     drop(lab);
     fs::remove_file(moved.join("report.html")).unwrap();
-    seekwise(elsewhere.path(), &["report", "deep"]).done();
+    run_program(elsewhere.path(), &["report", "deep"]).success_stdout();
     assert!(fs::read(moved.join("report.html")).unwrap() == page);
     // The command that the page names, where the page lies.
     let text = String::from_utf8(page).unwrap();
     assert!(text.contains("\"command\":\"seekwise study . --out again\""));
-    seekwise(&moved, &["study", ".", "--out", "again"]).done();
+    run_program(&moved, &["study", ".", "--out", "again"]).success_stdout();
     for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
         assert!(fs::read(moved.join(name)).unwrap() == fs::read(moved.join("again").join(name)).unwrap(), "{name}");
     }
@@ -206,7 +206,7 @@ fn records_that_are_not_the_plan_s_are_refused() {
         (vec![a, &with(b, "{", "")], "2: invalid type".to_owned()),
     ] {
         fs::write(lab.at("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
-        for said_by in [seekwise(lab.0.path(), &["report", "out"]), lab.resume()] {
+        for said_by in [run_program(lab.0.path(), &["report", "out"]), lab.resume()] {
             assert_eq!(said_by.code, 2, "{}", said_by.out);
             assert!(said_by.err.starts_with(&format!("error: out/results.jsonl:{said}")), "{}\n{said}", said_by.err);
         }
@@ -223,8 +223,8 @@ fn a_record_torn_anywhere_is_made_again() {
     let letter = second + bytes[second..].windows(2).position(|pair| pair == "ö".as_bytes()).unwrap();
     for length in [letter, letter + 1, letter + 2, bytes.len() - 1] {
         fs::write(lab.at("out/results.jsonl"), &bytes[..length]).unwrap();
-        seekwise(lab.0.path(), &["report", "out"]).done();
-        lab.resume().done();
+        run_program(lab.0.path(), &["report", "out"]).success_stdout();
+        lab.resume().success_stdout();
         assert!(lab.kept() == whole && lab.read("out/report.html") == page, "cut at {length}");
     }
 }
@@ -232,7 +232,7 @@ fn a_record_torn_anywhere_is_made_again() {
 #[test]
 fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let lab = Lab::new();
-    let report = || seekwise(lab.0.path(), &["report", "out"]);
+    let report = || run_program(lab.0.path(), &["report", "out"]);
     let sums = lab.read("out/sums.txt");
     let changed = |name: &str, from: &str, to: &str, old: &str| {
         let before = String::from_utf8(lab.read(name)).unwrap();
@@ -276,8 +276,8 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     let lab = Lab::new();
     let again = |folder: &Path, name: &str| {
         let files = ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"];
-        assert_eq!(names(&folder.join(name)), files);
-        seekwise(folder, &["study", name, "--out", "again"]).done();
+        assert_eq!(sorted_names(&folder.join(name)), files);
+        run_program(folder, &["study", name, "--out", "again"]).success_stdout();
         for file in files {
             assert!(
                 fs::read(folder.join(name).join(file)).unwrap() == fs::read(folder.join("again").join(file)).unwrap()
@@ -285,9 +285,9 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
         }
         fs::remove_dir_all(folder.join("again")).unwrap();
     };
-    let mut run = command(lab.0.path());
+    let mut run = program_command(lab.0.path());
     run.args(["run", "jobs/a.fio", "--on", "stack.toml", "--seed", "7", "--out", "one", "--json"]).env("SZ", "1g");
-    let printed = said(run.output().unwrap());
+    let printed = program_output(run.output().unwrap());
     assert!(printed.err.contains("Again: seekwise study one --out one-again"), "{}", printed.err);
     let printed = printed.json();
     let kept: serde_json::Value = serde_json::from_slice(&lab.read("one/results.jsonl")).unwrap();
@@ -298,7 +298,7 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     assert_eq!(kept["cell_hash"], printed["cell_hash"]);
     again(lab.0.path(), "one");
     let args = ["compare", "random-read", "--on", "drive.toml", "--vary", "job.depth=1,8", "--runs", "2"];
-    seekwise(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).done();
+    run_program(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).success_stdout();
     fs::remove_file(lab.at("drive.toml")).unwrap();
     again(lab.0.path(), "two");
 }
@@ -325,7 +325,7 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
         let mut text = whole.clone();
         text[at] = b'0' + (text[at] - b'0' + 1 + chance(&mut state, 9) as u8) % 10;
         fs::write(&path, &text).unwrap();
-        let said = seekwise(lab.0.path(), &["report", "out"]);
+        let said = run_program(lab.0.path(), &["report", "out"]);
         fs::write(&path, &whole).unwrap();
         let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
         let here = format!("error: out/{name}:{line}: ");
@@ -334,7 +334,7 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
         let named = said.err.starts_with(&here) || (name == "sums.txt" && said.err.contains(&sum));
         assert!(said.code == 2 && named, "{name}:{line}, {} to {}: {}", whole[at] as char, text[at] as char, said.err);
     }
-    seekwise(lab.0.path(), &["report", "out"]).done();
+    run_program(lab.0.path(), &["report", "out"]).success_stdout();
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
         let bare = other.to_string();
         let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::sum(&bare));
         fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
-        let said = seekwise(lab.0.path(), &["report", "out"]);
+        let said = run_program(lab.0.path(), &["report", "out"]);
         let place = format!("error: out/results.jsonl:1: {expected}");
         assert!(said.code == 2 && said.err.contains(&place), "{expected}\n{}", said.err);
     }

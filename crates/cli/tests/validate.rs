@@ -1,9 +1,9 @@
-//! `seekwise validate` on small traces of our own: keys, forms, ways of replay, exit codes, errors with their place.
+//! `seekwise validate` on small traces written here: keys of the JSON, formats, timing of the replay, exit codes, errors with their place.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, names, seekwise};
+use crate::seekwise::{ProgramOutput, run_program, sorted_names};
 use serde_json::Value;
 
 const DRIVE: &str = "atlas-10k-v-300";
@@ -32,8 +32,8 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn validate(folder: &Path, trace: &str, more: &[&str]) -> Said {
-    seekwise(folder, &[&["validate", trace, "--drive", DRIVE], more].concat())
+fn validate(folder: &Path, trace: &str, more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["validate", trace, "--drive", DRIVE], more].concat())
 }
 
 fn number(value: &Value, key: &str) -> f64 {
@@ -55,7 +55,7 @@ fn the_figures_are_under_their_keys_for_all_reads_and_writes() {
     let writes = &all["writes"];
     let apart = (number(writes, "mean_simulated_ms") - 1.0).abs();
     assert!((number(writes, "demerit_ms") - apart).abs() < 1e-9, "{writes}");
-    let text = validate(folder.path(), "t.csv", &[]).done();
+    let text = validate(folder.path(), "t.csv", &[]).success_stdout();
     for part in ["measured ms", "demerit ms", "\nreads ", "\nwrites ", "\n50 %", "\n99 %"] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
@@ -64,7 +64,7 @@ fn the_figures_are_under_their_keys_for_all_reads_and_writes() {
 #[test]
 fn both_forms_of_a_trace_give_the_same() {
     let folder = folder();
-    let answer = |trace: &str| validate(folder.path(), trace, &["--json"]).done();
+    let answer = |trace: &str| validate(folder.path(), trace, &["--json"]).success_stdout();
     assert_eq!(answer("t.csv"), answer("t.trace"));
 }
 
@@ -118,7 +118,7 @@ fn a_picture_and_a_log_are_written_on_request() {
     let said = validate(folder.path(), "t.csv", &["--svg", "t.svg", "--log", "t.parquet", "--json"]);
     assert!(said.err.contains("Picture: t.svg"), "{}", said.err);
     assert_eq!(number(&said.json(), "n"), 4.0);
-    assert_eq!(names(folder.path()), ["t.csv", "t.parquet", "t.svg", "t.trace"]);
+    assert_eq!(sorted_names(folder.path()), ["t.csv", "t.parquet", "t.svg", "t.trace"]);
     let picture = fs::read_to_string(folder.path().join("t.svg")).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("response time, ms"));
     let log = fs::read(folder.path().join("t.parquet")).unwrap();
@@ -130,10 +130,10 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
     let folder = folder();
     let refused = |text: &str, more: &[&str], error: &str| {
         fs::write(folder.path().join("bad.csv"), text).unwrap();
-        let before = names(folder.path());
+        let before = sorted_names(folder.path());
         let said = validate(folder.path(), "bad.csv", &[more, &["--svg", "x.svg", "--log", "x.parquet"]].concat());
         assert_eq!((said.err.trim_end(), said.code, said.out.as_str()), (error, 2, ""));
-        assert_eq!(names(folder.path()), before, "something was written");
+        assert_eq!(sorted_names(folder.path()), before, "something was written");
     };
     refused(
         &CSV.replace("900000,16,W", "900000,16,Wrote"),
@@ -146,7 +146,7 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
         "error: bad.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or \
          below 585937499, the blocks of atlas-10k-v-300",
     );
-    let said = seekwise(folder.path(), &["validate", "t.csv", "--drive", "altas-10k-v-300"]);
+    let said = run_program(folder.path(), &["validate", "t.csv", "--drive", "altas-10k-v-300"]);
     let error = "error: altas-10k-v-300: no such built-in drive; expected a name that `seekwise drives` lists, or a profile's file; did you mean `atlas-10k-v-300`?";
     assert_eq!((said.err.trim_end(), said.code, said.out.as_str()), (error, 2, ""));
     refused(
@@ -198,14 +198,14 @@ fn requests_that_are_off_together_are_named_and_linked_to_what_an_import_left() 
     profile += "\n[not_modelled]\n\"Use separate write segment\" = \"1 (a:37): reads would have no segment left\"\n";
     fs::write(folder.path().join("d.toml"), profile).unwrap();
     let what = behind_writes(folder.path());
-    let json = seekwise(folder.path(), &["validate", "w.csv", "--drive", "d.toml", "--json"]).json();
+    let json = run_program(folder.path(), &["validate", "w.csv", "--drive", "d.toml", "--json"]).json();
     let found = json["off"].as_array().unwrap().iter().find(|off| off["what"] == what.as_str()).expect("it is found");
     assert_eq!(found["requests"], 40);
     assert!((number(found, "mean_measured_ms") - 6.0).abs() < 1e-9, "{found}");
     assert!(number(found, "off_ms") < -5.0, "{found}");
     assert_eq!(found["not_modelled"][0], "Use separate write segment");
     assert!(found["keys"].as_str().unwrap().contains("cache.written_hits"), "{found}");
-    let text = seekwise(folder.path(), &["validate", "w.csv", "--drive", "d.toml"]).done();
+    let text = run_program(folder.path(), &["validate", "w.csv", "--drive", "d.toml"]).success_stdout();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (before, _) = text.split_once(&what).expect("a row of the table");
     let place = before.trim_end_matches(". ").rsplit(' ').next().expect("its number");
@@ -229,7 +229,7 @@ fn times_that_no_platter_gives_are_doubted() {
         let value = validate(folder.path(), "quick.csv", &["--json"]).json();
         let doubts = value["doubts"].as_array().unwrap();
         assert_eq!(doubts.len(), doubted, "{value}");
-        let said = validate(folder.path(), "quick.csv", &[]).done();
+        let said = validate(folder.path(), "quick.csv", &[]).success_stdout();
         assert_eq!(said.contains("Note: half of the measured reads took 0.200 ms"), doubted == 1, "{said}");
     }
 }

@@ -1,15 +1,15 @@
-//! What a screen of 60, 80 or 200 columns shows of every command of the README and the tour, and of every job in docs/examples, cut
-//! short: no line is wider, no word or number broken, no space at a line's end, no escape.
+//! The output of every command of the README and the tour, and of a short run of every job in docs/examples, on screens of 60, 80 and 200
+//! columns: no line is wider, no word or number is broken, no line ends in a space, and there are no escape sequences.
 //!
-//! A word is broken where a narrow screen shows one that a wide one does not, or where one is missing though nothing is
-//! said to be left out.
+//! A word counts as broken if a narrow screen shows a word that a wide one does not, or lacks one although the output names no columns
+//! that are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::seekwise::{Said, command, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program};
 use textwrap::core::display_width;
 
 const WIDTHS: [usize; 2] = [60, 80];
@@ -99,13 +99,13 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Runs a command as if nothing of its kind had been there.
-fn on(folder: &Path, words: &[String], width: usize) -> Said {
+fn on(folder: &Path, words: &[String], width: usize) -> ProgramOutput {
     for pair in words.windows(2).filter(|pair| ["--out", "--svg", "--png"].contains(&&*pair[0])) {
         let made = folder.join(&pair[1]);
         let _ = if made.is_dir() { fs::remove_dir_all(made) } else { fs::remove_file(made) };
     }
-    let output = command(folder).args(words).env("COLUMNS", width.to_string()).env("NO_COLOR", "1").output();
-    said(output.expect("the program starts"))
+    let output = program_command(folder).args(words).env("COLUMNS", width.to_string()).env("NO_COLOR", "1").output();
+    program_output(output.expect("the program starts"))
 }
 
 /// What is wrong with the look of a text on `width` columns.
@@ -160,10 +160,10 @@ fn faults(line: &str) -> Vec<String> {
     let folder = folder.path();
     let words = short(line);
     if words[0] == "drives" && words.get(1).is_some_and(|name| name.ends_with(".toml")) {
-        seekwise(folder, &["init", "drive", "--like", "exos-x18", "-o", &words[1]]).done();
+        run_program(folder, &["init", "drive", "--like", "exos-x18", "-o", &words[1]]).success_stdout();
     }
     if words[0] == "report" {
-        seekwise(folder, &["study", "small.toml", "--out", &words[1]]).done();
+        run_program(folder, &["study", "small.toml", "--out", &words[1]]).success_stdout();
     }
     let code = line.split_once("# exits ").map_or(0, |(_, code)| code.trim().parse().unwrap());
     let wide = on(folder, &words, WIDE);

@@ -1,5 +1,5 @@
-//! Every job file of fio's examples, of other people's repositories, and every Iometer configuration, run on a drive:
-//! each ends with figures, or is refused with an error that names the option and the reason. None panics or hangs.
+//! Runs every job file of fio's examples and of other public repositories, and every Iometer configuration, on a modelled drive: each
+//! ends with figures, or is refused with an error that names the option and the reason. None panics or hangs.
 //!
 //! The files are not part of the project; without them the test says that it is skipped.
 
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::seekwise::{Said, command, said, wild};
+use crate::seekwise::{ProgramOutput, program_command, program_output, wild_folder};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -78,7 +78,7 @@ fn variables(text: &str) -> Vec<(String, &'static str)> {
     names.map(|name| (name.clone(), value(&name))).collect()
 }
 
-fn wait(mut child: Child, name: &str) -> Said {
+fn wait(mut child: Child, name: &str) -> ProgramOutput {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if begun.elapsed() > PATIENCE {
@@ -87,13 +87,13 @@ fn wait(mut child: Child, name: &str) -> Said {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    said(child.wait_with_output().unwrap())
+    program_output(child.wait_with_output().unwrap())
 }
 
 fn run(wild: &Path, path: &Path) -> Result<(), String> {
     let name = path.strip_prefix(wild).unwrap().to_str().unwrap();
     let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-    let mut command = command(wild);
+    let mut command = program_command(wild);
     command.args(["run", name, "--on", DRIVE, "--format", "csv"]).envs(variables(&text));
     if LONG.contains(&name) {
         let all = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
@@ -128,7 +128,7 @@ fn reason(error: &str) -> String {
 
 #[test]
 fn every_wild_job_runs_or_is_refused_by_name() {
-    let Some(wild) = wild() else { return };
+    let Some(wild) = wild_folder() else { return };
     let mut paths = Vec::new();
     files(&wild.join("fio-examples"), &|_| true, &mut paths);
     files(&wild.join("fio-jobs"), &|_| true, &mut paths);

@@ -1,10 +1,10 @@
-//! The words that people type first, and the mistakes that they make: each leads to a key, a metric, a page, a drive, a command, or
-//! to why it is not modelled. A row is what is typed, the exit code, and what is said.
+//! Words that users type first, and mistakes that they make: each leads to a key, a metric, a page, a drive, a command, or the reason
+//! why it is not modelled. A row has the typed words, the exit code, and a part of the output.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 
 /// What `seekwise keys WORD` says of a word, and what an error about it as a key says.
 const WORDS: &[(&str, i32, &str)] = &[
@@ -229,13 +229,13 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// All that was said, its lines joined and its quotes as they are.
-fn said(run: &Said) -> String {
+fn said(run: &ProgramOutput) -> String {
     format!("{} {}", run.out, run.err).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
 fn says(folder: &Path, args: &[&str], code: i32, expected: &str) {
-    let run = seekwise(folder, args);
+    let run = run_program(folder, args);
     let said = said(&run);
     assert!(run.code == code && said.contains(expected), "{args:?}: {} {said}\nexpected {code} {expected}", run.code);
 }
@@ -247,7 +247,7 @@ fn words_that_people_type_first_lead_somewhere() {
         says(folder.path(), &["keys", word], *code, expected);
         // The same word as a key leads to the same.
         let set = format!("{word}=1");
-        let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
+        let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
         assert!(run.code == 2 && !run.err.contains("unknown key"), "{set}: {}", run.err);
     }
 }
@@ -259,7 +259,7 @@ fn drives_are_found_by_what_people_call_them() {
         says(folder.path(), &["drives", word], *code, listed);
         says(folder.path(), &["run", "random-read", "--on", word], 2, refused);
     }
-    let list = seekwise(folder.path(), &["drives", "maxtor", "--json"]).json();
+    let list = run_program(folder.path(), &["drives", "maxtor", "--json"]).json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|drive| drive["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["atlas-10k-v-300", "atlas-15k-ii-73"]);
 }
@@ -279,7 +279,7 @@ fn mistakes_are_told_what_would_work() {
     for (args, expected) in MISTAKES {
         says(folder.path(), args, 2, expected);
     }
-    let made = seekwise(
+    let made = run_program(
         folder.path(),
         &[
             "init",
@@ -296,7 +296,7 @@ fn mistakes_are_told_what_would_work() {
             "8.5ms",
         ],
     );
-    let plain = seekwise(
+    let plain = run_program(
         folder.path(),
         &["init", "drive", "--capacity", "8t", "--rpm", "7200", "--outer", "285", "--inner", "130", "--seek", "8.5"],
     );
@@ -306,7 +306,7 @@ fn mistakes_are_told_what_would_work() {
 #[test]
 fn two_jobs_are_compared_and_what_differs_is_named() {
     let folder = folder();
-    let run = seekwise(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3"]);
+    let run = run_program(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3"]);
     let said = said(&run);
     assert_eq!(run.code, 0, "{said}");
     assert!(said.contains("job=b.fio against job=a.fio: slower"), "{said}");
@@ -321,7 +321,7 @@ fn two_jobs_are_compared_and_what_differs_is_named() {
         "they differ in the pattern, the size of requests at once",
     );
     let json =
-        seekwise(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3", "--json"]).json();
+        run_program(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3", "--json"]).json();
     assert_eq!(json["differs"], serde_json::json!(["job.size.blocks"]));
 }
 
@@ -347,7 +347,7 @@ fn of_a_few_settings_that_differ_both_values_are_named() {
     ] {
         let job = JOB.replace("bs=4k", &format!("bs={block}")).replace("runtime=1", &format!("runtime={runtime}"));
         fs::write(folder.path().join("c.fio"), format!("{job}{more}")).unwrap();
-        let run = seekwise(folder.path(), &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "2"]);
+        let run = run_program(folder.path(), &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "2"]);
         let out = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(out.ends_with(&format!("The sides differ in: {named}")), "{more}: {out} {}", run.err);
     }
@@ -358,11 +358,11 @@ fn two_result_folders_are_compared_as_they_are() {
     let folder = folder();
     let keep = |drive: &str, out: &str, runs: &str| {
         let args = ["compare", "a.fio", "--on", drive, "--vary", "job.depth=1,4", "--runs", runs, "--out", out];
-        assert_eq!(seekwise(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
     };
     keep("exos-x18", "before", "4");
     keep("wd140edfz", "after", "3");
-    let json = seekwise(folder.path(), &["compare", "before", "after", "--json"]).json();
+    let json = run_program(folder.path(), &["compare", "before", "after", "--json"]).json();
     assert_eq!((&json["runs"], &json["paired"]), (&3.into(), &true.into()));
     // The same drives on the same random numbers, compared at once, say the same.
     let cells = json["comparisons"][0]["cells"].as_array().unwrap();
@@ -380,11 +380,11 @@ fn two_result_folders_are_compared_as_they_are() {
             "--set",
             &set,
         ];
-        let at_once = seekwise(folder.path(), &[&args[..], &["--json"]].concat()).json();
+        let at_once = run_program(folder.path(), &[&args[..], &["--json"]].concat()).json();
         assert_eq!(cell["cell"], format!("job.depth {depth}"));
         assert_eq!(cell["result"]["ratio"]["estimate"], at_once["ratio"]["estimate"]);
     }
-    let text = said(&seekwise(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
+    let text = said(&run_program(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
     assert!(text.contains("Judged: p95 of the response time (p95)"), "{text}");
     assert!(text.contains("3 runs a side of each cell, paired on the same random numbers"), "{text}");
     assert!(text.contains("The sides differ in: drive"), "{text}");
@@ -394,7 +394,7 @@ fn two_result_folders_are_compared_as_they_are() {
     says(folder.path(), &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
     // One run has no interval.
     for out in ["one", "two"] {
-        let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
+        let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
     says(
@@ -408,9 +408,9 @@ fn two_result_folders_are_compared_as_they_are() {
         let vary = format!("drive.cache.write_back={values}");
         let args =
             ["compare", "a.fio", "--on", "exos-x18", "--vary", &vary, "--runs", "2", "--seed", seed, "--out", out];
-        assert_eq!(seekwise(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
     }
-    let text = self::said(&seekwise(folder.path(), &["compare", "words", "flags"]));
+    let text = self::said(&run_program(folder.path(), &["compare", "words", "flags"]));
     assert!(text.contains("whose seeds differ") && !text.contains("drifted"), "nothing drifts in a model: {text}");
     assert!(text.contains("over 2 cells"), "{text}");
     says(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
@@ -421,9 +421,9 @@ fn two_result_folders_are_compared_as_they_are() {
 #[test]
 fn options_that_there_are_not_are_never_passed_as_values() {
     let folder = folder();
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
+    let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
     assert!(run.code == 2 && !run.err.contains("as a value"), "{}", run.err);
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
+    let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
     assert!(run.code == 2 && run.err.contains("'--seed'"), "clap's own suggestion stays: {}", run.err);
 }
 
@@ -431,7 +431,7 @@ fn options_that_there_are_not_are_never_passed_as_values() {
 fn a_model_number_or_other_capitals_name_a_drive() {
     let folder = folder();
     let figures =
-        |drive: &str| seekwise(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
+        |drive: &str| run_program(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
     let exos = figures("exos-x18");
     for other in ["ST18000NM000J", "st18000nm000j", "Exos-X18"] {
         assert_eq!(figures(other), exos, "{other}");
@@ -442,7 +442,7 @@ fn a_model_number_or_other_capitals_name_a_drive() {
 fn patterns_are_listed_by_a_part_of_their_names() {
     let folder = folder();
     let list = |word: &str| {
-        let list = seekwise(folder.path(), &["patterns", word, "--json"]).json();
+        let list = run_program(folder.path(), &["patterns", word, "--json"]).json();
         let names = list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };
@@ -455,7 +455,7 @@ fn patterns_are_listed_by_a_part_of_their_names() {
 #[test]
 fn p95_is_a_column_on_request() {
     let folder = folder();
-    let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
+    let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
     assert!(run.code == 0 && !run.out.contains("p95"), "{}", run.out);
     says(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
 }
@@ -466,7 +466,7 @@ fn two_degraded_arrays_say_so() {
     let vary = |values: &str| {
         let values = format!("array.lose={values}");
         let args = ["compare", "a.fio", "--on", "exos-x18", "--set", "array=raid-5", "--vary", &values, "--runs", "2"];
-        said(&seekwise(folder.path(), &args))
+        said(&run_program(folder.path(), &args))
     };
     let both = vary("0,1");
     assert!(both.contains("both sides lack a drive (number 0, number 1): `--vary array.lose=none,1`"), "{both}");
@@ -488,7 +488,7 @@ fn a_change_that_changes_nothing_says_why() {
         "no part of it changed; the job has at most 2 requests in flight, and both sides take as many",
     );
     with(&["--vary", "drive.firmware.queue.policy=fcfs,sptf"], "one request in flight leaves nothing to sort");
-    let json = seekwise(
+    let json = run_program(
         folder.path(),
         &[
             "compare",
