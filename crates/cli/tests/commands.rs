@@ -18,30 +18,30 @@ const JOB: &str =
     "[global]\nioengine=libaio\ndirect=1\niodepth=4\n[mix]\nrw=randrw\nbs=4k\nsize=1g\ntime_based\nruntime=2\n";
 
 /// A folder with a job of two virtual seconds in it.
-fn folder() -> tempfile::TempDir {
+fn folder_with_job() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("mix.fio"), JOB).unwrap();
     folder
 }
 
-fn keys(value: &Value) -> BTreeSet<&str> {
+fn object_keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
 #[track_caller]
-fn has(value: &Value, wanted: &[&str]) {
+fn assert_keys(value: &Value, wanted: &[&str]) {
     let missing: Vec<_> = wanted.iter().filter(|key| value.get(key).is_none()).collect();
-    assert!(missing.is_empty(), "no {missing:?} in {:?}", keys(value));
+    assert!(missing.is_empty(), "no {missing:?} in {:?}", object_keys(value));
 }
 
 /// The command that a line of help lists; what goes on from the line before is indented further.
-fn first_word(line: &str) -> Option<&str> {
+fn listed_command(line: &str) -> Option<&str> {
     line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split_whitespace().next()
 }
 
 #[test]
 fn every_command_s_help_has_an_example() {
-    let folder = folder();
+    let folder = folder_with_job();
     let wide = |words: &[&str]| {
         program_output(program_command(folder.path()).args(words).env("COLUMNS", "200").output().unwrap())
             .success_stdout()
@@ -49,7 +49,7 @@ fn every_command_s_help_has_an_example() {
     let help = wide(&["--help"]);
     assert!(help.contains("Examples:\n  seekwise ") && help.contains("Exit codes:"), "{help}");
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let commands: Vec<&str> = listed.lines().filter_map(first_word).collect();
+    let commands: Vec<&str> = listed.lines().filter_map(listed_command).collect();
     for wanted in [
         "drives",
         "studies",
@@ -75,7 +75,7 @@ fn every_command_s_help_has_an_example() {
 
 #[test]
 fn lists_name_every_drive_pattern_and_study() {
-    let folder = folder();
+    let folder = folder_with_job();
     let drives = run_program(folder.path(), &["drives", "--json"]).json();
     assert_eq!(drives.as_array().map(Vec::len), Some(13));
     assert!(run_program(folder.path(), &["drives"]).success_stdout().contains(DRIVE));
@@ -89,13 +89,13 @@ fn lists_name_every_drive_pattern_and_study() {
 
 #[test]
 fn a_run_prints_the_keys_of_its_json() {
-    let folder = folder();
+    let folder = folder_with_job();
     let run = run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--json"]).json();
-    has(&run, &["target", "job", "seed", "stream_hash", "elapsed_s", "read", "write", "all", "cpu"]);
-    has(&run, &["anatomy_ms", "warnings"]);
+    assert_keys(&run, &["target", "job", "seed", "stream_hash", "elapsed_s", "read", "write", "all", "cpu"]);
+    assert_keys(&run, &["anatomy_ms", "warnings"]);
     for kind in ["read", "write", "all"] {
-        has(&run[kind], &["ios", "iops", "bytes_per_s", "response_ms"]);
-        has(&run[kind]["response_ms"], &["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"]);
+        assert_keys(&run[kind], &["ios", "iops", "bytes_per_s", "response_ms"]);
+        assert_keys(&run[kind]["response_ms"], &["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"]);
     }
     assert_eq!((&run["target"], &run["job"], &run["seed"]), (&DRIVE.into(), &"mix.fio".into(), &7.into()));
     let ios = |kind: &str| run[kind]["ios"].as_u64().unwrap();
@@ -108,7 +108,7 @@ fn a_run_prints_the_keys_of_its_json() {
 
 #[test]
 fn a_run_prints_text_csv_and_fio_s_json() {
-    let folder = folder();
+    let folder = folder_with_job();
     let run = |form| run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--format", form]).success_stdout();
     let text = run("text");
     assert!(text.contains("reads") && text.contains("Where the time of the mean request went:"), "{text}");
@@ -117,7 +117,7 @@ fn a_run_prints_text_csv_and_fio_s_json() {
     assert!(rows.len() == 4 && rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
     let json: Value = serde_json::from_str(&run("json")).unwrap();
     let fio: Value = serde_json::from_str(&run("fio-json")).unwrap();
-    has(&fio, &["fio version", "global options", "jobs"]);
+    assert_keys(&fio, &["fio version", "global options", "jobs"]);
     let job = &fio["jobs"][0];
     assert_eq!(job["jobname"], "mix");
     assert_eq!(job["read"]["total_ios"], json["read"]["ios"]);
@@ -127,7 +127,7 @@ fn a_run_prints_text_csv_and_fio_s_json() {
 
 #[test]
 fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
-    let folder = folder();
+    let folder = folder_with_job();
     let job = "[log]\nioengine=psync\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nruntime=2\ntime_based\nfsync=4\n";
     fs::write(folder.path().join("log.fio"), job).unwrap();
     let run = |job: &str, more: &[&str]| run_program(folder.path(), &[&["run", job, "--on", DRIVE], more].concat());
@@ -153,7 +153,7 @@ fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
 
 #[test]
 fn the_same_run_twice_is_byte_equal_and_another_seed_is_not() {
-    let folder = folder();
+    let folder = folder_with_job();
     let run = |seed| {
         run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--json", "--seed", seed]).success_stdout()
     };
@@ -163,12 +163,12 @@ fn the_same_run_twice_is_byte_equal_and_another_seed_is_not() {
 
 #[test]
 fn a_comparison_prints_sides_ratio_and_verdict() {
-    let folder = folder();
+    let folder = folder_with_job();
     let args = ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32"];
     let more = ["--set", "job.depth=32", "--runtime", "20 s", "--runs", "3", "--json"];
     let compared = run_program(folder.path(), &[&args[..], &more[..]].concat()).json();
-    has(&compared, &["sides", "ratio", "verdict"]);
-    has(&compared["ratio"], &["estimate", "low", "high"]);
+    assert_keys(&compared, &["sides", "ratio", "verdict"]);
+    assert_keys(&compared["ratio"], &["estimate", "low", "high"]);
     assert_eq!(compared["sides"].as_array().map(Vec::len), Some(2));
     assert_eq!(compared["verdict"], "faster", "{compared}");
     let ratio = |end: &str| compared["ratio"][end].as_f64().unwrap();
@@ -178,7 +178,7 @@ fn a_comparison_prints_sides_ratio_and_verdict() {
 
 #[test]
 fn the_bench_prints_its_keys() {
-    let folder = folder();
+    let folder = folder_with_job();
     let bench = run_program(folder.path(), &["bench", "--requests", "2000", "--json"]).json();
     let rates = ["replay_per_s", "fcfs_qd1_per_s", "sptf_qd32_per_s", "layered_per_s", "sequential_hits_per_s"];
     for key in rates.into_iter().chain(["peak_rss_bytes"]) {
@@ -188,7 +188,7 @@ fn the_bench_prints_its_keys() {
 
 #[test]
 fn the_bench_s_table_has_instructions_only_if_they_are_counted() {
-    let folder = folder();
+    let folder = folder_with_job();
     let args = ["bench", "--requests", "2000", "--only", "fcfs_qd1_per_s"];
     let text = program_output(program_command(folder.path()).args(args).env("COLUMNS", "200").output().unwrap())
         .success_stdout();
@@ -198,7 +198,7 @@ fn the_bench_s_table_has_instructions_only_if_they_are_counted() {
 
 #[test]
 fn the_bench_runs_only_what_is_named() {
-    let folder = folder();
+    let folder = folder_with_job();
     let bench = |only: &str| run_program(folder.path(), &["bench", "--requests", "2000", "--json", "--only", only]);
     let json = bench("fcfs_qd1_per_s,web_server_qd32_per_s").json();
     let rates: Vec<&str> =
@@ -210,7 +210,7 @@ fn the_bench_runs_only_what_is_named() {
 
 #[test]
 fn results_go_to_standard_output_and_talk_to_standard_error() {
-    let folder = folder();
+    let folder = folder_with_job();
     fs::write(folder.path().join("talk.fio"), format!("{JOB}cpus_allowed=1\n")).unwrap();
     let said = run_program(folder.path(), &["run", "talk.fio", "--on", DRIVE, "--format", "csv"]);
     assert!(said.err.contains("warning: talk.fio:11: `cpus_allowed`: no effect here"), "{}", said.err);
@@ -220,7 +220,7 @@ fn results_go_to_standard_output_and_talk_to_standard_error() {
 
 #[test]
 fn a_closed_pipe_ends_a_command_well() {
-    let folder = folder();
+    let folder = folder_with_job();
     for args in [&["drives"][..], &["patterns"], &["run", "mix.fio", "--on", DRIVE, "--json"]] {
         let mut child =
             program_command(folder.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -233,7 +233,7 @@ fn a_closed_pipe_ends_a_command_well() {
 }
 
 /// Rows of a log, each with its columns by name: as the reader of Parquet gives them.
-fn rows(path: &Path) -> Vec<Vec<(String, i64)>> {
+fn parquet_rows(path: &Path) -> Vec<Vec<(String, i64)>> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let columns: Vec<String> =
         reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
@@ -244,11 +244,11 @@ fn rows(path: &Path) -> Vec<Vec<(String, i64)>> {
 
 #[test]
 fn a_log_holds_every_request_and_its_parts_add_up() {
-    let folder = folder();
+    let folder = folder_with_job();
     let args = ["run", "mix.fio", "--on", DRIVE, "--json", "--log", "requests.parquet"];
     let run = run_program(folder.path(), &args).json();
     assert_eq!(sorted_names(folder.path()), ["mix.fio", "requests.parquet"]);
-    let rows = rows(&folder.path().join("requests.parquet"));
+    let rows = parquet_rows(&folder.path().join("requests.parquet"));
     assert_eq!(Some(rows.len() as u64), run["all"]["ios"].as_u64());
     for row in &rows {
         let column = |name: &str| row.iter().find(|(known, _)| known == name).map(|(_, value)| *value).unwrap();
@@ -264,7 +264,7 @@ fn a_log_holds_every_request_and_its_parts_add_up() {
 
 #[test]
 fn a_log_says_what_its_columns_hold() {
-    let folder = folder();
+    let folder = folder_with_job();
     run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--seed", "7", "--log", "requests.parquet"])
         .success_stdout();
     let reader = SerializedFileReader::new(File::open(folder.path().join("requests.parquet")).unwrap()).unwrap();
@@ -284,7 +284,7 @@ fn a_log_says_what_its_columns_hold() {
 
 #[test]
 fn a_log_that_cannot_be_written_is_named() {
-    let folder = folder();
+    let folder = folder_with_job();
     let said = run_program(folder.path(), &["run", "mix.fio", "--on", DRIVE, "--log", "mix.fio/log.parquet"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     assert!(said.err.contains("error: mix.fio/log.parquet: "), "{}", said.err);
@@ -292,7 +292,7 @@ fn a_log_that_cannot_be_written_is_named() {
 
 #[test]
 fn a_synchronous_write_is_a_write_whether_the_drive_knows_fua_or_not() {
-    let folder = folder();
+    let folder = folder_with_job();
     let job = "[sync]\nioengine=psync\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nruntime=5\ntime_based\nsync=1\n";
     fs::write(folder.path().join("sync.fio"), job).unwrap();
     let rate = |fua: &str| {
@@ -308,7 +308,7 @@ fn a_synchronous_write_is_a_write_whether_the_drive_knows_fua_or_not() {
 
 #[test]
 fn a_program_that_spins_keeps_the_processor_as_long_as_it_says() {
-    let folder = folder();
+    let folder = folder_with_job();
     let job = "[think]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=100m\nruntime=10\ntime_based\n\
                thinktime=10000\nthinktime_spin=4000\n";
     fs::write(folder.path().join("think.fio"), job).unwrap();
@@ -349,7 +349,7 @@ fn everyday_work_is_compared_with_arithmetic() {
     let rows = json["drives"][0]["rows"].as_array().unwrap();
     let row = rows.iter().find(|row| row["case"] == CASE).unwrap();
     assert_eq!((row["verdict"].as_str(), row["misses"].as_str()), (Some("known-miss"), Some("it lies")));
-    has(
+    assert_keys(
         row,
         &["low", "high", "found", "unit", "off_percent", "tolerance_percent", "law", "job", "set", "kind", "source"],
     );

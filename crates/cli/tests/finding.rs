@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use crate::seekwise::{program_command, program_output, run_program, sorted_names};
 use serde_json::Value;
 
-fn examples() -> PathBuf {
+fn examples_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples")
 }
 
 /// A folder with all examples in it.
-fn copied() -> tempfile::TempDir {
+fn folder_with_examples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in sorted_names(&examples()) {
-        fs::copy(examples().join(&name), folder.path().join(&name)).unwrap();
+    for name in sorted_names(&examples_folder()) {
+        fs::copy(examples_folder().join(&name), folder.path().join(&name)).unwrap();
     }
     folder
 }
 
 /// The commands that an example's head names.
-fn commands(text: &str) -> Vec<String> {
+fn commands_in_head(text: &str) -> Vec<String> {
     let head = text.lines().take_while(|line| line.starts_with([';', '#']));
     let commands = head.filter_map(|line| line.trim_start_matches([';', '#', ' ']).strip_prefix("seekwise "));
     commands.map(str::to_owned).collect()
@@ -28,12 +28,12 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn every_example_runs_by_the_commands_in_its_head() {
-    let folder = copied();
-    for name in sorted_names(&examples()).into_iter().filter(|name| name != "README.md") {
+    let folder = folder_with_examples();
+    for name in sorted_names(&examples_folder()).into_iter().filter(|name| name != "README.md") {
         let commands = match name.ends_with(".icf") {
             // Iometer's files have no comments.
             true => vec![format!("run {name} --on cheetah-15k.4")],
-            false => commands(&fs::read_to_string(examples().join(&name)).unwrap()),
+            false => commands_in_head(&fs::read_to_string(examples_folder().join(&name)).unwrap()),
         };
         assert!(!commands.is_empty(), "{name} names no command");
         for line in commands {
@@ -48,8 +48,8 @@ fn every_example_runs_by_the_commands_in_its_head() {
 
 #[test]
 fn the_index_names_every_example() {
-    let index = fs::read_to_string(examples().join("README.md")).unwrap();
-    let files = sorted_names(&examples()).into_iter().filter(|name| name != "README.md");
+    let index = fs::read_to_string(examples_folder().join("README.md")).unwrap();
+    let files = sorted_names(&examples_folder()).into_iter().filter(|name| name != "README.md");
     files.for_each(|name| assert!(index.contains(&format!("[{name}]({name})")), "{name}"));
 }
 
@@ -63,9 +63,12 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
         run_program(folder.path(), &words).success_stdout();
         let written = fs::read_to_string(folder.path().join(&name)).unwrap();
         if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-            fs::write(examples().join(&name), &written).unwrap();
+            fs::write(examples_folder().join(&name), &written).unwrap();
         }
-        assert!(written == fs::read_to_string(examples().join(&name)).unwrap(), "{name}: SEEKWISE_UPDATE=1 writes it");
+        assert!(
+            written == fs::read_to_string(examples_folder().join(&name)).unwrap(),
+            "{name}: SEEKWISE_UPDATE=1 writes it"
+        );
         fs::write(folder.path().join(&name), "mine").unwrap();
         let again = run_program(folder.path(), &words);
         assert_eq!(again.code, 2);
@@ -230,7 +233,7 @@ fn shells_complete_by_asking_the_program() {
 }
 
 /// What the script answers in Bash for these words, of which the last one is being typed.
-fn in_bash(folder: &Path, words: &str) -> String {
+fn bash_completions(folder: &Path, words: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_seekwise")).parent().unwrap();
     let script = format!(
         "PATH={}:$PATH; source <(seekwise completions bash); COMP_WORDS=({words}); COMP_TYPE=9\n\
@@ -257,7 +260,7 @@ fn bash_completes_a_key_and_its_value() {
         ("seekwise run x --on y --set drive.link.queuing =", "none tcq ncq scsi"),
         ("seekwise run x --set array = raid-5 --on exos", "exos-x18"),
     ] {
-        let found = in_bash(folder.path(), words);
+        let found = bash_completions(folder.path(), words);
         assert_eq!(found.split_whitespace().collect::<Vec<_>>().join(" "), answer, "{words}");
     }
 }

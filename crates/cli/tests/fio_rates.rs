@@ -34,63 +34,63 @@ const OF_FIO: f64 = 0.1;
 /// Requests take milliseconds on a drive, and pauses come on top.
 const OF_OURS: f64 = 0.01;
 
-fn job(lines: &str) -> String {
+fn job_text(lines: &str) -> String {
     format!("[j]\nioengine=psync\nfilename=f\nsize=16m\nbs=4k\nrw=read\n{}\n", lines.replace(' ', "\n"))
 }
 
-fn rates(direction: impl Fn(&str) -> Value) -> [f64; 2] {
+fn read_and_write_iops(direction: impl Fn(&str) -> Value) -> [f64; 2] {
     ["read", "write"].map(|name| direction(name)["iops"].as_f64().expect("a rate"))
 }
 
 /// What the program makes of a job.
-fn ours(lines: &str) -> [f64; 2] {
+fn rates_of_seekwise(lines: &str) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("j.fio"), job(lines)).unwrap();
+    std::fs::write(folder.path().join("j.fio"), job_text(lines)).unwrap();
     let said = run_program(folder.path(), &["run", "j.fio", "--on", "barracuda-7200.7", "--json"]).json();
-    rates(|name| said[name].clone())
+    read_and_write_iops(|name| said[name].clone())
 }
 
 /// What fio makes of it.
-fn theirs(lines: &str) -> [f64; 2] {
+fn rates_of_fio(lines: &str) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("j.fio"), job(lines).replace("psync", "null")).unwrap();
-    let output = fio(folder.path(), &["--output-format=json", "j.fio"]).expect("fio runs");
+    std::fs::write(folder.path().join("j.fio"), job_text(lines).replace("psync", "null")).unwrap();
+    let output = run_fio(folder.path(), &["--output-format=json", "j.fio"]).expect("fio runs");
     let text = String::from_utf8_lossy(&output);
     let json = text.find('{').map(|from| &text[from..]).expect("JSON");
     let said: Value = serde_json::from_str(json).expect("JSON");
-    rates(|name| said["jobs"][0][name].clone())
+    read_and_write_iops(|name| said["jobs"][0][name].clone())
 }
 
-fn fio(folder: &Path, args: &[&str]) -> Option<Vec<u8>> {
+fn run_fio(folder: &Path, args: &[&str]) -> Option<Vec<u8>> {
     Some(Command::new("fio").args(args).current_dir(folder).output().ok()?.stdout)
 }
 
-fn near(a: [f64; 2], b: [f64; 2], share: f64) -> bool {
+fn are_rates_near(a: [f64; 2], b: [f64; 2], share: f64) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= share * b)
 }
 
 #[test]
 fn a_run_lasts_as_fio_s() {
     for (lines, expected) in JOBS {
-        let found = ours(lines);
-        assert!(near(found, expected, OF_OURS), "{lines}: {found:?}, not {expected:?}");
+        let found = rates_of_seekwise(lines);
+        assert!(are_rates_near(found, expected, OF_OURS), "{lines}: {found:?}, not {expected:?}");
     }
 }
 
 #[test]
 #[ignore = "fio waits on the clock; run it by name on a quiet machine"]
 fn fio_s_own_rates() {
-    let version = fio(Path::new("."), &["--version"]).unwrap_or_default();
+    let version = run_fio(Path::new("."), &["--version"]).unwrap_or_default();
     if String::from_utf8_lossy(&version).trim() != "fio-3.33" {
         println!("skipped: there is no fio 3.33 on the path; later ones cut a pause short at the end of the run time");
         return;
     }
-    let running = JOBS.map(|(lines, _)| thread::spawn(move || theirs(lines)));
+    let running = JOBS.map(|(lines, _)| thread::spawn(move || rates_of_fio(lines)));
     println!("{:<58}{:>18}{:>18}", "job", "fio, 1/s", "ours, 1/s");
     for ((lines, _), running) in JOBS.iter().zip(running) {
-        let (fio, ours) = (running.join().expect("fio ran"), ours(lines));
+        let (fio, ours) = (running.join().expect("fio ran"), rates_of_seekwise(lines));
         let text = |rates: [f64; 2]| rates.map(|rate| format!("{rate:.3}")).join(" / ");
         println!("{lines:<58}{:>18}{:>18}", text(fio), text(ours));
-        assert!(near(fio, ours, OF_FIO), "{lines}: fio {fio:?}, ours {ours:?}");
+        assert!(are_rates_near(fio, ours, OF_FIO), "{lines}: fio {fio:?}, ours {ours:?}");
     }
 }

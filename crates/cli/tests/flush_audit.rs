@@ -129,7 +129,7 @@ mod matrix {
     ];
 
     /// The right verdicts of a behaviour. Without FUA nothing tells a lie from a protected cache.
-    fn expected(behaviour: &str, fua: bool) -> &'static str {
+    fn expected_verdict(behaviour: &str, fua: bool) -> &'static str {
         match (behaviour, fua) {
             ("honest" | "media cache", _) => "honest",
             ("write cache off", _) => "cache-off",
@@ -147,7 +147,7 @@ mod matrix {
     }
 
     /// A row for each outcome of a behaviour; each exit code has to be that of its verdict.
-    fn judge(drives: &[(&str, &str)], seeds: u64) {
+    fn audit_and_print_table(drives: &[(&str, &str)], seeds: u64) {
         let folder = tempfile::tempdir().unwrap();
         let mut rows = BTreeMap::<(String, String, i32), u64>::new();
         for (drive, sectors) in drives {
@@ -164,7 +164,7 @@ mod matrix {
                     let said = run_program(folder.path(), &audit);
                     let verdict = verdict(&said);
                     let fua = *drive == "exos-x18";
-                    assert_eq!(verdict, expected(behaviour, fua), "{drive}, {behaviour}, seed {seed}");
+                    assert_eq!(verdict, expected_verdict(behaviour, fua), "{drive}, {behaviour}, seed {seed}");
                     assert_eq!(said.code, i32::from(!SAFE.contains(&verdict.as_str())), "{verdict}");
                     let kind = format!("{behaviour}, {} FUA", if fua { "with" } else { "without" });
                     *rows.entry((kind, verdict, said.code)).or_default() += 1;
@@ -177,7 +177,7 @@ mod matrix {
 
     #[test]
     fn eight_behaviours_end_with_the_exit_code_of_their_verdict() {
-        judge(&[DRIVES[0]], 1);
+        audit_and_print_table(&[DRIVES[0]], 1);
     }
 
     /// With FUA, and without; and sectors that leave room for a media cache.
@@ -186,12 +186,12 @@ mod matrix {
     #[test]
     #[ignore = "prints the table"]
     fn eight_behaviours_of_two_drives_ten_times() {
-        judge(&DRIVES, 10);
+        audit_and_print_table(&DRIVES, 10);
     }
 
     /// Nothing rotates, and nothing is known of a power failure. On a busy machine RAM can be as slow as a disk: then it cannot tell.
     #[track_caller]
-    fn is_ram(said: &ProgramOutput, what: &str) {
+    fn assert_ram_verdict(said: &ProgramOutput, what: &str) {
         let verdict = verdict(said);
         println!("| {what} | {verdict} | {} |", said.code);
         assert!(["nothing-rotates", "cannot-tell"].contains(&verdict.as_str()), "{what}: {verdict}");
@@ -209,7 +209,7 @@ mod matrix {
             .success_stdout();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let said = ProgramOutput { code: read("code").trim().parse().unwrap(), out: read("said"), err: String::new() };
-        is_ram(&said, "null, as an export");
+        assert_ram_verdict(&said, "null, as an export");
     }
 
     #[test]
@@ -224,10 +224,10 @@ mod matrix {
         if said.code == 2 && said.err.contains("O_DIRECT") {
             return eprintln!("skipped: {}", said.err);
         }
-        is_ram(&said, "a folder on tmpfs");
+        assert_ram_verdict(&said, "a folder on tmpfs");
         if let Some(disk) = super::killed::Loop::new(folder.path()) {
             let said = run_program(folder.path(), &["flush-audit", &disk.0, "--destroy", &disk.0, "--json"]);
-            is_ram(&said, "a loop device on tmpfs");
+            assert_ram_verdict(&said, "a loop device on tmpfs");
         }
     }
 }

@@ -88,7 +88,7 @@ const FILES: &[(&str, &str)] = &[
     ("fitted-page", "fitted.html"),
 ];
 
-fn readable(text: &str, build: &str) -> String {
+fn outline_or_text(text: &str, build: &str) -> String {
     let text = text.replace(build, "BUILD");
     let is_json = text.trim_start().starts_with(['{', '[']);
     match is_json.then(|| outline::json(&text, 4)).flatten() {
@@ -113,10 +113,13 @@ fn what_commands_say_is_what_was_read_last() {
         let output = program_command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();
         let said = program_output(output);
         assert!(said.code <= 1, "{words}: {}", said.err);
-        texts.push(((*name).to_owned(), format!("$ seekwise {words}\n{}", readable(&said.out, &build))));
+        texts.push(((*name).to_owned(), format!("$ seekwise {words}\n{}", outline_or_text(&said.out, &build))));
     }
     for (name, path) in FILES {
-        texts.push(((*name).to_owned(), readable(&fs::read_to_string(folder.path().join(path)).unwrap(), &build)));
+        texts.push((
+            (*name).to_owned(),
+            outline_or_text(&fs::read_to_string(folder.path().join(path)).unwrap(), &build),
+        ));
     }
     outline::compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &texts);
 }

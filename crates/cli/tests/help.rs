@@ -8,7 +8,7 @@ use crate::seekwise::{program_command, program_output};
 use textwrap::core::display_width;
 
 /// The help of a command on a screen of so many columns, or on none.
-fn help(words: &[&str], columns: Option<usize>) -> String {
+fn help_text(words: &[&str], columns: Option<usize>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut asked = program_command(folder.path());
     match columns {
@@ -19,20 +19,22 @@ fn help(words: &[&str], columns: Option<usize>) -> String {
 }
 
 /// The names below `Commands:`.
-fn below(help: &str) -> Vec<String> {
+fn listed_commands(help: &str) -> Vec<String> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let named = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 /// Every command, by its words.
-fn commands() -> Vec<Vec<String>> {
+fn all_commands() -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     let mut next = 0;
     while next < all.len() {
         let words: Vec<&str> = all[next].iter().map(String::as_str).collect();
-        let more: Vec<Vec<String>> =
-            below(&help(&words, Some(120))).into_iter().map(|name| [all[next].clone(), vec![name]].concat()).collect();
+        let more: Vec<Vec<String>> = listed_commands(&help_text(&words, Some(120)))
+            .into_iter()
+            .map(|name| [all[next].clone(), vec![name]].concat())
+            .collect();
         all.extend(more);
         next += 1;
     }
@@ -41,7 +43,7 @@ fn commands() -> Vec<Vec<String>> {
 
 #[test]
 fn help_folds_to_the_screen() {
-    let all = commands();
+    let all = all_commands();
     let names: BTreeSet<String> = all.iter().map(|words| words.join(" ")).collect();
     for known in ["study", "compare", "crash", "import disksim", "flush-audit", "disk power", "disk reset-link"] {
         assert!(names.contains(known), "{known} is none of {names:?}");
@@ -53,7 +55,7 @@ fn help_folds_to_the_screen() {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut lines = Vec::new();
         for columns in [60, 80, 120] {
-            let text = help(&words, Some(columns));
+            let text = help_text(&words, Some(columns));
             for line in text.lines() {
                 let alone = line.split_whitespace().count() == 1 || line.starts_with("Usage: ");
                 assert!(display_width(line) <= columns || alone, "{words:?} at {columns}: {line}");
@@ -61,7 +63,7 @@ fn help_folds_to_the_screen() {
             lines.push(text.lines().count());
         }
         assert!(lines[0] >= lines[1] && lines[1] >= lines[2], "{words:?}: {lines:?}");
-        assert_eq!(help(&words, None), help(&words, Some(80)), "{words:?} without a screen");
+        assert_eq!(help_text(&words, None), help_text(&words, Some(80)), "{words:?} without a screen");
     }
 }
 

@@ -68,23 +68,23 @@ const CHECKS: [(&str, &str, End); 12] = [
 ];
 
 /// What a shell makes of this.
-fn sh(words: &str) -> Output {
+fn run_shell(words: &str) -> Output {
     Command::new("sh").args(["-c", words]).stdin(Stdio::null()).output().unwrap()
 }
 
 /// The lines that a shell prints of this.
-fn lines(words: &str) -> Vec<String> {
-    String::from_utf8_lossy(&sh(words).stdout).lines().map(str::to_owned).collect()
+fn shell_lines(words: &str) -> Vec<String> {
+    String::from_utf8_lossy(&run_shell(words).stdout).lines().map(str::to_owned).collect()
 }
 
 /// Processes with a mark.
-fn marked(mark: &str) -> Vec<String> {
-    lines(&format!("pgrep -af '[s]leep {mark}|[e]cho {mark}'"))
+fn processes_with_mark(mark: &str) -> Vec<String> {
+    shell_lines(&format!("pgrep -af '[s]leep {mark}|[e]cho {mark}'"))
 }
 
 /// Why nothing can be mounted here.
-fn lacking() -> Option<String> {
-    let runs = |words: &str| sh(words).status.success();
+fn missing_requirement() -> Option<String> {
+    let runs = |words: &str| run_shell(words).status.success();
     if !runs("test $(id -u) = 0") {
         return Some("root may mount, and nobody else".to_owned());
     }
@@ -104,7 +104,7 @@ struct Place(tempfile::TempDir);
 impl Place {
     /// Nothing, and a word of it, where nothing can be mounted.
     fn for_test(of: &str) -> Option<Place> {
-        if let Some(why) = lacking() {
+        if let Some(why) = missing_requirement() {
             println!("skipped, {of}: {why}");
             return None;
         }
@@ -119,7 +119,7 @@ impl Place {
     }
 
     /// Begins a run of `crash`, whose words can be heard.
-    fn begin(&self, words: &[&str]) -> Child {
+    fn start_crash(&self, words: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seekwise"));
         let base = ["crash", "--on", "cheetah-15k.4", "--fs", "ext4", "--size", "16m", "--cuts", "4", "--jobs", "2"];
         command.args(base).args(["--scratch", self.0.path().to_str().unwrap()]).args(words).env("COLUMNS", "400");
@@ -129,32 +129,32 @@ impl Place {
 
     /// Begins a run and waits until the program of one of its options (`--prepare`, `--workload`, `--check`) does `first` and sleeps with
     /// this mark.
-    fn begin_and_wait(&self, option: &str, first: &str, mark: &str) -> Child {
+    fn start_and_wait_for(&self, option: &str, first: &str, mark: &str) -> Child {
         let began = self.0.path().with_extension("began");
         let waits = format!("{first}; echo x > {}; setsid sleep {mark}", began.display());
         let of = |name: &str, usual: &'static str| if name == option { waits.clone() } else { usual.to_owned() };
         let programs = [("--prepare", "true"), ("--workload", WORK), ("--check", "true")];
         let words = programs.map(|(name, usual)| [name.to_owned(), of(name, usual)]).concat();
-        let child = self.begin(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let child = self.start_crash(&words.iter().map(String::as_str).collect::<Vec<_>>());
         // By the system's own clock.
         let there = format!("for i in $(seq 600); do test -s {0} && exit 0; sleep 0.1; done; exit 1", began.display());
-        assert!(sh(&there).status.success(), "{option}: {}", began.display());
+        assert!(run_shell(&there).status.success(), "{option}: {}", began.display());
         std::fs::remove_file(began).unwrap();
         child
     }
 
     /// What is left: processes with a mark, and mounts, loop devices and folders.
-    fn left(&self, mark: &str) -> Vec<String> {
+    fn leftovers(&self, mark: &str) -> Vec<String> {
         let folder = self.0.path().display();
-        let mut left = marked(mark);
-        left.extend(lines(&format!(
+        let mut left = processes_with_mark(mark);
+        left.extend(shell_lines(&format!(
             "grep {folder} /proc/self/mounts; losetup -l -n -O NAME,BACK-FILE | grep {folder}; ls {folder}"
         )));
         left
     }
 }
 
-fn misbehave(
+fn run_and_check(
     place: &Place,
     number: usize,
     (what, words, end): &(&str, &str, End),
@@ -163,20 +163,20 @@ fn misbehave(
 ) {
     let mark = place.mark(number);
     let arguments = [arguments(&words.replace("MARK", &mark)), vec!["--limit".to_owned(), limit.to_owned()]].concat();
-    let child = place.begin(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let child = place.start_crash(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let id = child.id();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\n  ", " ");
     let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(end.0), "{what}: {said}");
     assert!(said.contains(end.1), "{what}: expected `{}`\n{said}", end.1);
-    let groups = lines(&format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*"));
+    let groups = shell_lines(&format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*"));
     assert!(groups.is_empty(), "{what}: {groups:?}");
-    assert!(marked(&mark).is_empty(), "{what}: {:?}", marked(&mark));
+    assert!(processes_with_mark(&mark).is_empty(), "{what}: {:?}", processes_with_mark(&mark));
 }
 
 /// All of them, three at once: most of the time somebody waits.
-fn all(
+fn run_and_check_all(
     place: &Place,
     list: &[(&str, &str, End)],
     first: usize,
@@ -190,12 +190,12 @@ fn all(
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = list.get(number) else { return };
-                    misbehave(place, first + number, one, limit, arguments);
+                    run_and_check(place, first + number, one, limit, arguments);
                 }
             });
         }
     });
-    let left = place.left("never");
+    let left = place.leftovers("never");
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -203,7 +203,7 @@ fn all(
 fn workloads_that_misbehave_end_and_leave_nothing() {
     let Some(place) = Place::for_test("workloads that misbehave") else { return };
     let words = |it: &str| ["--workload", &format!("{WORK}; {it}"), "--check", CHECK].map(str::to_owned).to_vec();
-    all(&place, &WORKLOADS, 0, "3 s", &words);
+    run_and_check_all(&place, &WORKLOADS, 0, "3 s", &words);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn checks_that_misbehave_end_and_leave_nothing() {
         let check = format!("{CHECK}; {it}");
         ["--workload", WORK, "--check", &check, "--env", "GIVEN=here"].map(str::to_owned).to_vec()
     };
-    all(&place, &CHECKS, 100, "1 s", &words);
+    run_and_check_all(&place, &CHECKS, 100, "1 s", &words);
 }
 
 /// A run that is told to end while its workload, its preparation or its check is at work.
@@ -222,17 +222,17 @@ fn a_signal_ends_it_in_every_state_and_nothing_is_left() {
     let Some(place) = Place::for_test("signals") else { return };
     for (number, option) in ["--prepare", "--workload", "--check"].into_iter().enumerate() {
         let mark = place.mark(200 + number);
-        let child = place.begin_and_wait(option, "true", &mark);
-        assert!(sh(&format!("kill -TERM {}", child.id())).status.success());
+        let child = place.start_and_wait_for(option, "true", &mark);
+        assert!(run_shell(&format!("kill -TERM {}", child.id())).status.success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{option}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(place.left(&mark).is_empty(), "{option}: {:?}", place.left(&mark));
+        assert!(place.leftovers(&mark).is_empty(), "{option}: {:?}", place.leftovers(&mark));
     }
 }
 
 /// What `restore` says of one run's process.
-fn restored(words: &str, id: u32) -> Vec<String> {
-    lines(&format!("'{}' restore {words} | grep '^process {id}: '", env!("CARGO_BIN_EXE_seekwise")))
+fn restore_lines(words: &str, id: u32) -> Vec<String> {
+    shell_lines(&format!("'{}' restore {words} | grep '^process {id}: '", env!("CARGO_BIN_EXE_seekwise")))
 }
 
 /// `kill -9` in the middle of a workload, and of a check: one command takes away what is left, and nothing while it is still at work.
@@ -241,18 +241,18 @@ fn what_a_killed_run_left_is_taken_away() {
     let Some(place) = Place::for_test("killed runs") else { return };
     for (number, option) in ["--workload", "--check"].into_iter().enumerate() {
         let mark = place.mark(300 + number);
-        let mut child = place.begin_and_wait(option, "cd $SEEKWISE_MOUNT", &mark);
+        let mut child = place.start_and_wait_for(option, "cd $SEEKWISE_MOUNT", &mark);
         let id = child.id();
-        assert_eq!(restored("", id), [format!("process {id}: is still at work: nothing done")]);
+        assert_eq!(restore_lines("", id), [format!("process {id}: is still at work: nothing done")]);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!place.left(&mark).is_empty(), "{option}: a killed run leaves something");
-        let would = restored("--dry-run", id);
+        assert!(!place.leftovers(&mark).is_empty(), "{option}: a killed run leaves something");
+        let would = restore_lines("--dry-run", id);
         assert!(would.len() >= 3 && would.iter().all(|line| line.contains("would be taken away")), "{would:?}");
-        assert!(!place.left(&mark).is_empty(), "{option}: a dry run changes nothing");
-        let said = restored("", id);
+        assert!(!place.leftovers(&mark).is_empty(), "{option}: a dry run changes nothing");
+        let said = restore_lines("", id);
         assert!(said.len() >= 3 && said.iter().all(|line| line.contains("taken away: ")), "{said:?}");
-        assert!(place.left(&mark).is_empty(), "{option}: {:?}", place.left(&mark));
-        assert!(restored("", id).is_empty(), "{option}: there is nothing to do twice");
+        assert!(place.leftovers(&mark).is_empty(), "{option}: {:?}", place.leftovers(&mark));
+        assert!(restore_lines("", id).is_empty(), "{option}: there is nothing to do twice");
     }
 }

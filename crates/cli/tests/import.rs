@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::seekwise::{run_program, sorted_names};
 
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+fn folder_with_files(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
@@ -15,7 +15,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     let cut = "disksim_disk T {\n Model = source t.model,\n";
-    let folder = folder(&[
+    let folder = folder_with_files(&[
         ("cut.parv", cut),
         ("none.parv", "disksim_bus B { type = 1 }\n"),
         ("t.model", "dm_disk T { }"),
@@ -53,7 +53,7 @@ Buffer continuous read = 3, Fast write level = 1 }\n";
 
 #[test]
 fn contradictions_are_warnings_that_name_both_figures() {
-    let folder = folder(&[("t.parv", CONTRADICTORY)]);
+    let folder = folder_with_files(&[("t.parv", CONTRADICTORY)]);
     let said = run_program(folder.path(), &["import", "disksim", "t.parv", "-o", "t.toml"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(

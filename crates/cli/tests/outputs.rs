@@ -135,7 +135,7 @@ const SKIPPED: Cell = Ok("skipped");
 const NONE: Cell = Ok("-");
 
 /// A trace for `fit` and `validate`, a drive whose capacity images can have, jobs that are quick.
-fn fill(folder: &Path, log: &str) {
+fn write_inputs(folder: &Path, log: &str) {
     let at = |name: &str| folder.join(name);
     let mut trace = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
     for index in 0..400_u64 {
@@ -157,7 +157,7 @@ fn fill(folder: &Path, log: &str) {
 }
 
 /// The content of a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
-fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(inside) = folders.pop() {
@@ -189,21 +189,21 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 /// The command of a writer in a folder, with `out` for its output.
-fn prepared(writer: &Writer, folder: &Path, out: &str) -> Command {
+fn writer_command(writer: &Writer, folder: &Path, out: &str) -> Command {
     let mut command = program_command(folder);
     command.args(writer.words.split(' ').map(|word| if word == "OUT" { out } else { word }));
     command
 }
 
-fn run(writer: &Writer, folder: &Path, out: &str) -> ProgramOutput {
-    program_output(prepared(writer, folder, out).output().unwrap())
+fn run_writer(writer: &Writer, folder: &Path, out: &str) -> ProgramOutput {
+    program_output(writer_command(writer, folder, out).output().unwrap())
 }
 
 /// An output that has to be refused: nothing else changes, and the error names it.
-fn refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
-    let before = seen(folder);
-    let found = run(writer, folder, out);
-    let changed = seen(folder) != before;
+fn expect_refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
+    let before = snapshot(folder);
+    let found = run_writer(writer, folder, out);
+    let changed = snapshot(folder) != before;
     match found.code {
         2 if !changed && found.err.replace("\n  ", "").contains(out.rsplit('/').next().unwrap_or(out)) => REFUSED,
         code => Err(format!("exit {code}, changed: {changed}: {}", found.err)),
@@ -211,18 +211,24 @@ fn refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
 }
 
 /// An output that has to be whole: `reference` says what it is, and nothing else changes.
-fn whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
-    let before = seen(folder);
-    let found = run(writer, folder, out);
+fn expect_whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
+    let before = snapshot(folder);
+    let found = run_writer(writer, folder, out);
     match found.code {
-        0 => made(writer, folder, out, &before, reference),
+        0 => check_output(writer, folder, out, &before, reference),
         code => Err(format!("exit {code}: {}", found.err)),
     }
 }
 
 /// Whether a run left what the reference is, and nothing else.
-fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, String>, reference: &Reference) -> Cell {
-    let mut after = seen(folder);
+fn check_output(
+    writer: &Writer,
+    folder: &Path,
+    out: &str,
+    before: &BTreeMap<PathBuf, String>,
+    reference: &Reference,
+) -> Cell {
+    let mut after = snapshot(folder);
     let mut own = BTreeMap::new();
     for name in after.keys().cloned().collect::<Vec<_>>() {
         if before.get(&name) != after.get(&name) && (name.starts_with(out) || name.starts_with("f.toml")) {
@@ -244,10 +250,10 @@ struct Reference(BTreeMap<PathBuf, String>);
 
 impl Reference {
     fn of(writer: &Writer, out: &str) -> Result<Reference, String> {
-        let folder = sandbox(out);
-        let before = seen(folder.path());
-        let found = run(writer, folder.path(), out);
-        let mut after = seen(folder.path());
+        let folder = folder_with_inputs(out);
+        let before = snapshot(folder.path());
+        let found = run_writer(writer, folder.path(), out);
+        let mut after = snapshot(folder.path());
         after.retain(|name, _| !before.contains_key(name));
         match (found.code, after.is_empty()) {
             (0, false) => Ok(Reference(after)),
@@ -256,21 +262,21 @@ impl Reference {
     }
 }
 
-fn sandbox(out: &str) -> tempfile::TempDir {
+fn folder_with_inputs(out: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    populate(folder.path(), out);
+    write_inputs_and_results(folder.path(), out);
     folder
 }
 
 /// Inputs, and a result folder, which is made once.
-fn populate(folder: &Path, out: &str) {
-    fill(folder, out);
+fn write_inputs_and_results(folder: &Path, out: &str) {
+    write_inputs(folder, out);
     static KEPT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap();
     if kept.is_empty() {
         let place = tempfile::tempdir().unwrap();
-        fill(place.path(), out);
+        write_inputs(place.path(), out);
         program_output(program_command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap())
             .success_stdout();
         for entry in fs::read_dir(place.path().join("kept")).unwrap() {
@@ -286,7 +292,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-fn tool(words: &[&str]) -> Result<String, String> {
+fn run_tool(words: &[&str]) -> Result<String, String> {
     let (program, words) = words.split_first().unwrap();
     let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -298,37 +304,37 @@ struct Mount(PathBuf);
 
 impl Mount {
     fn tmpfs(on: &Path, options: &str) -> Option<Mount> {
-        let done = tool(&["mount", "-t", "tmpfs", "-o", options, "tmpfs", on.to_str()?]);
+        let done = run_tool(&["mount", "-t", "tmpfs", "-o", options, "tmpfs", on.to_str()?]);
         done.ok().map(|_| Mount(on.to_owned()))
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = tool(&["umount", "-d", &self.0.display().to_string()]);
+        let _ = run_tool(&["umount", "-d", &self.0.display().to_string()]);
     }
 }
 
 /// The name of the output in the table's sandboxes; jobs accept no folder.
 const OUT: &str = "out.file";
 
-fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
-    let folder = sandbox(OUT);
+fn check_cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
+    let folder = folder_with_inputs(OUT);
     let at = folder.path();
     match danger {
         Danger::Link => {
             let to = if writer.kind == Kind::Folder { "kept" } else { "precious" };
             symlink(to, at.join(OUT)).unwrap();
-            refused(writer, at, OUT)
+            expect_refused(writer, at, OUT)
         }
         Danger::DanglingLink => {
             symlink("nowhere", at.join(OUT)).unwrap();
-            refused(writer, at, OUT)
+            expect_refused(writer, at, OUT)
         }
-        Danger::Device if writer.kind == Kind::Named => device(writer, at),
-        Danger::Device => refused(writer, at, "/dev/zero").and_then(|_| device(writer, at)),
-        Danger::MountedLoop => mounted_loop(writer, at),
-        Danger::OwnInput => own_input(writer, at),
+        Danger::Device if writer.kind == Kind::Named => check_device(writer, at),
+        Danger::Device => expect_refused(writer, at, "/dev/zero").and_then(|_| check_device(writer, at)),
+        Danger::MountedLoop => check_mounted_image(writer, at),
+        Danger::OwnInput => check_own_input(writer, at),
         Danger::ForeignPart => {
             symlink("precious", at.join(format!("{OUT}.part"))).unwrap();
             if writer.kind == Kind::Folder {
@@ -337,33 +343,33 @@ fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
                     symlink("../precious", at.join(OUT).join(format!("{name}.part"))).unwrap();
                 }
             }
-            whole(writer, at, OUT, reference)
+            expect_whole(writer, at, OUT, reference)
         }
-        Danger::ForeignFolder => foreign_folder(writer, at),
-        Danger::TwoWriters => two_writers(writer, at, reference),
-        Danger::NoSpace => no_space(writer, reference),
-        Danger::ReadOnly => read_only(writer),
+        Danger::ForeignFolder => check_foreign_folder(writer, at),
+        Danger::TwoWriters => check_two_writers(writer, at, reference),
+        Danger::NoSpace => check_full_file_system(writer, reference),
+        Danger::ReadOnly => check_read_only_file_system(writer),
     }
 }
 
 /// A block device under a name in the folder.
-fn device(writer: &Writer, at: &Path) -> Cell {
+fn check_device(writer: &Writer, at: &Path) -> Cell {
     // A number that no driver has: what is opened there is nobody's.
-    match tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
-        Ok(_) => refused(writer, at, OUT),
+    match run_tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
+        Ok(_) => expect_refused(writer, at, OUT),
         Err(_) => SKIPPED,
     }
 }
 
 /// The file of a file system that is mounted.
-fn mounted_loop(writer: &Writer, at: &Path) -> Cell {
+fn check_mounted_image(writer: &Writer, at: &Path) -> Cell {
     let (image, mount) = (at.join(OUT), tempfile::tempdir().unwrap());
     let file = fs::File::create(&image).unwrap();
     // As large as the drive: an image of another size would be refused for that.
     file.set_len(160_041_885_696).unwrap();
     let (image, on) = (image.display().to_string(), mount.path().display().to_string());
-    let made = tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
-        .and_then(|_| tool(&["mount", "-o", "loop,ro", &image, &on]));
+    let made = run_tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
+        .and_then(|_| run_tool(&["mount", "-o", "loop,ro", &image, &on]));
     if !is_root() || made.is_err() {
         return SKIPPED;
     }
@@ -372,21 +378,21 @@ fn mounted_loop(writer: &Writer, at: &Path) -> Cell {
     // With a base an image has to be new, which would be refused for that.
     let words = writer.words.replace(" --base d.img", "");
     writer.words = words.leak();
-    let cell = refused(&writer, at, OUT)?;
+    let cell = expect_refused(&writer, at, OUT)?;
     assert!(mount.path().join("lost+found").exists());
     Ok(cell)
 }
 
-fn own_input(writer: &Writer, at: &Path) -> Cell {
+fn check_own_input(writer: &Writer, at: &Path) -> Cell {
     let Some(input) = writer.input else { return NONE };
     if writer.kind == Kind::Named {
-        fill(at, input);
+        write_inputs(at, input);
     }
-    refused(writer, at, input)
+    expect_refused(writer, at, input)
 }
 
 /// As somebody else in a folder of a third, who lets him look.
-fn foreign_folder(writer: &Writer, at: &Path) -> Cell {
+fn check_foreign_folder(writer: &Writer, at: &Path) -> Cell {
     const NOBODY: u32 = 65534;
     let as_nobody = |mut command: Command| command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).output();
     let mut version = program_command(at);
@@ -395,30 +401,31 @@ fn foreign_folder(writer: &Writer, at: &Path) -> Cell {
         return SKIPPED;
     }
     chown(at, Some(12345), Some(12345)).unwrap();
-    let before = seen(at);
-    let found = program_output(as_nobody(prepared(writer, at, OUT)).unwrap());
+    let before = snapshot(at);
+    let found = program_output(as_nobody(writer_command(writer, at, OUT)).unwrap());
     match found.code {
-        2 if seen(at) == before => REFUSED,
+        2 if snapshot(at) == before => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
     }
 }
 
 /// Two at once, with and without --force.
-fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
+fn check_two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
     for force in [" --force", ""] {
         let other = Writer { words: writer.words.replace(" --force", force).leak(), ..*writer };
-        let before = seen(at);
+        let before = snapshot(at);
         // Each has a socket of its own.
         let second = Writer { words: other.words.replace("unix:s", "unix:s2").leak(), ..other };
-        let start =
-            |writer: &Writer| prepared(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let start = |writer: &Writer| {
+            writer_command(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
         let running = [start(&other), start(&second)];
         let ended = running.map(|run| program_output(run.wait_with_output().unwrap()));
         let codes = ended.each_ref().map(|said| said.code);
         if !codes.contains(&0) || codes.iter().any(|code| ![0, 2].contains(code)) {
             return Err(format!("{codes:?}: {}{}", ended[0].err, ended[1].err));
         }
-        made(writer, at, OUT, &before, reference)?;
+        check_output(writer, at, OUT, &before, reference)?;
         for name in [OUT, "f.toml"] {
             let _ = fs::remove_file(at.join(name));
         }
@@ -427,32 +434,32 @@ fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
     WHOLE
 }
 
-fn no_space(writer: &Writer, reference: &Reference) -> Cell {
+fn check_full_file_system(writer: &Writer, reference: &Reference) -> Cell {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
-    populate(at, OUT);
+    write_inputs_and_results(at, OUT);
     // Until no byte more goes in.
     let _ = fs::write(at.join("filler"), vec![1; 2 << 20]);
-    let before = seen(at);
-    let found = run(writer, at, OUT);
+    let before = snapshot(at);
+    let found = run_writer(writer, at, OUT);
     match found.code {
         // An image without a write takes no space.
-        0 => made(writer, at, OUT, &before, reference),
-        2 if seen(at) == before => REFUSED,
-        code => Err(format!("exit {code}, {:?}: {}", seen(at), found.err)),
+        0 => check_output(writer, at, OUT, &before, reference),
+        2 if snapshot(at) == before => REFUSED,
+        code => Err(format!("exit {code}, {:?}: {}", snapshot(at), found.err)),
     }
 }
 
-fn read_only(writer: &Writer) -> Cell {
+fn check_read_only_file_system(writer: &Writer) -> Cell {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
-    populate(at, OUT);
-    if tool(&["mount", "-o", "remount,ro", &at.display().to_string()]).is_err() {
+    write_inputs_and_results(at, OUT);
+    if run_tool(&["mount", "-o", "remount,ro", &at.display().to_string()]).is_err() {
         return SKIPPED;
     }
-    let found = run(writer, at, OUT);
+    let found = run_writer(writer, at, OUT);
     match found.code {
         2 => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
@@ -462,9 +469,9 @@ fn read_only(writer: &Writer) -> Cell {
 /// However the second is spelled.
 #[test]
 fn two_outputs_of_a_command_under_one_name_are_refused() {
-    let folder = sandbox("out.log");
+    let folder = folder_with_inputs("out.log");
     let at = folder.path();
-    let before = seen(at);
+    let before = snapshot(at);
     for words in [
         "run n.fio --on d.toml --log ./out.log --force",
         "drives d.toml --svg p --png ./p --force",
@@ -472,7 +479,7 @@ fn two_outputs_of_a_command_under_one_name_are_refused() {
     ] {
         let found = program_output(program_command(at).args(words.split(' ')).output().unwrap());
         assert!(found.code == 2 && found.err.contains("another output of this command goes there"), "{}", found.err);
-        assert_eq!(seen(at), before, "{words}");
+        assert_eq!(snapshot(at), before, "{words}");
     }
 }
 
@@ -480,7 +487,7 @@ fn two_outputs_of_a_command_under_one_name_are_refused() {
 #[test]
 fn a_file_that_changes_its_owner_by_force_is_its_new_owners_alone() {
     const NOBODY: u32 = 65534;
-    let folder = sandbox(OUT);
+    let folder = folder_with_inputs(OUT);
     let at = folder.path();
     let path = at.join(OUT);
     fs::write(&path, "old").unwrap();
@@ -507,7 +514,10 @@ fn every_output_is_refused_or_whole() {
                     let Some(writer) = next.lock().unwrap().next() else { return };
                     let reference = Reference::of(writer, OUT);
                     let cells = DANGERS.map(|danger| {
-                        reference.as_ref().map_err(Clone::clone).and_then(|reference| cell(writer, danger, reference))
+                        reference
+                            .as_ref()
+                            .map_err(Clone::clone)
+                            .and_then(|reference| check_cell(writer, danger, reference))
                     });
                     rows.lock().unwrap().insert(writer.name, cells);
                 }

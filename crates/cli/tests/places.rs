@@ -13,7 +13,7 @@ const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 6\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 2, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_job_and_study() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), JOB).unwrap();
     fs::write(folder.path().join("study.toml"), STUDY).unwrap();
@@ -21,7 +21,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Cell and run of each record, in the order in which they were kept.
-fn kept(folder: &std::path::Path) -> Vec<(u64, u64)> {
+fn cells_and_runs(folder: &std::path::Path) -> Vec<(u64, u64)> {
     let lines = fs::read_to_string(folder.join("out/results.jsonl")).unwrap();
     let record = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let number = |record: &Value, key: &str| record[key].as_u64().unwrap();
@@ -40,7 +40,7 @@ fn is_virtual(folder: &std::path::Path) -> bool {
 
 #[test]
 fn a_record_names_its_place_and_says_what_its_time_is() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     for (target, place, clock) in
         [("null", "null", "s by the wall clock"), ("caviar-wd400jb", "sim", "s of virtual time")]
@@ -60,7 +60,7 @@ fn a_record_names_its_place_and_says_what_its_time_is() {
 
 #[test]
 fn the_work_is_the_same_on_every_place() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let record = |target| run_program(folder.path(), &["run", "j.fio", "--on", target, "--json"]).json();
     // The hash is over what was asked, not over when.
     let (null, drive) = (record("null"), record("barracuda-7200.7-ncq"));
@@ -71,7 +71,7 @@ fn the_work_is_the_same_on_every_place() {
 #[test]
 #[cfg(unix)]
 fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     // Two workers: what comes in between is each place's own, what each draws is not.
     let job = JOB.replace("number_ios=300", "number_ios=60\nnumjobs=2");
@@ -105,7 +105,7 @@ fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
 
 #[test]
 fn a_span_bounds_the_job_on_every_place() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("j.fio"), JOB.replace("size=1g", "filename=/dev/sdb\nsize=50%")).unwrap();
     for target in ["caviar-wd400jb", "null"] {
@@ -126,13 +126,13 @@ fn a_span_bounds_the_job_on_every_place() {
 
 #[test]
 fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let study = |more: &[&str]| run_program(at, &[&["study", "study.toml", "--out", "out"], more].concat());
     let said = study(&["--threads", "2"]);
     assert!(said.err.contains("real-time runs are sequential"), "{}", said.err);
     said.success_stdout();
-    let all = kept(at);
+    let all = cells_and_runs(at);
     let blocks: Vec<&[(u64, u64)]> = all.chunks(3).collect();
     for (run, block) in blocks.iter().enumerate() {
         let mut cells: Vec<u64> = block.iter().map(|of| of.0).collect();
@@ -150,7 +150,7 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
     let before: Vec<&str> = whole.split_inclusive('\n').take(4).collect();
     fs::write(&path, before.concat()).unwrap();
     study(&["--resume"]).success_stdout();
-    assert_eq!(kept(at), all, "it goes on in the same order");
+    assert_eq!(cells_and_runs(at), all, "it goes on in the same order");
     assert!(fs::read_to_string(&path).unwrap().starts_with(&before.concat()));
 
     let swapped: String = [before[1], before[0]].concat();
@@ -162,7 +162,7 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
 
 #[test]
 fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let compare = ["compare", "j.fio", "--on", "null", "--vary", "job.depth=1,8", "--runs", "3"];
     let said = run_program(folder.path(), &[&compare[..], &["--metric", "wall_ns"]].concat());
     assert!(said.code < 2, "{}", said.err);
@@ -179,7 +179,7 @@ fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
 
 #[test]
 fn what_a_place_in_real_time_cannot_do_is_refused() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let cuts = STUDY.replace("runs = 6", "runs = 2\ncuts = 3");
     fs::write(at.join("cuts.toml"), cuts).unwrap();
@@ -209,7 +209,7 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
 
 #[test]
 fn the_program_names_its_places() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let version = program_output(program_command(folder.path()).arg("--version").output().unwrap()).success_stdout();
     assert!(version.contains("sim (virtual time), null (real time), live (real time), nbd (real time)"), "{version}");
     assert!(run_program(folder.path(), &["run", "--help"]).success_stdout().contains("`null`"));
@@ -218,7 +218,7 @@ fn the_program_names_its_places() {
 #[test]
 #[cfg(unix)]
 fn an_export_is_not_overwritten_unasked() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("reads.fio"), JOB.replace("rw=randrw", "rw=randread").replace("=300", "=5")).unwrap();
     fs::write(at.join("j.fio"), JOB.replace("=300", "=5")).unwrap();

@@ -43,7 +43,7 @@ const SCENE: &str = "[system]\nfamily = \"windows-nt\"\n[pagecache]\nmib = 4\n[v
 const DRIVE: &str = "cheetah-15k.4";
 
 /// A folder of the jobs, the scene, and a file of 64 MiB that was laid out.
-fn folder() -> tempfile::TempDir {
+fn folder_with_jobs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in JOBS {
         fs::write(folder.path().join(format!("{name}.fio")), text).unwrap();
@@ -57,7 +57,7 @@ fn folder() -> tempfile::TempDir {
 const LAYOUT: &str = "real.layout=64m";
 
 /// Why nothing here can run, if so: some systems forbid rings, or have no way past the page cache of a temporary folder.
-fn bare(folder: &Path) -> bool {
+fn is_skipped(folder: &Path) -> bool {
     let said = run_program(folder, &["run", "reads.fio", "--on", "file:d", "--set", LAYOUT]);
     if said.code == 0 && !said.err.contains("io_uring is forbidden") {
         return false;
@@ -68,9 +68,9 @@ fn bare(folder: &Path) -> bool {
 
 #[test]
 fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     let record = |job: &str, target: &str, set: &[&str]| -> Value {
@@ -113,7 +113,7 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
 
 #[test]
 fn what_could_destroy_something_or_does_not_fit_is_refused() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     let said = |args: &[&str]| {
         let said = run_program(at, &[&["run"], args].concat());
@@ -171,9 +171,9 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
 
 #[test]
 fn names_in_a_job_are_never_opened() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     fs::write(at.join("other"), "stays").unwrap();
@@ -189,9 +189,9 @@ fn names_in_a_job_are_never_opened() {
 
 #[test]
 fn fios_json_has_the_machine_in_it_and_slow_requests_are_listed() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     let fio = run_program(at, &["run", "several.fio", "--on", "file:d", "--format", "fio-json"]).json();
@@ -209,7 +209,7 @@ fn fios_json_has_the_machine_in_it_and_slow_requests_are_listed() {
 
 #[test]
 fn sides_are_compared_in_turn_predicted_and_forecast() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     let job = ["compare", "reads.fio", "--on", "file:d", "--set", LAYOUT];
     let dry = run_program(
@@ -220,7 +220,7 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     let run = dry["sides"][0]["run_s"].as_f64().unwrap();
     assert!(run > 0.0 && (dry["seconds"].as_f64().unwrap() - 10.0 * run).abs() < 1e-6, "{dry}");
     assert!(sorted_names(&at.join("d")).is_empty(), "nothing is made");
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     let deep = run_program(at, &[&job[..], &["--vary", "real.engine=io_uring,psync", "--runs", "2"]].concat());
@@ -241,7 +241,7 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
 /// Each of several workers opens the device, which the run holds for itself alone. As root, else skipped.
 #[test]
 fn several_workers_write_to_a_device_that_is_named() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     fs::File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
     let losetup = |arguments: &[&str]| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::page::data;
+use crate::page::page_data;
 use crate::seekwise::{ProgramOutput, program_command, run_program};
 
 /// Pairs whose sides are equal, whose effect shows at once, and in between.
@@ -18,42 +18,42 @@ const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\n[s
 
 const FILES: [&str; 4] = ["study.toml", "made-from.json", "results.jsonl", "report.html"];
 
-fn folder(text: &str) -> tempfile::TempDir {
+fn folder_with_study(text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.toml"), text).unwrap();
     folder
 }
 
-fn study(folder: &Path, more: &[&str]) -> ProgramOutput {
+fn run_study(folder: &Path, more: &[&str]) -> ProgramOutput {
     run_program(folder, &[&["study", "s.toml", "--out", "out"], more].concat())
 }
 
-fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+fn result_bytes(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join("out").join(name)).unwrap()
 }
 
 #[track_caller]
-fn same(one: &Path, other: &Path) {
+fn assert_same_results(one: &Path, other: &Path) {
     for name in FILES {
-        assert!(bytes(one, name) == bytes(other, name), "{name}");
+        assert!(result_bytes(one, name) == result_bytes(other, name), "{name}");
     }
 }
 
 #[test]
 fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
-    let (one, two) = (folder(STUDY), folder(STUDY));
-    let said = study(one.path(), &["--until-decided", "--threads", "1"]).success_stdout();
-    study(two.path(), &["--until-decided", "--threads", "2"]).success_stdout();
-    same(one.path(), two.path());
+    let (one, two) = (folder_with_study(STUDY), folder_with_study(STUDY));
+    let said = run_study(one.path(), &["--until-decided", "--threads", "1"]).success_stdout();
+    run_study(two.path(), &["--until-decided", "--threads", "2"]).success_stdout();
+    assert_same_results(one.path(), two.path());
     assert!(said.contains("Sampled until decided: runs of") && said.contains("pilot"), "{said}");
 
-    let whole = bytes(one.path(), "results.jsonl");
+    let whole = result_bytes(one.path(), "results.jsonl");
     let lines: Vec<&[u8]> = whole.split_inclusive(|&byte| byte == b'\n').collect();
     let of = |line: &[u8], key: &str| serde_json::from_slice::<serde_json::Value>(line).unwrap()[key].as_u64().unwrap();
     let runs = |cell: u64| lines.iter().filter(|line| of(line, "cell") == cell).count();
     let counts: Vec<usize> = (0..12).map(runs).collect();
     assert!(counts.iter().min() < counts.iter().max(), "some pairs stop before others: {counts:?}");
-    let page = data(&one.path().join("out"));
+    let page = page_data(&one.path().join("out"));
     assert_eq!(page["runs_per_cell"], serde_json::json!([counts.iter().min(), counts.iter().max()]));
     let account = page["interval"].as_str().unwrap();
     let [shortest, longest] = [0, 1].map(|end| page["runtime_s"][end].as_f64().unwrap());
@@ -67,8 +67,8 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
     for cut in cuts {
         fs::write(two.path().join("out/results.jsonl"), &whole[..cut]).unwrap();
         fs::remove_file(two.path().join("out/report.html")).unwrap();
-        study(two.path(), &["--resume"]).success_stdout();
-        same(one.path(), two.path());
+        run_study(two.path(), &["--resume"]).success_stdout();
+        assert_same_results(one.path(), two.path());
     }
     // Again from what the folder keeps, elsewhere: the pilots are not repeated.
     run_program(one.path(), &["study", "out", "--out", "again"]).success_stdout();
@@ -78,11 +78,11 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
 #[test]
 fn a_killed_study_goes_on_to_the_same_bytes() {
     let long = STUDY.replace("runs = 4", "runs = 40");
-    let whole = folder(&long);
-    study(whole.path(), &["--until-decided"]).success_stdout();
-    let length = bytes(whole.path(), "results.jsonl").len();
+    let whole = folder_with_study(&long);
+    run_study(whole.path(), &["--until-decided"]).success_stdout();
+    let length = result_bytes(whole.path(), "results.jsonl").len();
     let killed = || {
-        let killed = folder(&long);
+        let killed = folder_with_study(&long);
         let mut child = program_command(killed.path())
             .args(["study", "s.toml", "--out", "out", "--until-decided"])
             .stdout(Stdio::null())
@@ -98,19 +98,19 @@ fn a_killed_study_goes_on_to_the_same_bytes() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let left = bytes(killed.path(), "results.jsonl").len();
+        let left = result_bytes(killed.path(), "results.jsonl").len();
         (left > 0 && left < length).then_some(killed)
     };
     let killed = (0..10).find_map(|_| killed()).expect("it was killed half way in one of ten tries");
-    study(killed.path(), &["--resume"]).success_stdout();
-    same(whole.path(), killed.path());
+    run_study(killed.path(), &["--resume"]).success_stdout();
+    assert_same_results(whole.path(), killed.path());
 }
 
 #[test]
 fn a_line_too_many_is_told() {
-    let one = folder(STUDY);
-    study(one.path(), &["--until-decided"]).success_stdout();
-    let whole = bytes(one.path(), "results.jsonl");
+    let one = folder_with_study(STUDY);
+    run_study(one.path(), &["--until-decided"]).success_stdout();
+    let whole = result_bytes(one.path(), "results.jsonl");
     let last = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
     let more = [&whole[..], &whole[last..]].concat();
     fs::write(one.path().join("out/results.jsonl"), more).unwrap();
@@ -121,14 +121,14 @@ fn a_line_too_many_is_told() {
 #[test]
 fn the_study_says_it_too_and_the_command_comes_before_it() {
     let text = format!("sampling = 'until-decided'\n{STUDY}");
-    let (said, fixed) = (folder(&text), folder(&text));
-    assert!(study(said.path(), &[]).success_stdout().contains("Sampled until decided"));
-    assert!(!study(fixed.path(), &["--fixed"]).success_stdout().contains("Sampled until decided"));
+    let (said, fixed) = (folder_with_study(&text), folder_with_study(&text));
+    assert!(run_study(said.path(), &[]).success_stdout().contains("Sampled until decided"));
+    assert!(!run_study(fixed.path(), &["--fixed"]).success_stdout().contains("Sampled until decided"));
     let claim = "[[claim]]\nid = 'T1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
         over = ['job', 'in flight']\ncheck = ['iops[depth=32] / iops[depth=1] > 0']\n";
-    let claims = folder(&format!("{text}{claim}"));
-    let judged = study(claims.path(), &[]);
-    assert!(!study(said.path(), &["--force"]).success_stdout().contains("claims"), "it has none");
+    let claims = folder_with_study(&format!("{text}{claim}"));
+    let judged = run_study(claims.path(), &[]);
+    assert!(!run_study(said.path(), &["--force"]).success_stdout().contains("claims"), "it has none");
     assert!(
         judged
             .success_stdout()
@@ -137,24 +137,27 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
             .join(" ")
             .contains("claims are judged on these runs")
     );
-    let plain = folder(STUDY);
-    study(plain.path(), &[]).success_stdout();
-    assert!(bytes(said.path(), "results.jsonl") == bytes(plain.path(), "results.jsonl"), "nobody has to say it");
-    let one = folder(&format!("sampling = 'fixed'\n{STUDY}"));
-    study(one.path(), &[]).success_stdout();
+    let plain = folder_with_study(STUDY);
+    run_study(plain.path(), &[]).success_stdout();
     assert!(
-        bytes(fixed.path(), "results.jsonl") == bytes(one.path(), "results.jsonl"),
+        result_bytes(said.path(), "results.jsonl") == result_bytes(plain.path(), "results.jsonl"),
+        "nobody has to say it"
+    );
+    let one = folder_with_study(&format!("sampling = 'fixed'\n{STUDY}"));
+    run_study(one.path(), &[]).success_stdout();
+    assert!(
+        result_bytes(fixed.path(), "results.jsonl") == result_bytes(one.path(), "results.jsonl"),
         "the study says it as the command does"
     );
     // What is kept is not taken for the other.
-    let wrong = study(said.path(), &["--resume", "--fixed"]);
+    let wrong = run_study(said.path(), &["--resume", "--fixed"]);
     assert!(wrong.code != 0 && wrong.err.contains("it is sampled until decided"), "{}", wrong.err);
-    let wrong = study(fixed.path(), &["--resume", "--until-decided"]);
+    let wrong = run_study(fixed.path(), &["--resume", "--until-decided"]);
     assert!(wrong.code != 0 && wrong.err.contains("it is a fixed sample"), "{}", wrong.err);
     let wrong = run_program(said.path(), &["study", "out", "--out", "other", "--fixed"]);
     assert!(wrong.code != 0 && wrong.err.contains("expected the study file itself"), "{}", wrong.err);
-    let odd = folder(&text.replace("until-decided", "until"));
-    assert!(study(odd.path(), &[]).err.contains("until-decided"), "the words are named");
+    let odd = folder_with_study(&text.replace("until-decided", "until"));
+    assert!(run_study(odd.path(), &[]).err.contains("until-decided"), "the words are named");
 }
 
 #[test]

@@ -11,7 +11,7 @@ const COPY: &str = "[system]\nfamily = \"windows-nt\"\n[volume.c]\nfs = \"fat32\
     [program.copy]\nname = \"total-commander\"\non = \"c\"\nto = \"d\"\nfiles = 20\ntotal_mb = 20\n";
 
 /// A folder with the scene `s.toml`.
-fn folder(text: &str) -> tempfile::TempDir {
+fn folder_with_scene(text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("s.toml"), text).unwrap();
     folder
@@ -19,7 +19,7 @@ fn folder(text: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_run_says_what_programs_did_beside_what_they_asked_for() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     let run = |args: &[&str]| run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], args].concat());
     let json = run(&["--json"]).json();
     let copy = &json["operations"]["copy"];
@@ -45,7 +45,7 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
 
 #[test]
 fn keys_of_a_scene_are_set_varied_and_asked_for() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     let run = |set: &[&str]| {
         let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
         run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE, "--json"][..], &set].concat())
@@ -72,7 +72,7 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
 /// How long is what a scene is asked; whoever wants another figure says so.
 #[test]
 fn scenes_are_judged_by_how_long_they_take() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     let compare = |more: &[&str]| {
         let vary = ["compare", "s.toml", "--on", DRIVE, "--vary", "program.copy.block_kib=32,1024", "--runs", "3"];
         run_program(folder.path(), &[&vary[..], more].concat())
@@ -91,7 +91,7 @@ fn scenes_are_judged_by_how_long_they_take() {
 
 #[test]
 fn an_expression_names_programs_that_are_there() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     let study = "title = 't'\nquestion = 'q'\nruns = 1\njob = 's.toml'\n[stack]\ndrive = 'barracuda-7200.7'\n\
         [[claim]]\nid = 'X1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
         check = ['operations.cpy.per_s > 1']\n";
@@ -110,7 +110,7 @@ fn an_expression_names_programs_that_are_there() {
 
 #[test]
 fn what_a_scene_does_not_have_is_an_error() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     for (args, expected) in [
         (["s.toml", "program.copy.blok_kib=64"], "did you mean `program.copy.block_kib`?"),
         (["s.toml", "program.cpy.block_kib=64"], "the scene has no program `cpy`; expected copy"),
@@ -125,7 +125,7 @@ fn what_a_scene_does_not_have_is_an_error() {
 
 #[test]
 fn a_scan_of_an_empty_volume_says_what_is_missing() {
-    let folder = folder(
+    let folder = folder_with_scene(
         "[system]\nfamily = \"windows-nt\"\n[volume.c]\nfs = \"fat32\"\n[program.scan]\nname = \"virus-scan\"\n",
     );
     let run = |more: &[&str]| run_program(folder.path(), &[&["run", "s.toml", "--on", DRIVE][..], more].concat());
@@ -136,7 +136,7 @@ fn a_scan_of_an_empty_volume_says_what_is_missing() {
 
 #[test]
 fn a_power_cut_loses_what_a_program_wrote_and_never_flushed() {
-    let folder = folder(COPY);
+    let folder = folder_with_scene(COPY);
     let cut = |set: &str| {
         let args = ["power-cut", "s.toml", "--on", DRIVE, "--cuts", "100", "--set", set, "--json"];
         run_program(folder.path(), &args).json()
@@ -152,7 +152,7 @@ const STICK: &str = "[system]\nfamily = \"windows-nt\"\n[device.stick]\nsize_gib
 /// A file of 1 MB is 31 reads of 32 KB, and each waits for the stick alone.
 #[test]
 fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
-    let folder = folder(STICK);
+    let folder = folder_with_scene(STICK);
     let run = |set: &str| run_program(folder.path(), &["run", "s.toml", "--on", DRIVE, "--json", "--set", set]);
     let seconds = |set: &str| run(set).json()["elapsed_s"].as_f64().unwrap();
     let base = seconds("device.stick.read_ms=1");
@@ -176,7 +176,7 @@ fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
 /// What a stick has acknowledged it has; what went to the drive's cache is lost.
 #[test]
 fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
-    let folder = folder(STICK);
+    let folder = folder_with_scene(STICK);
     let cut = |set: &[&str]| {
         let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
         let args = [&["power-cut", "s.toml", "--on", DRIVE, "--cuts", "50", "--json"][..], &set].concat();
@@ -187,7 +187,7 @@ fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
 }
 
 /// A run of a fio job with these options, through a page cache of so many MiB.
-fn cached(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
+fn run_with_page_cache(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), format!("[j]\nioengine=psync\n{options}")).unwrap();
     let set = format!("pagecache.mib={mib}");
@@ -195,11 +195,11 @@ fn cached(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
     run_program(folder.path(), &args).json()
 }
 
-fn figure(json: &serde_json::Value, path: &str) -> f64 {
+fn figure_at(json: &serde_json::Value, path: &str) -> f64 {
     json.pointer(path).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{path}: {json}"))
 }
 
-fn warned(json: &serde_json::Value, text: &str) -> bool {
+fn has_warning(json: &serde_json::Value, text: &str) -> bool {
     json["warnings"].as_array().unwrap().iter().any(|warning| warning.as_str().unwrap().contains(text))
 }
 
@@ -207,40 +207,44 @@ fn warned(json: &serde_json::Value, text: &str) -> bool {
 #[test]
 fn a_rate_that_came_from_memory_is_flagged() {
     let again = "rw=read\nbs=64k\nsize=64m\nloops=10\n";
-    let run = cached(again, "512", &[]);
-    let rate = figure(&run, "/read/bytes_per_s") / 1e6;
+    let run = run_with_page_cache(again, "512", &[]);
+    let rate = figure_at(&run, "/read/bytes_per_s") / 1e6;
     assert!((290.0..320.0).contains(&rate), "{rate} MB/s");
-    assert!((figure(&run, "/memory_percent") - 90.0).abs() < 0.5, "{}", run["memory_percent"]);
-    assert!(warned(&run, "the rates are those of memory, not of the drive"));
-    assert!(!warned(&run, "without a page cache"));
+    assert!((figure_at(&run, "/memory_percent") - 90.0).abs() < 0.5, "{}", run["memory_percent"]);
+    assert!(has_warning(&run, "the rates are those of memory, not of the drive"));
+    assert!(!has_warning(&run, "without a page cache"));
     for (options, mib) in [(again, "0"), (&format!("{again}direct=1\n"), "512")] {
-        let run = cached(options, mib, &[]);
-        assert!(figure(&run, "/read/bytes_per_s") < 59e6, "{run}");
-        assert!(run["memory_percent"].is_null() && !warned(&run, "those of memory"));
-        assert_eq!(warned(&run, "without a page cache"), mib == "0");
+        let run = run_with_page_cache(options, mib, &[]);
+        assert!(figure_at(&run, "/read/bytes_per_s") < 59e6, "{run}");
+        assert!(run["memory_percent"].is_null() && !has_warning(&run, "those of memory"));
+        assert_eq!(has_warning(&run, "without a page cache"), mib == "0");
     }
-    let once = cached("rw=read\nbs=64k\nsize=64m\n", "512", &[]);
-    assert!(figure(&once, "/memory_percent") < 1.0 && !warned(&once, "those of memory"), "what is read ahead is read");
+    let once = run_with_page_cache("rw=read\nbs=64k\nsize=64m\n", "512", &[]);
+    assert!(
+        figure_at(&once, "/memory_percent") < 1.0 && !has_warning(&once, "those of memory"),
+        "what is read ahead is read"
+    );
 }
 
 #[test]
 fn syncs_of_a_job_act_on_its_page_cache() {
-    let writes = |more: &str| cached(&format!("rw=randwrite\nbs=4k\nsize=64m\nnumber_ios=200\n{more}"), "512", &[]);
-    let mean = |run: &serde_json::Value, kind: &str| figure(run, &format!("/{kind}/response_ms/mean"));
+    let writes =
+        |more: &str| run_with_page_cache(&format!("rw=randwrite\nbs=4k\nsize=64m\nnumber_ios=200\n{more}"), "512", &[]);
+    let mean = |run: &serde_json::Value, kind: &str| figure_at(run, &format!("/{kind}/response_ms/mean"));
     let plain = writes("");
-    assert!(mean(&plain, "write") < 0.02 && figure(&plain, "/drive/flushes") == 0.0);
+    assert!(mean(&plain, "write") < 0.02 && figure_at(&plain, "/drive/flushes") == 0.0);
     for option in ["fsync=1", "fdatasync=1"] {
         let each = writes(option);
         assert!(mean(&each, "write") < 0.02 && mean(&each, "flush") > 4.0, "{option}: {each}");
         // fio 3.33 syncs before each request but the first, and none follows the last: 199 in its own log of this job.
-        assert_eq!(figure(&each, "/drive/flushes"), 199.0, "{option}");
+        assert_eq!(figure_at(&each, "/drive/flushes"), 199.0, "{option}");
     }
     let through = writes("sync=1");
     assert!(mean(&through, "write") > 4.0, "{through}");
     let last = writes("end_fsync=1");
-    assert_eq!((figure(&last, "/flush/ios"), figure(&last, "/drive/flushes")), (1.0, 1.0));
+    assert_eq!((figure_at(&last, "/flush/ios"), figure_at(&last, "/drive/flushes")), (1.0, 1.0));
     // 200 sectors in ascending order over 64 MiB.
-    assert!(figure(&last, "/elapsed_s") > 0.1 + figure(&plain, "/elapsed_s"), "{last}");
+    assert!(figure_at(&last, "/elapsed_s") > 0.1 + figure_at(&plain, "/elapsed_s"), "{last}");
     // A second job finds what the first one read, unless it asks for a cold cache, as fio does unless told otherwise.
     let second = |invalidate: &str| {
         let folder = tempfile::tempdir().unwrap();
@@ -249,7 +253,7 @@ fn syncs_of_a_job_act_on_its_page_cache() {
         );
         fs::write(folder.path().join("j.fio"), text).unwrap();
         let args = ["run", "j.fio", "--on", DRIVE, "--json", "--set", "pagecache.mib=512"];
-        figure(&run_program(folder.path(), &args).json(), "/memory_percent")
+        figure_at(&run_program(folder.path(), &args).json(), "/memory_percent")
     };
     assert!(second("") < 1.0 && (second("invalidate=0\n") - 50.0).abs() < 1.0);
 }

@@ -14,7 +14,7 @@ use seekwise_lab::provenance::ProgramVersion;
 use seekwise_reproduce::findings::catalogue_claims;
 use serde::{Deserialize, Serialize};
 
-use crate::readme::{text, workspace};
+use crate::readme::{repository_text, workspace};
 
 /// Causes of findings that are not reproduced: the word after `Cause:` in docs/claims.md, and the README's words.
 pub const CAUSES: [(&str, &str); 6] = [
@@ -79,14 +79,14 @@ struct Levers {
     changed_by: BTreeMap<String, Vec<String>>,
 }
 
-pub fn score() -> Score {
-    toml::from_str(&text("validation/claims.toml")).expect("the committed score")
+pub fn committed_score() -> Score {
+    toml::from_str(&repository_text("validation/claims.toml")).expect("the committed score")
 }
 
 /// A hash of a study's text and of the drives and jobs that it names. Classes of levels, and what a factor is said to be, are
 /// words of answers: no claim can hang on them.
-pub fn made_of(study: &str) -> String {
-    let study: String = text(&format!("crates/lab/studies/{study}.toml"))
+pub fn study_hash(study: &str) -> String {
+    let study: String = repository_text(&format!("crates/lab/studies/{study}.toml"))
         .split_inclusive('\n')
         .filter(|line| !line.starts_with("classes.") && !line.starts_with("says = "))
         .collect();
@@ -94,7 +94,7 @@ pub fn made_of(study: &str) -> String {
     for folder in ["crates/drives/profiles", "crates/lab/studies/jobs"] {
         for file in crate::seekwise::sorted_names(&workspace().join(folder)) {
             if study.contains(file.trim_end_matches(".toml")) {
-                all += &text(&format!("{folder}/{file}"));
+                all += &repository_text(&format!("{folder}/{file}"));
             }
         }
     }
@@ -107,7 +107,7 @@ pub fn rewrite_score(said: &Path) {
         serde_json::from_str(&fs::read_to_string(said).expect("what the claims' command printed")).expect("its JSON");
     claims.retain(|claim| claim.study.is_some());
     let studies = claims.iter().filter_map(|claim| claim.study.clone());
-    let made_of = studies.map(|study| (study.clone(), made_of(&study))).collect();
+    let made_of = studies.map(|study| (study.clone(), study_hash(&study))).collect();
     let head = "# Outcomes of the claims: seekwise claims --ablate. Rewritten by cargo xtask score.\n\n";
     let text = toml::to_string(&Score { program, made_of, claim: claims }).expect("a table");
     fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
@@ -116,7 +116,7 @@ pub fn rewrite_score(said: &Path) {
 /// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`; claims without one
 /// there keep theirs.
 pub fn rewrite_levers(folder: &Path) {
-    let mut levers: Levers = toml::from_str(&text("validation/levers.toml")).expect("the committed levers");
+    let mut levers: Levers = toml::from_str(&repository_text("validation/levers.toml")).expect("the committed levers");
     for name in crate::seekwise::sorted_names(folder).into_iter().filter(|name| name.ends_with(".json")) {
         let said = fs::read_to_string(folder.join(&name)).expect("an answer");
         let said: serde_json::Value = serde_json::from_str(&said).expect("its JSON");
@@ -145,8 +145,8 @@ pub fn class_counts(claim: &[Row]) -> String {
 
 /// The rows of a cause.
 pub fn rows_by_cause(cause: &str) -> Vec<String> {
-    let page = paragraphs();
-    let score = score();
+    let page = paragraph_reader();
+    let score = committed_score();
     let open = score.claim.into_iter().filter(|row| row.is_open());
     open.filter(|row| page(&row.id).cause.as_deref() == Some(cause)).map(|row| row.id).collect()
 }
@@ -157,16 +157,16 @@ impl Row {
         matches!(self.answer, ClaimAnswer::NotReproduced | ClaimAnswer::NotDecided)
     }
 
-    fn is_near(&self) -> bool {
+    fn is_near_miss(&self) -> bool {
         self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR))
     }
 
-    fn is_order(&self) -> bool {
+    fn has_no_bound(&self) -> bool {
         self.distance.as_ref().is_none_or(|distance| distance.share.is_none())
     }
 
     /// Distance to the bound, in words.
-    fn far(&self) -> String {
+    fn distance_words(&self) -> String {
         match &self.distance {
             Some(BoundDistance { share: Some(share), .. }) if *share > 0.0 => format!("{:.1} % beyond", 100.0 * share),
             Some(BoundDistance { share: Some(_), .. }) if self.is_open() => "its own checks hold".to_owned(),
@@ -178,8 +178,8 @@ impl Row {
 }
 
 /// The findings, counted by class, then by study with the outcome of each and what would change it.
-pub fn claims() -> String {
-    let Score { program, claim, .. } = score();
+pub fn claims_block() -> String {
+    let Score { program, claim, .. } = committed_score();
     let listed = catalogue_claims().len();
     let mut text = format!(
         "Five source studies state {listed} findings. Each was listed, with the condition under which it counts, before anything\n\
@@ -218,22 +218,24 @@ pub fn claims() -> String {
     if !also.is_empty() {
         let _ = writeln!(text, "\nReproduced also without their mechanism: {}.", also.join(", "));
     }
-    text += &misses(&claim);
-    let levers: Levers = toml::from_str(&self::text("validation/levers.toml")).expect("the committed levers");
+    text += &misses_text(&claim);
+    let levers: Levers =
+        toml::from_str(&self::repository_text("validation/levers.toml")).expect("the committed levers");
     for (letter, what) in STUDIES {
         let rows: Vec<&Row> = claim.iter().filter(|row| row.id.starts_with(letter)).collect();
-        text += &study(letter, what, &rows, &levers);
+        text += &study_table(letter, what, &rows, &levers);
     }
     text
 }
 
 /// The findings that are not reproduced: near misses apart from wrong orders.
-fn misses(claim: &[Row]) -> String {
+fn misses_text(claim: &[Row]) -> String {
     let open = || claim.iter().filter(|row| row.answer == ClaimAnswer::NotReproduced);
-    let list = |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.far())).collect::<Vec<_>>();
-    let near = list(open().filter(|row| row.is_near()).collect());
-    let far = list(open().filter(|row| !row.is_near() && !row.is_order()).collect());
-    let order: Vec<&str> = open().filter(|row| row.is_order()).map(|row| row.id.as_str()).collect();
+    let list =
+        |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.distance_words())).collect::<Vec<_>>();
+    let near = list(open().filter(|row| row.is_near_miss()).collect());
+    let far = list(open().filter(|row| !row.is_near_miss() && !row.has_no_bound()).collect());
+    let order: Vec<&str> = open().filter(|row| row.has_no_bound()).map(|row| row.id.as_str()).collect();
     let mut text = "\nThe findings that are not reproduced:\n\n".to_owned();
     let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR);
     for (what, all) in [
@@ -247,8 +249,8 @@ fn misses(claim: &[Row]) -> String {
 }
 
 /// The table of a study.
-fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
-    let page = paragraphs();
+fn study_table(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
+    let page = paragraph_reader();
     let mut text = format!(
         "\n#### Study {letter}: {what}\n\n\
          | finding | answer | condition | figure that decides | distance to the bound | reason, and what changes the answer | data that would decide |\n\
@@ -274,7 +276,7 @@ fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
             row.answer.words().to_owned(),
             row.condition.clone(),
             got,
-            row.far(),
+            row.distance_words(),
             why.join(" "),
             data,
         ];
@@ -294,8 +296,8 @@ struct Paragraph {
     data: Option<String>,
 }
 
-fn paragraphs() -> impl Fn(&str) -> Paragraph {
-    let page = text("docs/claims.md");
+fn paragraph_reader() -> impl Fn(&str) -> Paragraph {
+    let page = repository_text("docs/claims.md");
     move |id| {
         let place = page.find(&format!("\n### {id}: ")).unwrap_or_else(|| panic!("docs/claims.md: no heading of {id}"));
         let mut lines = page[place + 1..].lines();

@@ -180,7 +180,7 @@ const CLIENT: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\
     [k]\nioengine=libaio\ndirect=1\nrw=write\nbs=192k\noffset=2g\nsize=1g\nnumber_ios=20\niodepth=2\n";
 
 /// A program of this machine, or a line that says what is skipped.
-fn is_there(program: &str) -> bool {
+fn is_installed_or_skipped(program: &str) -> bool {
     let found = in_path(program);
     if !found {
         eprintln!("skipped: sessions of {program}, which is not there");
@@ -189,7 +189,7 @@ fn is_there(program: &str) -> bool {
 }
 
 /// Serves to `client` while it records, and plays the recording: requests, and how many were over at the recorded nanosecond.
-fn played(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
+fn record_and_replay(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
     let file = folder.join("session.csv");
     let _ = fs::remove_file(&file);
     let serve = ["serve", drive, "--nbd", "unix:d", "--speed", "4", "--record", "session.csv"];
@@ -217,10 +217,10 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     let mut sessions = 0;
     for stack in STACKS {
         for (program, client) in [("sh", own.as_str()), ("fio", fio), ("qemu-io", io)] {
-            if !is_there(program) {
+            if !is_installed_or_skipped(program) {
                 continue;
             }
-            let (requests, same) = played(at, stack, client);
+            let (requests, same) = record_and_replay(at, stack, client);
             assert!(requests > 20, "{requests}");
             assert_eq!(same, requests, "{stack:?} {client}");
             sessions += 1;
@@ -234,7 +234,7 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
          {program} disk set drive.cache.write_back=off --control d.control; sleep 0.1; {program} disk power cut --control d.control; sleep 0.1; \
          {program} disk power on --control d.control; wait; {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
-    let (requests, same) = played(at, STACKS[0], &cut);
+    let (requests, same) = record_and_replay(at, STACKS[0], &cut);
     assert_eq!(same, requests);
     let recorded = fs::read_to_string(at.join("session.csv")).unwrap();
     assert!(recorded.contains(",cut\n") && recorded.contains(",on\n") && recorded.contains("write_back=off"));
@@ -258,7 +258,7 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
          {program} run j.fio --on nbd:unix:d --destroy unix:d > second.txt && {program} disk power cut --control d.control > cut.txt && \
          {program} disk power on --control d.control && {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
-    let (requests, same) = played(at, STACKS[2], &lossy);
+    let (requests, same) = record_and_replay(at, STACKS[2], &lossy);
     assert_eq!((same, requests > 300), (requests, true), "{requests}");
     let said = fs::read_to_string(at.join("cut.txt")).unwrap();
     assert!(said.contains("power cut at"), "{said}");
@@ -267,7 +267,7 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
 }
 
 /// Most requests that a recorded session had outstanding at its drive at once.
-fn outstanding(recording: &str) -> usize {
+fn most_outstanding(recording: &str) -> usize {
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
     let line = |line: &str| {
         let mut words = line.split(',').skip(1);
@@ -325,7 +325,7 @@ fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
     assert_eq!(record["recorded"]["same"], record["recorded"]["requests"]);
     assert!(record["flush"]["ios"].as_u64() >= Some(8), "each forced write comes with a flush");
     if in_path("fio") {
-        let most = outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
+        let most = most_outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
         assert!(most > 12, "the kernel's own bound: {most}");
     }
 }
@@ -365,7 +365,7 @@ fn in_path(program: &str) -> bool {
 }
 
 /// Starts a server; it is heard when it says where it serves.
-fn begun(at: &std::path::Path, args: &[&str]) -> std::process::Child {
+fn start_server(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     use std::io::BufRead;
     let mut server = crate::seekwise::program_command(at);
     server.args(args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
@@ -378,7 +378,7 @@ fn begun(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     server
 }
 
-fn kill(signal: &str, process: u32) {
+fn send_signal(signal: &str, process: u32) {
     let killed = std::process::Command::new("kill").args([signal, &process.to_string()]).status();
     assert!(killed.unwrap().success());
 }
@@ -388,8 +388,8 @@ fn signals_end_a_session_in_order_and_a_command_first() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     for (signal, number) in [("-HUP", 1), ("-TERM", 15), ("-INT", 2)] {
-        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
-        kill(signal, server.id());
+        let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+        send_signal(signal, server.id());
         assert_eq!(server.wait().unwrap().code(), Some(0), "{signal}");
         assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
         // The command ends while it still has its disk, and its end is handed on.
@@ -398,11 +398,11 @@ fn signals_end_a_session_in_order_and_a_command_first() {
              touch ready; while :; do sleep 0.05; done",
             env!("CARGO_BIN_EXE_seekwise")
         );
-        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+        let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
         while !at.join("ready").exists() {
             std::thread::yield_now();
         }
-        kill(signal, server.id());
+        send_signal(signal, server.id());
         assert_eq!(server.wait().unwrap().code(), Some(128 + number), "{signal}");
         assert!(fs::read_to_string(at.join("status.txt")).unwrap().starts_with("power on at"), "{signal}");
         assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
@@ -520,7 +520,7 @@ fn a_hangup_unmounts_the_file_and_a_note_goes() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    let mut server = begun(at, &["serve", DRIVE, "--fuse", "m", "--control", "c"]);
+    let mut server = start_server(at, &["serve", DRIVE, "--fuse", "m", "--control", "c"]);
     let note = format!("/run/seekwise/{}-0.run", server.id());
     while !at.join("m/disk.img").exists() || !at.join("c").exists() {
         std::thread::yield_now();
@@ -529,7 +529,7 @@ fn a_hangup_unmounts_the_file_and_a_note_goes() {
     let note = std::path::Path::new(&note);
     assert_eq!((mode(note), mode(note.parent().unwrap()), mode(&at.join("c"))), (0o600, 0o700, 0o600));
     assert_eq!((mode(&at.join("m")), mode(&at.join("m/disk.img"))), (0o700, 0o600));
-    kill("-HUP", server.id());
+    send_signal("-HUP", server.id());
     assert_eq!(server.wait().unwrap().code(), Some(0));
     assert!(!at.join("m/disk.img").exists() && !at.join("c").exists() && !note.exists());
 }
@@ -545,8 +545,8 @@ fn restore_by_another_user_minds_its_own() {
     let at = folder.path();
     let program = at.join("seekwise");
     fs::copy(env!("CARGO_BIN_EXE_seekwise"), &program).unwrap();
-    let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
-    kill("-9", server.id());
+    let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+    send_signal("-9", server.id());
     server.wait().unwrap();
     std::process::Command::new("chmod").args(["0755", "."]).current_dir(at).status().unwrap();
     let said = std::process::Command::new("setpriv")

@@ -23,7 +23,7 @@ const KINDS: [Kind; 3] = [
 /// How often each outcome came with each exit code.
 type Outcomes = BTreeMap<(String, i32), u64>;
 
-fn session(at: &Path, options: &[&str], requests: u64) -> (String, i32) {
+fn run_session(at: &Path, options: &[&str], requests: u64) -> (String, i32) {
     let client = match requests {
         0 => "true".to_owned(),
         _ => {
@@ -40,20 +40,20 @@ fn session(at: &Path, options: &[&str], requests: u64) -> (String, i32) {
     (receipt["pace"].as_str().unwrap().to_owned(), said.code)
 }
 
-fn outcomes(at: &Path, (_, options, requests, _): &Kind, sessions: u64) -> Outcomes {
+fn count_outcomes(at: &Path, (_, options, requests, _): &Kind, sessions: u64) -> Outcomes {
     let mut outcomes = Outcomes::new();
-    (0..sessions).for_each(|_| *outcomes.entry(session(at, options, *requests)).or_default() += 1);
+    (0..sessions).for_each(|_| *outcomes.entry(run_session(at, options, *requests)).or_default() += 1);
     outcomes
 }
 
 /// All outcomes as a table, each of which has to be the expected one.
-fn judge(sessions: u64) {
+fn check_sessions(sessions: u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
     println!("| sessions | requests | outcome | exit code | number |\n|---|---|---|---|---|");
     for kind in &KINDS {
         let (name, _, requests, (pace, code)) = kind;
-        for ((outcome, exit), number) in outcomes(folder.path(), kind, sessions) {
+        for ((outcome, exit), number) in count_outcomes(folder.path(), kind, sessions) {
             println!("| {name} | {requests} | {outcome} | {exit} | {number} |");
             if (outcome.as_str(), exit) != (*pace, *code) {
                 wrong.push(format!("{number} {name}: {outcome}, {exit}"));
@@ -65,13 +65,13 @@ fn judge(sessions: u64) {
 
 #[test]
 fn empty_quick_and_late_sessions_have_one_outcome_each() {
-    judge(2);
+    check_sessions(2);
 }
 
 #[test]
 #[ignore = "minutes; prints the table of a hundred sessions of each kind"]
 fn a_hundred_sessions_of_each_kind() {
-    judge(100);
+    check_sessions(100);
 }
 
 /// On a busy machine it may fall behind, which is true then; what it must not do is disagree with its exit code.
@@ -79,7 +79,7 @@ fn a_hundred_sessions_of_each_kind() {
 #[ignore = "half a minute; needs an idle machine to come out as kept up"]
 fn a_session_of_some_hundred_requests_can_keep_up() {
     let folder = tempfile::tempdir().unwrap();
-    let (pace, code) = session(folder.path(), &[], 800);
+    let (pace, code) = run_session(folder.path(), &[], 800);
     println!("800 requests: {pace}, exit code {code}");
     assert_eq!(code, i32::from(pace == "fell-behind"));
 }

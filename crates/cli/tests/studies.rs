@@ -15,40 +15,40 @@ const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
 /// The small study's files in a new folder, made with these arguments.
-fn made(study: &str, more: &[&str]) -> tempfile::TempDir {
+fn run_study(study: &str, more: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
     run_program(folder.path(), &[&["study", "depth.toml", "--out", "out"], more].concat()).success_stdout();
     folder
 }
 
-fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+fn result_bytes(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join("out").join(name)).unwrap()
 }
 
 #[track_caller]
-fn same(a: &Path, b: &Path) {
+fn assert_same_results(a: &Path, b: &Path) {
     for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
-        assert!(bytes(a, name) == bytes(b, name), "{name} differs");
+        assert!(result_bytes(a, name) == result_bytes(b, name), "{name} differs");
     }
 }
 
 #[test]
 fn one_core_and_two_give_the_same_bytes() {
-    let (one, two) = (made(SMALL, &["--threads", "1"]), made(SMALL, &["--threads", "2"]));
+    let (one, two) = (run_study(SMALL, &["--threads", "1"]), run_study(SMALL, &["--threads", "2"]));
     assert_eq!(
         sorted_names(&one.path().join("out")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    assert_eq!(bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
-    assert_eq!(bytes(one.path(), "study.toml"), SMALL.as_bytes());
-    same(one.path(), two.path());
+    assert_eq!(result_bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
+    assert_eq!(result_bytes(one.path(), "study.toml"), SMALL.as_bytes());
+    assert_same_results(one.path(), two.path());
 }
 
 #[test]
 fn results_are_not_written_over() {
-    let folder = made(SMALL, &[]);
-    let before = bytes(folder.path(), "results.jsonl");
+    let folder = run_study(SMALL, &[]);
+    let before = result_bytes(folder.path(), "results.jsonl");
     let again = run_program(folder.path(), &["study", "depth.toml", "--out", "out"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
     assert!(again.err.starts_with("error: out: already holds results; --force overwrites them"), "{}", again.err);
@@ -58,26 +58,26 @@ fn results_are_not_written_over() {
     let said = "error: out: cannot continue: it holds results of another study; use another --out\n  \
                 depth.toml:3: - runs = 2\n  depth.toml:3: + runs = 3\n";
     assert_eq!(other.err, said);
-    assert_eq!(bytes(folder.path(), "results.jsonl"), before);
+    assert_eq!(result_bytes(folder.path(), "results.jsonl"), before);
 }
 
 #[test]
 fn a_truncated_study_goes_on_to_the_same_bytes() {
-    let whole = made(SMALL, &[]);
-    let results = bytes(whole.path(), "results.jsonl");
+    let whole = run_study(SMALL, &[]);
+    let results = result_bytes(whole.path(), "results.jsonl");
     let first = results.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     // Nothing, half a line, a line, a line and a bit, all but the last byte, all.
     for length in [0, first / 2, first, first + 5, results.len() - 1, results.len()] {
-        let cut = made(SMALL, &[]);
+        let cut = run_study(SMALL, &[]);
         fs::write(cut.path().join("out/results.jsonl"), &results[..length]).unwrap();
         fs::remove_file(cut.path().join("out/report.html")).unwrap();
         run_program(cut.path(), &["study", "depth.toml", "--out", "out", "--resume"]).success_stdout();
-        same(whole.path(), cut.path());
+        assert_same_results(whole.path(), cut.path());
     }
 }
 
 /// The folder of a study killed after its first run; nothing when it ended before it could be killed.
-fn killed(study: &str, whole: usize) -> Option<tempfile::TempDir> {
+fn run_study_and_kill(study: &str, whole: usize) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
     let mut child = program_command(folder.path())
@@ -95,28 +95,29 @@ fn killed(study: &str, whole: usize) -> Option<tempfile::TempDir> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let left = bytes(folder.path(), "results.jsonl").len();
+    let left = result_bytes(folder.path(), "results.jsonl").len();
     (left > 0 && left < whole).then_some(folder)
 }
 
 #[test]
 fn a_killed_study_goes_on_to_the_same_bytes() {
     let long = SMALL.replace("runs = 2", "runs = 30").replace("'1 s'", "'300 s'");
-    let whole = made(&long, &[]);
-    let length = bytes(whole.path(), "results.jsonl").len();
-    let killed = (0..10).find_map(|_| killed(&long, length)).expect("it was killed half way in one of ten tries");
+    let whole = run_study(&long, &[]);
+    let length = result_bytes(whole.path(), "results.jsonl").len();
+    let killed =
+        (0..10).find_map(|_| run_study_and_kill(&long, length)).expect("it was killed half way in one of ten tries");
     run_program(killed.path(), &["study", "depth.toml", "--out", "out", "--resume"]).success_stdout();
-    same(whole.path(), killed.path());
+    assert_same_results(whole.path(), killed.path());
 }
 
 #[test]
 fn a_report_is_made_again_from_its_folder() {
-    let folder = made(SMALL, &[]);
-    let before = bytes(folder.path(), "report.html");
+    let folder = run_study(SMALL, &[]);
+    let before = result_bytes(folder.path(), "report.html");
     fs::remove_file(folder.path().join("out/report.html")).unwrap();
     let said = run_program(folder.path(), &["report", "out"]).success_stdout();
     assert!(said.ends_with("Report: out/report.html\n"), "{said}");
-    assert!(bytes(folder.path(), "report.html") == before);
+    assert!(result_bytes(folder.path(), "report.html") == before);
     // From elsewhere, under another name.
     let elsewhere = tempfile::tempdir().unwrap();
     fs::rename(folder.path().join("out"), elsewhere.path().join("moved")).unwrap();
@@ -126,7 +127,8 @@ fn a_report_is_made_again_from_its_folder() {
 
 #[test]
 fn a_studys_answer_is_drawn_from_its_folder() {
-    let folder = made(&format!("sampling = 'fixed'\n{}", SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]")), &[]);
+    let folder =
+        run_study(&format!("sampling = 'fixed'\n{}", SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]")), &[]);
     let report = |more: &[&str]| run_program(folder.path(), &[&["report", "out"], more].concat());
     let said = report(&["--svg", "a.svg", "--png", "a.png"]);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -146,7 +148,7 @@ fn a_studys_answer_is_drawn_from_its_folder() {
     assert!(fs::read(folder.path().join("a.png")).unwrap().starts_with(b"\x89PNG"));
     assert!(report(&["--svg", "a.svg"]).err.contains("a.svg: already exists; --force overwrites it"));
     let (compared, _) = SMALL.split_at(SMALL.find("[[compare]]").unwrap());
-    let none = made(compared, &[]);
+    let none = run_study(compared, &[]);
     let said = run_program(none.path(), &["report", "out", "--png", "a.png"]);
     assert!(said.code == 2 && said.err.contains("out: nothing is compared in it"), "{}", said.err);
     assert!(!none.path().join("a.png").exists());
@@ -217,7 +219,7 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     let columns = study(&["--columns", "pattern,depth,mean"]);
     assert_eq!(columns.matches("streaming-read").count(), 8, "{columns}");
     // What a screen holds is shown.
-    let small = made(SMALL, &[]);
+    let small = run_study(SMALL, &[]);
     let said = run_program(small.path(), &["study", "depth.toml", "--out", "out", "--force"]).success_stdout();
     assert!(said.contains("requests/s") && !said.contains("on the page, and by"), "{said}");
 }
@@ -317,9 +319,9 @@ fn a_comparison_keeps_what_a_study_keeps() {
         sorted_names(&folder.path().join("out")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    let before = bytes(folder.path(), "report.html");
+    let before = result_bytes(folder.path(), "report.html");
     run_program(folder.path(), &["report", "out"]).success_stdout();
-    assert!(bytes(folder.path(), "report.html") == before);
+    assert!(result_bytes(folder.path(), "report.html") == before);
 }
 
 #[test]

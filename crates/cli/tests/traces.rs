@@ -10,7 +10,7 @@ use serde_json::Value;
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
 /// Sixty requests of a kilobyte to 16 KiB, 20 ms apart, each over after 5 ms; one line is not in order.
-fn msr() -> String {
+fn msr_trace() -> String {
     let row = |i: u64| {
         let at = 128_166_372_003_061_629 + i * 200_000;
         let op = if i.is_multiple_of(3) { "Write" } else { "Read" };
@@ -21,24 +21,24 @@ fn msr() -> String {
     rows.concat()
 }
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_trace() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("t.csv"), msr()).unwrap();
+    fs::write(folder.path().join("t.csv"), msr_trace()).unwrap();
     folder
 }
 
-fn run(folder: &Path, more: &[&str]) -> ProgramOutput {
+fn run_trace(folder: &Path, more: &[&str]) -> ProgramOutput {
     run_program(folder, &[&["run", "t.csv", "--on", DRIVE], more].concat())
 }
 
-fn json(folder: &Path, more: &[&str]) -> Value {
-    run(folder, &[more, &["--json"]].concat()).json()
+fn run_trace_json(folder: &Path, more: &[&str]) -> Value {
+    run_trace(folder, &[more, &["--json"]].concat()).json()
 }
 
 #[test]
 fn an_open_loop_keeps_its_instants_and_says_so() {
-    let folder = folder();
-    let record = json(folder.path(), &[]);
+    let folder = folder_with_trace();
+    let record = run_trace_json(folder.path(), &[]);
     let trace = &record["trace"];
     let count = |key: &str| trace[key].as_u64().unwrap();
     assert_eq!([count("requests"), count("issued"), count("reordered"), count("responses")], [60, 60, 1, 60]);
@@ -48,12 +48,12 @@ fn an_open_loop_keeps_its_instants_and_says_so() {
     assert_eq!(trace["issue_error_ms"]["max"].as_f64(), Some(0.0), "virtual time is exact");
     assert_eq!((count("size_median"), count("size_largest")), (4_096, 16_384));
     for (speed, played) in [("2", 0.59), ("0.5", 2.36)] {
-        let record = json(folder.path(), &["--set", &format!("trace.speed={speed}")]);
+        let record = run_trace_json(folder.path(), &["--set", &format!("trace.speed={speed}")]);
         assert_eq!(record["trace"]["played_s"].as_f64(), Some(played));
         assert_eq!(record["trace"]["issue_error_ms"]["max"].as_f64(), Some(0.0));
-        assert_eq!(record["stream_hash"], json(folder.path(), &[])["stream_hash"], "the same requests");
+        assert_eq!(record["stream_hash"], run_trace_json(folder.path(), &[])["stream_hash"], "the same requests");
     }
-    let text = run(folder.path(), &[]).success_stdout();
+    let text = run_trace(folder.path(), &[]).success_stdout();
     for said in [
         "60 requests, format msr, in 1.180 s",
         "Played in an open loop: 60 requests",
@@ -62,19 +62,20 @@ fn an_open_loop_keeps_its_instants_and_says_so() {
     ] {
         assert!(text.replace("\n    ", " ").contains(said), "{said}: {text}");
     }
-    let ended = json(folder.path(), &["--runtime", "500 ms"]);
+    let ended = run_trace_json(folder.path(), &["--runtime", "500 ms"]);
     assert_eq!(ended["trace"]["issued"].as_u64(), Some(25), "0, 20, … 480 ms");
 }
 
 #[test]
 fn closed_and_dependent_loops_go_as_fast_as_the_disk() {
-    let folder = folder();
-    let closed =
-        |depth: &str| json(folder.path(), &["--set", "trace.loop=closed", "--set", &format!("job.depth={depth}")]);
+    let folder = folder_with_trace();
+    let closed = |depth: &str| {
+        run_trace_json(folder.path(), &["--set", "trace.loop=closed", "--set", &format!("job.depth={depth}")])
+    };
     let rate = |record: &Value| record["all"]["iops"].as_f64().unwrap();
     assert!(rate(&closed("8")) > rate(&closed("1")), "a queue helps");
     // Nothing overlaps in it: each waits for the one before, and 15 ms more.
-    let dependent = json(folder.path(), &["--set", "trace.loop=dependent"]);
+    let dependent = run_trace_json(folder.path(), &["--set", "trace.loop=dependent"]);
     let played = dependent["trace"]["played_s"].as_f64().unwrap();
     let responses = dependent["all"]["response_ms"]["mean"].as_f64().unwrap() * 60.0 / 1e3;
     assert!((played - (59.0 * 0.015 + responses)).abs() < 0.02, "{played} s, responses {responses} s");
@@ -83,10 +84,10 @@ fn closed_and_dependent_loops_go_as_fast_as_the_disk() {
 
 #[test]
 fn every_command_and_place_takes_a_trace() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let at = folder.path();
     let on_null = run_program(at, &["run", "t.csv", "--on", "null", "--set", "trace.speed=4", "--json"]).json();
-    let sim = json(at, &[]);
+    let sim = run_trace_json(at, &[]);
     assert_eq!(on_null["stream_hash"], sim["stream_hash"], "every place gets the same requests");
     assert_eq!(on_null["trace"]["held"].as_u64(), Some(0));
     let vary = ["compare", "t.csv", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32", "--runs", "2", "--json"];
@@ -103,7 +104,7 @@ fn every_command_and_place_takes_a_trace() {
 
 #[test]
 fn a_folder_keeps_what_the_trace_was_and_goes_on_with_that_alone() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let at = folder.path();
     let study = "title = 't'\nquestion = 'q'\nruns = 2\njob = 't.csv'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
         [[factor]]\nname = 'speed'\nkey = 'trace.speed'\nlevels = [1, 8]\n";
@@ -120,7 +121,7 @@ fn a_folder_keeps_what_the_trace_was_and_goes_on_with_that_alone() {
     // The page is made from the folder alone.
     fs::rename(at.join("t.csv"), at.join("gone.csv")).unwrap();
     run_program(at, &["report", "out"]).success_stdout();
-    fs::write(at.join("t.csv"), msr().replace(",1024,", ",2048,")).unwrap();
+    fs::write(at.join("t.csv"), msr_trace().replace(",1024,", ",2048,")).unwrap();
     fs::write(at.join("out/results.jsonl"), format!("{}\n", lines[0])).unwrap();
     let refused = run_program(at, &["study", "s.toml", "--out", "out", "--resume"]);
     assert!(
@@ -132,10 +133,10 @@ fn a_folder_keeps_what_the_trace_was_and_goes_on_with_that_alone() {
 
 #[test]
 fn slips_are_told_before_anything_runs() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let at = folder.path();
     let error = |more: &[&str]| {
-        let said = run(at, more);
+        let said = run_trace(at, more);
         assert_eq!(said.code, 2, "{}", said.out);
         said.err
     };
@@ -190,9 +191,9 @@ fn slips_are_told_before_anything_runs() {
 
 #[test]
 fn a_larger_device_is_mapped_and_that_is_counted() {
-    let folder = folder();
+    let folder = folder_with_trace();
     for map in ["wrap", "scale", "compact"] {
-        let said = json(folder.path(), &["--set", "job.span=500m", "--set", &format!("trace.map={map}")]);
+        let said = run_trace_json(folder.path(), &["--set", "job.span=500m", "--set", &format!("trace.map={map}")]);
         assert_eq!((said["trace"]["issued"].as_u64(), said["failures"].as_u64()), (Some(60), Some(0)), "{map}");
         assert!(said["trace"]["moved"].as_u64().unwrap() > 20, "{map}");
         assert_eq!(said["trace"]["map"].as_str(), Some(map));
@@ -203,12 +204,12 @@ fn a_larger_device_is_mapped_and_that_is_counted() {
 #[test]
 fn a_trace_may_come_on_standard_input_and_in_parts() {
     use std::io::Write;
-    let folder = folder();
+    let folder = folder_with_trace();
     let mut child = program_command(folder.path());
     child.args(["run", "-", "--on", DRIVE, "--json"]).stdin(std::process::Stdio::piped());
     child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = child.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(msr().as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(msr_trace().as_bytes()).unwrap();
     let record = program_output(child.wait_with_output().unwrap()).json();
     assert_eq!(record["trace"]["issued"].as_u64(), Some(60));
     let event = |at: u64, sector: u64| {
@@ -225,7 +226,7 @@ fn a_trace_may_come_on_standard_input_and_in_parts() {
 
 /// What a shell says of a command in which `$S` is the program.
 #[cfg(unix)]
-fn shell(folder: &Path, text: &str) -> ProgramOutput {
+fn run_in_shell(folder: &Path, text: &str) -> ProgramOutput {
     let mut shell = std::process::Command::new("sh");
     shell.current_dir(folder).env("S", env!("CARGO_BIN_EXE_seekwise")).args(["-c", text]);
     program_output(shell.output().expect("a shell"))
@@ -235,29 +236,29 @@ fn shell(folder: &Path, text: &str) -> ProgramOutput {
 #[test]
 #[cfg(unix)]
 fn packed_traces_and_pipes_are_played_as_what_is_in_them() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let at = folder.path();
     fs::write(at.join("j.fio"), "[a]\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=20\n").unwrap();
-    let plain = json(at, &[]);
+    let plain = run_trace_json(at, &[]);
     let same = |text: &str| {
-        let record = shell(at, &format!("{text} --on {DRIVE} --json")).json();
+        let record = run_in_shell(at, &format!("{text} --on {DRIVE} --json")).json();
         assert_eq!(record["stream_hash"], plain["stream_hash"], "{text}");
         assert_eq!(record["trace"]["span_s"], plain["trace"]["span_s"], "{text}");
     };
     let packers =
         [("t.gz", "gzip -c t.csv"), ("t.zst", "zstd -c t.csv"), ("t.xz", "xz -c t.csv"), ("t.tgz", "tar cz t.csv")];
     for (name, packer) in packers {
-        if shell(at, &format!("{packer} > {name}")).code == 0 {
+        if run_in_shell(at, &format!("{packer} > {name}")).code == 0 {
             same(&format!("$S run {name}"));
             same(&format!("cat {name} | $S run -"));
         }
     }
     same("mkfifo p; cat t.csv > p & $S run p");
-    let said = shell(at, "tar cz t.csv j.fio > two.tgz && $S run two.tgz --on barracuda-7200.7");
+    let said = run_in_shell(at, "tar cz t.csv j.fio > two.tgz && $S run two.tgz --on barracuda-7200.7");
     assert!(said.code == 2 && said.err.contains("it holds several files (t.csv, j.fio …)"), "{}", said.err);
     // A job comes by a pipe too, and one that is asked for again by what is kept of it.
     let vary = "--vary job.depth=1,2 --runs 2 --json";
-    let job = shell(at, &format!("mkfifo q; cat j.fio > q & $S compare q --on {DRIVE} {vary}")).json();
+    let job = run_in_shell(at, &format!("mkfifo q; cat j.fio > q & $S compare q --on {DRIVE} {vary}")).json();
     assert!(job["verdict"].is_string(), "{job}");
 }
 
@@ -296,14 +297,14 @@ fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
 /// A recording is played as it is, or as a trace.
 #[test]
 fn a_recording_is_a_trace_where_that_is_asked() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let head = "# seekwise recording 1\n# a drive\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n";
     let rows = "1,0,9000000,done,write,64,8,1,0\n2,1000000,9000000,done,read,0,8,0,1\n";
     fs::write(folder.path().join("r.csv"), format!("{head}{rows}")).unwrap();
     let run =
         |more: &[&str]| run_program(folder.path(), &[&["run", "r.csv", "--on", DRIVE, "--json"], more].concat()).json();
-    assert!(run(&[])["recorded"].is_object() && run(&[]).get("trace").is_none());
-    let trace = run(&["--set", "trace.loop=dependent"]);
+    assert!(run_trace(&[])["recorded"].is_object() && run_trace(&[]).get("trace").is_none());
+    let trace = run_trace(&["--set", "trace.loop=dependent"]);
     assert_eq!((trace["trace"]["format"].as_str(), trace["trace"]["issued"].as_u64()), (Some("recording"), Some(2)));
     assert_eq!(trace["write"]["ios"].as_u64(), Some(1), "with its flush, where the drive knows no FUA, one write");
 }
@@ -316,7 +317,7 @@ fn other_peoples_traces_are_played_or_refused_with_a_reason() {
         return;
     };
     let mut files: Vec<PathBuf> = Vec::new();
-    collect(&store, &mut files);
+    collect_files(&store, &mut files);
     // What blkparse leaves where it is told to print: no trace that anybody published.
     files.retain(|file| file.file_name().is_none_or(|name| name != "-"));
     let (mut played, mut refused) = (0, 0);
@@ -349,9 +350,9 @@ fn other_peoples_traces_are_played_or_refused_with_a_reason() {
 /// How many are played; the refused are two tables without places or instants, one with prose behind it, and one with a slip.
 const COUNTS: (usize, usize) = (20, 4);
 
-fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { collect(&path, into) } else { into.push(path) }
+        if path.is_dir() { collect_files(&path, into) } else { into.push(path) }
     }
 }

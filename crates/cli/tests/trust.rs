@@ -24,7 +24,7 @@ impl Lab {
     fn new() -> Lab {
         let lab = Lab(tempfile::tempdir().unwrap());
         let drive = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
-        fs::create_dir(lab.at("jobs")).unwrap();
+        fs::create_dir(lab.path("jobs")).unwrap();
         for (name, text) in [
             ("drive.toml", drive),
             ("stack.toml", "drive = 'drive.toml'\ndriver = 'windows-xp'\n"),
@@ -32,63 +32,67 @@ impl Lab {
             ("jobs/common.inc", INCLUDE),
             ("study.toml", STUDY),
         ] {
-            fs::write(lab.at(name), text).unwrap();
+            fs::write(lab.path(name), text).unwrap();
         }
-        lab.study("1g", &[]).success_stdout();
+        lab.run_study("1g", &[]).success_stdout();
         lab
     }
 
-    fn at(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> std::path::PathBuf {
         self.0.path().join(name)
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.at(name)).unwrap()
+    fn read_file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
     }
 
-    fn study(&self, size: &str, more: &[&str]) -> ProgramOutput {
+    fn run_study(&self, size: &str, more: &[&str]) -> ProgramOutput {
         let mut run = program_command(self.0.path());
         run.args(["study", "study.toml", "--out", "out"]).args(more).env("SZ", size);
         program_output(run.output().unwrap())
     }
 
-    fn resume(&self) -> ProgramOutput {
-        self.study("1g", &["--resume"])
+    fn resume_study(&self) -> ProgramOutput {
+        self.run_study("1g", &["--resume"])
     }
 
-    fn replace(&self, name: &str, from: &str, to: &str) {
-        let text = fs::read_to_string(self.at(name)).unwrap();
+    fn replace_in_file(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(name)).unwrap();
         assert!(text.contains(from), "{name} has no {from}");
-        fs::write(self.at(name), text.replacen(from, to, 1)).unwrap();
+        fs::write(self.path(name), text.replacen(from, to, 1)).unwrap();
     }
 
     /// What the folder holds: all but the report.
-    fn kept(&self) -> [Vec<u8>; 3] {
-        ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read(name))
+    fn kept_files(&self) -> [Vec<u8>; 3] {
+        ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read_file(name))
     }
 
-    fn lines(&self) -> Vec<String> {
-        String::from_utf8(self.read("out/results.jsonl")).unwrap().lines().map(|line| format!("{line}\n")).collect()
+    fn record_lines(&self) -> Vec<String> {
+        String::from_utf8(self.read_file("out/results.jsonl"))
+            .unwrap()
+            .lines()
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 }
 
 /// Refused, with this said; nothing in the folder is touched.
 #[track_caller]
-fn refused(lab: &Lab, resumed: impl Fn() -> ProgramOutput, expected: &str) {
-    let before = lab.kept();
+fn assert_refused(lab: &Lab, resumed: impl Fn() -> ProgramOutput, expected: &str) {
+    let before = lab.kept_files();
     let said = resumed();
     assert_eq!((said.code, said.err.as_str()), (2, expected), "{}", said.out);
-    assert!(lab.kept() == before);
+    assert!(lab.kept_files() == before);
 }
 
 #[test]
 fn what_changed_since_is_refused_and_the_page_stays() {
     let lab = Lab::new();
-    let page = lab.read("out/report.html");
+    let page = lab.read_file("out/report.html");
     let same_page = || {
-        fs::remove_file(lab.at("out/report.html")).unwrap();
+        fs::remove_file(lab.path("out/report.html")).unwrap();
         run_program(lab.0.path(), &["report", "out"]).success_stdout();
-        assert!(lab.read("out/report.html") == page);
+        assert!(lab.read_file("out/report.html") == page);
     };
     let head = "error: out: cannot continue: what made its results has changed since; use another --out\n";
     for (name, what, from, to) in [
@@ -97,66 +101,70 @@ fn what_changed_since_is_refused_and_the_page_stays() {
         ("jobs/a.fio", "job", "rw=randread", "rw=randwrite"),
         ("jobs/common.inc", "job", "bs=4k", "bs=64k"),
     ] {
-        let text = lab.read(name);
-        lab.replace(name, from, to);
-        let now = String::from_utf8(lab.read(name)).unwrap();
+        let text = lab.read_file(name);
+        lab.replace_in_file(name, from, to);
+        let now = String::from_utf8(lab.read_file(name)).unwrap();
         let before = String::from_utf8(text.clone()).unwrap();
         let line = now.lines().position(|line| line.contains(to)).unwrap();
         let [old, new] = [&before, &now].map(|text| text.lines().nth(line).unwrap());
         let place = format!("  {name}:{}:", line + 1);
-        refused(
+        assert_refused(
             &lab,
-            || lab.resume(),
+            || lab.resume_study(),
             &format!("{head}{what} `{name}` is another now:\n{place} - {old}\n{place} + {new}\n"),
         );
         same_page();
-        fs::write(lab.at(name), text).unwrap();
+        fs::write(lab.path(name), text).unwrap();
     }
-    refused(&lab, || lab.study("500g", &["--resume"]), &format!("{head}variable SZ was `1g` and is `500g`\n"));
-    lab.resume().success_stdout();
-    assert!(lab.read("out/report.html") == page);
+    assert_refused(
+        &lab,
+        || lab.run_study("500g", &["--resume"]),
+        &format!("{head}variable SZ was `1g` and is `500g`\n"),
+    );
+    lab.resume_study().success_stdout();
+    assert!(lab.read_file("out/report.html") == page);
 }
 
 #[test]
 fn two_values_of_a_variable_are_two_cells() {
     let lab = Lab::new();
     let hash = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].clone();
-    let before: Vec<_> = lab.lines().iter().map(|line| hash(line)).collect();
+    let before: Vec<_> = lab.record_lines().iter().map(|line| hash(line)).collect();
     assert!(before[0] == before[1] && before[1] != before[2] && before[0].as_str().unwrap().len() == 16);
-    fs::remove_dir_all(lab.at("out")).unwrap();
-    lab.study("500m", &[]).success_stdout();
-    assert!(lab.lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
+    fs::remove_dir_all(lab.path("out")).unwrap();
+    lab.run_study("500m", &[]).success_stdout();
+    assert!(lab.record_lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
 }
 
 #[test]
 fn results_outlive_what_made_them() {
     let lab = Lab::new();
-    let whole = lab.kept();
-    let page = lab.read("out/report.html");
+    let whole = lab.kept_files();
+    let page = lab.read_file("out/report.html");
     for name in ["drive.toml", "stack.toml", "jobs/a.fio", "jobs/common.inc"] {
-        fs::remove_file(lab.at(name)).unwrap();
+        fs::remove_file(lab.path(name)).unwrap();
     }
     run_program(lab.0.path(), &["report", "out"]).success_stdout();
-    assert!(lab.read("out/report.html") == page);
-    fs::write(lab.at("out/results.jsonl"), lab.lines()[..2].concat()).unwrap();
-    let said = lab.resume();
+    assert!(lab.read_file("out/report.html") == page);
+    fs::write(lab.path("out/results.jsonl"), lab.record_lines()[..2].concat()).unwrap();
+    let said = lab.resume_study();
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("note: job `jobs/a.fio`: No such file or directory"), "{}", said.err);
-    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
+    assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page);
     // Without the study's file the folder itself is named.
-    fs::remove_file(lab.at("study.toml")).unwrap();
-    fs::write(lab.at("out/results.jsonl"), lab.lines()[..3].concat()).unwrap();
+    fs::remove_file(lab.path("study.toml")).unwrap();
+    fs::write(lab.path("out/results.jsonl"), lab.record_lines()[..3].concat()).unwrap();
     run_program(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).success_stdout();
-    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
+    assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page);
 }
 
 #[test]
 fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
     let lab = Lab::new();
-    let page = lab.read("out/report.html");
+    let page = lab.read_file("out/report.html");
     let elsewhere = tempfile::tempdir().unwrap();
     let moved = elsewhere.path().join("deep");
-    fs::rename(lab.at("out"), &moved).unwrap();
+    fs::rename(lab.path("out"), &moved).unwrap();
     drop(lab);
     fs::remove_file(moved.join("report.html")).unwrap();
     run_program(elsewhere.path(), &["report", "deep"]).success_stdout();
@@ -173,7 +181,7 @@ fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
 #[test]
 fn records_that_are_not_the_plan_s_are_refused() {
     let lab = Lab::new();
-    let lines = lab.lines();
+    let lines = lab.record_lines();
     let [a, b, c, d] = &lines[..] else { panic!("{} lines", lines.len()) };
     let hash =
         |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].as_str().unwrap().to_owned();
@@ -205,8 +213,8 @@ fn records_that_are_not_the_plan_s_are_refused() {
         ),
         (vec![a, &with(b, "{", "")], "2: invalid type".to_owned()),
     ] {
-        fs::write(lab.at("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
-        for said_by in [run_program(lab.0.path(), &["report", "out"]), lab.resume()] {
+        fs::write(lab.path("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
+        for said_by in [run_program(lab.0.path(), &["report", "out"]), lab.resume_study()] {
             assert_eq!(said_by.code, 2, "{}", said_by.out);
             assert!(said_by.err.starts_with(&format!("error: out/results.jsonl:{said}")), "{}\n{said}", said_by.err);
         }
@@ -216,16 +224,16 @@ fn records_that_are_not_the_plan_s_are_refused() {
 #[test]
 fn a_record_torn_anywhere_is_made_again() {
     let lab = Lab::new();
-    let (whole, page) = (lab.kept(), lab.read("out/report.html"));
+    let (whole, page) = (lab.kept_files(), lab.read_file("out/report.html"));
     let bytes = &whole[2];
     // Inside the two bytes of the second record's first `ö`, and around them.
     let second = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let letter = second + bytes[second..].windows(2).position(|pair| pair == "ö".as_bytes()).unwrap();
     for length in [letter, letter + 1, letter + 2, bytes.len() - 1] {
-        fs::write(lab.at("out/results.jsonl"), &bytes[..length]).unwrap();
+        fs::write(lab.path("out/results.jsonl"), &bytes[..length]).unwrap();
         run_program(lab.0.path(), &["report", "out"]).success_stdout();
-        lab.resume().success_stdout();
-        assert!(lab.kept() == whole && lab.read("out/report.html") == page, "cut at {length}");
+        lab.resume_study().success_stdout();
+        assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page, "cut at {length}");
     }
 }
 
@@ -233,26 +241,26 @@ fn a_record_torn_anywhere_is_made_again() {
 fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let lab = Lab::new();
     let report = || run_program(lab.0.path(), &["report", "out"]);
-    let sums = lab.read("out/sums.txt");
+    let sums = lab.read_file("out/sums.txt");
     let changed = |name: &str, from: &str, to: &str, old: &str| {
-        let before = String::from_utf8(lab.read(name)).unwrap();
+        let before = String::from_utf8(lab.read_file(name)).unwrap();
         let line = before.lines().position(|line| line.contains(from)).unwrap() + 1;
-        lab.replace(name, from, to);
-        for said in [report(), lab.resume()] {
+        lab.replace_in_file(name, from, to);
+        for said in [report(), lab.resume_study()] {
             let start = format!("error: {name}:{line}: this line was changed after it was written: its sum is ");
             assert!(said.code == 2 && said.err.starts_with(&start), "{}", said.err);
         }
         // Without sums nothing shows whether it was changed.
-        fs::remove_file(lab.at("out/sums.txt")).unwrap();
-        for said in [report(), lab.resume()] {
+        fs::remove_file(lab.path("out/sums.txt")).unwrap();
+        for said in [report(), lab.resume_study()] {
             assert!(said.code == 2 && said.err.starts_with("error: out: has no sums.txt, "), "{}", said.err);
         }
         // With new sums, what it contradicts is said.
-        folders::reseal(&lab.at("out"));
+        folders::rewrite_sums(&lab.path("out"));
         let said = report();
         assert!(said.err.contains(old), "{}", said.err);
-        fs::write(lab.at("out/sums.txt"), &sums).unwrap();
-        fs::write(lab.at(name), before).unwrap();
+        fs::write(lab.path("out/sums.txt"), &sums).unwrap();
+        fs::write(lab.path(name), before).unwrap();
         said.code
     };
     let other = "error: out/made-from.json: the settings of cell 0 do not fit its hash";
@@ -260,12 +268,12 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let other = "study.toml is not the study that it was made from";
     assert_eq!(changed("out/study.toml", "runs = 2", "runs = 1", other), 2);
     assert_eq!(changed("out/made-from.json", "\"build\": \"", "\"build\": \"0", ""), 0);
-    lab.replace("out/made-from.json", "\"build\": \"", "\"build\": \"0");
-    folders::reseal(&lab.at("out"));
-    let said = lab.resume();
+    lab.replace_in_file("out/made-from.json", "\"build\": \"", "\"build\": \"0");
+    folders::rewrite_sums(&lab.path("out"));
+    let said = lab.resume_study();
     assert!(said.code == 2 && said.err.contains("its results were made by Seekwise "), "{}", said.err);
-    fs::remove_file(lab.at("out/made-from.json")).unwrap();
-    for said in [report(), lab.resume()] {
+    fs::remove_file(lab.path("out/made-from.json")).unwrap();
+    for said in [report(), lab.resume_study()] {
         assert_eq!(said.code, 2);
         assert!(said.err.starts_with("error: out: has no made-from.json and no study.toml"), "{}", said.err);
     }
@@ -290,7 +298,7 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     let printed = program_output(run.output().unwrap());
     assert!(printed.err.contains("Again: seekwise study one --out one-again"), "{}", printed.err);
     let printed = printed.json();
-    let kept: serde_json::Value = serde_json::from_slice(&lab.read("one/results.jsonl")).unwrap();
+    let kept: serde_json::Value = serde_json::from_slice(&lab.read_file("one/results.jsonl")).unwrap();
     assert_eq!(
         (&kept["seed"], &kept["all"], &kept["stream_hash"]),
         (&7.into(), &printed["all"], &printed["stream_hash"])
@@ -299,12 +307,12 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     again(lab.0.path(), "one");
     let args = ["compare", "random-read", "--on", "drive.toml", "--vary", "job.depth=1,8", "--runs", "2"];
     run_program(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).success_stdout();
-    fs::remove_file(lab.at("drive.toml")).unwrap();
+    fs::remove_file(lab.path("drive.toml")).unwrap();
     again(lab.0.path(), "two");
 }
 
 /// Chance of a test (xorshift64*, Vigna 2016).
-fn chance(state: &mut u64, below: usize) -> usize {
+fn random_below(state: &mut u64, below: usize) -> usize {
     *state ^= *state >> 12;
     *state ^= *state << 25;
     *state ^= *state >> 27;
@@ -318,12 +326,12 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
     let mut state = 28;
     for edit in 0..EDITS {
         let name = ["results.jsonl", "made-from.json", "study.toml", "sums.txt"][[0, 0, 0, 1, 1, 2, 3][edit % 7]];
-        let path = lab.at("out").join(name);
+        let path = lab.path("out").join(name);
         let whole = fs::read(&path).unwrap();
         let digits: Vec<usize> = (0..whole.len()).filter(|&at| whole[at].is_ascii_digit()).collect();
-        let at = digits[chance(&mut state, digits.len())];
+        let at = digits[random_below(&mut state, digits.len())];
         let mut text = whole.clone();
-        text[at] = b'0' + (text[at] - b'0' + 1 + chance(&mut state, 9) as u8) % 10;
+        text[at] = b'0' + (text[at] - b'0' + 1 + random_below(&mut state, 9) as u8) % 10;
         fs::write(&path, &text).unwrap();
         let said = run_program(lab.0.path(), &["report", "out"]);
         fs::write(&path, &whole).unwrap();
@@ -340,7 +348,7 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
 #[test]
 fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
     let lab = Lab::new();
-    let whole = String::from_utf8(lab.read("out/results.jsonl")).unwrap();
+    let whole = String::from_utf8(lab.read_file("out/results.jsonl")).unwrap();
     let first = whole.lines().next().unwrap().to_owned();
     let record: serde_json::Value = serde_json::from_str(&first).unwrap();
     type Change = fn(&mut serde_json::Value);
@@ -360,8 +368,8 @@ fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
         change(&mut other);
         other.as_object_mut().unwrap().remove("sum");
         let bare = other.to_string();
-        let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::sum(&bare));
-        fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
+        let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::line_sum(&bare));
+        fs::write(lab.path("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
         let said = run_program(lab.0.path(), &["report", "out"]);
         let place = format!("error: out/results.jsonl:1: {expected}");
         assert!(said.code == 2 && said.err.contains(&place), "{expected}\n{}", said.err);

@@ -216,7 +216,7 @@ const MISTAKES: &[(&[&str], &str)] = &[
 const JOB: &str = "[j]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n";
 
 /// A folder with jobs, a stack with a slip, an image, and what fio measured.
-fn folder() -> tempfile::TempDir {
+fn folder_with_files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     write("a.fio", JOB.as_bytes());
@@ -229,22 +229,22 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// All that was said, its lines joined and its quotes as they are.
-fn said(run: &ProgramOutput) -> String {
+fn unwrapped_output(run: &ProgramOutput) -> String {
     format!("{} {}", run.out, run.err).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
-fn says(folder: &Path, args: &[&str], code: i32, expected: &str) {
+fn assert_output(folder: &Path, args: &[&str], code: i32, expected: &str) {
     let run = run_program(folder, args);
-    let said = said(&run);
+    let said = unwrapped_output(&run);
     assert!(run.code == code && said.contains(expected), "{args:?}: {} {said}\nexpected {code} {expected}", run.code);
 }
 
 #[test]
 fn words_that_people_type_first_lead_somewhere() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, expected) in WORDS {
-        says(folder.path(), &["keys", word], *code, expected);
+        assert_output(folder.path(), &["keys", word], *code, expected);
         // The same word as a key leads to the same.
         let set = format!("{word}=1");
         let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
@@ -254,10 +254,10 @@ fn words_that_people_type_first_lead_somewhere() {
 
 #[test]
 fn drives_are_found_by_what_people_call_them() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, listed, refused) in DRIVES {
-        says(folder.path(), &["drives", word], *code, listed);
-        says(folder.path(), &["run", "random-read", "--on", word], 2, refused);
+        assert_output(folder.path(), &["drives", word], *code, listed);
+        assert_output(folder.path(), &["run", "random-read", "--on", word], 2, refused);
     }
     let list = run_program(folder.path(), &["drives", "maxtor", "--json"]).json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|drive| drive["name"].as_str().unwrap()).collect();
@@ -266,18 +266,18 @@ fn drives_are_found_by_what_people_call_them() {
 
 #[test]
 fn metrics_are_known_by_other_words() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, expected) in METRICS {
         let args = ["compare", "a.fio", "--on", "exos-x18", "--vary", "job.depth=1,2", "--runs", "2", "--metric", word];
-        says(folder.path(), &args, *code, expected);
+        assert_output(folder.path(), &args, *code, expected);
     }
 }
 
 #[test]
 fn mistakes_are_told_what_would_work() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (args, expected) in MISTAKES {
-        says(folder.path(), args, 2, expected);
+        assert_output(folder.path(), args, 2, expected);
     }
     let made = run_program(
         folder.path(),
@@ -305,16 +305,16 @@ fn mistakes_are_told_what_would_work() {
 
 #[test]
 fn two_jobs_are_compared_and_what_differs_is_named() {
-    let folder = folder();
+    let folder = folder_with_files();
     let run = run_program(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3"]);
-    let said = said(&run);
+    let said = unwrapped_output(&run);
     assert_eq!(run.code, 0, "{said}");
     assert!(said.contains("job=b.fio against job=a.fio: slower"), "{said}");
     assert!(!said.contains("at once"), "only the size differs: {said}");
     assert!(said.contains("The sides differ in: job.size.blocks (4096 bytes → 65536 bytes)"), "{said}");
     assert!(said.contains("But: bytes per second is better:"), "{said}");
     fs::write(folder.path().join("c.fio"), JOB.replace("bs=4k", "bs=64k").replace("randread", "randwrite")).unwrap();
-    says(
+    assert_output(
         folder.path(),
         &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "3"],
         0,
@@ -328,7 +328,7 @@ fn two_jobs_are_compared_and_what_differs_is_named() {
 /// More than four settings are named without their values, and so is one whose values take more than 40 characters.
 #[test]
 fn of_a_few_settings_that_differ_both_values_are_named() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (block, runtime, more, named) in [
         ("4k", "1", "thinktime=10\nstartdelay=1\n", "job.rate.pause, job.rate.start (0 s → 1 s)"),
         (
@@ -355,7 +355,7 @@ fn of_a_few_settings_that_differ_both_values_are_named() {
 
 #[test]
 fn two_result_folders_are_compared_as_they_are() {
-    let folder = folder();
+    let folder = folder_with_files();
     let keep = |drive: &str, out: &str, runs: &str| {
         let args = ["compare", "a.fio", "--on", drive, "--vary", "job.depth=1,4", "--runs", runs, "--out", out];
         assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
@@ -384,20 +384,30 @@ fn two_result_folders_are_compared_as_they_are() {
         assert_eq!(cell["cell"], format!("job.depth {depth}"));
         assert_eq!(cell["result"]["ratio"]["estimate"], at_once["ratio"]["estimate"]);
     }
-    let text = said(&run_program(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
+    let text = unwrapped_output(&run_program(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
     assert!(text.contains("Judged: p95 of the response time (p95)"), "{text}");
     assert!(text.contains("3 runs a side of each cell, paired on the same random numbers"), "{text}");
     assert!(text.contains("The sides differ in: drive"), "{text}");
-    says(folder.path(), &["compare", "before", "before"], 2, "is named twice");
-    says(folder.path(), &["compare", "before", "before/"], 2, "is named twice");
-    says(folder.path(), &["compare", "before", "none"], 2, "none: no such folder; expected two result folders");
-    says(folder.path(), &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
+    assert_output(folder.path(), &["compare", "before", "before"], 2, "is named twice");
+    assert_output(folder.path(), &["compare", "before", "before/"], 2, "is named twice");
+    assert_output(
+        folder.path(),
+        &["compare", "before", "none"],
+        2,
+        "none: no such folder; expected two result folders",
+    );
+    assert_output(
+        folder.path(),
+        &["compare", "before", "a.fio"],
+        2,
+        "a.fio: holds no results; expected two result folders",
+    );
     // One run has no interval.
     for out in ["one", "two"] {
         let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
-    says(
+    assert_output(
         folder.path(),
         &["compare", "one", "two"],
         2,
@@ -410,17 +420,22 @@ fn two_result_folders_are_compared_as_they_are() {
             ["compare", "a.fio", "--on", "exos-x18", "--vary", &vary, "--runs", "2", "--seed", seed, "--out", out];
         assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
     }
-    let text = self::said(&run_program(folder.path(), &["compare", "words", "flags"]));
+    let text = self::unwrapped_output(&run_program(folder.path(), &["compare", "words", "flags"]));
     assert!(text.contains("whose seeds differ") && !text.contains("drifted"), "nothing drifts in a model: {text}");
     assert!(text.contains("over 2 cells"), "{text}");
-    says(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
-    says(folder.path(), &["run", "before", "--on", "exos-x18"], 2, "`seekwise report before` shows the results");
-    says(folder.path(), &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
+    assert_output(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
+    assert_output(
+        folder.path(),
+        &["run", "before", "--on", "exos-x18"],
+        2,
+        "`seekwise report before` shows the results",
+    );
+    assert_output(folder.path(), &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
 }
 
 #[test]
 fn options_that_there_are_not_are_never_passed_as_values() {
-    let folder = folder();
+    let folder = folder_with_files();
     let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
     assert!(run.code == 2 && !run.err.contains("as a value"), "{}", run.err);
     let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
@@ -429,7 +444,7 @@ fn options_that_there_are_not_are_never_passed_as_values() {
 
 #[test]
 fn a_model_number_or_other_capitals_name_a_drive() {
-    let folder = folder();
+    let folder = folder_with_files();
     let figures =
         |drive: &str| run_program(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
     let exos = figures("exos-x18");
@@ -440,7 +455,7 @@ fn a_model_number_or_other_capitals_name_a_drive() {
 
 #[test]
 fn patterns_are_listed_by_a_part_of_their_names() {
-    let folder = folder();
+    let folder = folder_with_files();
     let list = |word: &str| {
         let list = run_program(folder.path(), &["patterns", word, "--json"]).json();
         let names = list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
@@ -449,37 +464,37 @@ fn patterns_are_listed_by_a_part_of_their_names() {
     assert!(list("random").contains(&"random-read".to_owned()), "{:?}", list("random"));
     assert!(list("random").iter().all(|name| name.contains("random")));
     assert_eq!(list("rand-read"), ["random-read"]);
-    says(folder.path(), &["patterns", "streaming"], 0, "streaming-read");
+    assert_output(folder.path(), &["patterns", "streaming"], 0, "streaming-read");
 }
 
 #[test]
 fn p95_is_a_column_on_request() {
-    let folder = folder();
+    let folder = folder_with_files();
     let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
     assert!(run.code == 0 && !run.out.contains("p95"), "{}", run.out);
-    says(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
+    assert_output(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
 }
 
 #[test]
 fn two_degraded_arrays_say_so() {
-    let folder = folder();
+    let folder = folder_with_files();
     let vary = |values: &str| {
         let values = format!("array.lose={values}");
         let args = ["compare", "a.fio", "--on", "exos-x18", "--set", "array=raid-5", "--vary", &values, "--runs", "2"];
-        said(&run_program(folder.path(), &args))
+        unwrapped_output(&run_program(folder.path(), &args))
     };
     let both = vary("0,1");
     assert!(both.contains("both sides lack a drive (number 0, number 1): `--vary array.lose=none,1`"), "{both}");
     assert!(!vary("none,1").contains("both sides lack"));
-    says(folder.path(), &["keys", "array.lose"], 0, "`none`: the array is whole");
+    assert_output(folder.path(), &["keys", "array.lose"], 0, "`none`: the array is whole");
 }
 
 #[test]
 fn a_change_that_changes_nothing_says_why() {
-    let folder = folder();
+    let folder = folder_with_files();
     let with = |more: &[&str], expected: &str| {
         let args = [&["compare", "a.fio", "--on", "exos-x18", "--runs", "2"], more].concat();
-        says(folder.path(), &args, 0, expected);
+        assert_output(folder.path(), &args, 0, expected);
     };
     with(&["--vary", "drive.cache.write_back=true,false"], "no part of it changed; the job writes nothing");
     with(&["--vary", "driver.flush=forward,drop"], "the job flushes nothing");
