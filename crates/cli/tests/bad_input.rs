@@ -23,7 +23,7 @@ const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\nruntime = '1 s'\njob
                      [stack]\ndrive = 'barracuda-7200.7-ncq'\n\
                      [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
 
-/// Puts `files` into a new folder, runs there, and compares the errors; nothing else may come of it.
+/// Runs the program in a new folder with these files. Asserts exit code 2, this standard error, and nothing else.
 #[track_caller]
 fn assert_error_with_files(files: &[(&str, &[u8])], args: &[&str], errors: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +42,7 @@ fn assert_error(folder: &Path, args: &[&str], errors: &str) {
     assert_eq!(sorted_names(folder), before, "something was written");
 }
 
-/// `run random-read` on the built-in drive, with more arguments.
+/// Asserts the error of `run random-read` on the built-in drive with more arguments.
 #[track_caller]
 fn assert_run_error(more: &[&str], errors: &str) {
     assert_error_with_files(&[], &[&["run", "random-read", "--on", DRIVE], more].concat(), errors);

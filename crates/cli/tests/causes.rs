@@ -45,7 +45,7 @@ fn json_of(words: &[&str]) -> Value {
     run_program(folder.path(), words).json()
 }
 
-/// A comparison of three runs a side; the sentence of its cause.
+/// Compares three runs a side; returns the JSON, and the sentence of the cause.
 fn compare_and_cause(job: &str, more: &[&str]) -> (Value, String) {
     let value = json_of(&[&["compare", job, "--on", DRIVE, "--runs", "3", "--json"], more].concat());
     let text = value["cause"]["text"].as_str().unwrap().to_owned();
@@ -56,7 +56,7 @@ fn figure_at(value: &Value, path: &str) -> f64 {
     value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {value}"))
 }
 
-/// The own work of a request, or its waiting, on both sides in ms.
+/// The sum of the parts of the mean response that are work, or that are waiting, on both sides.
 fn work_or_waiting_sums_ms(value: &Value, waits: bool) -> [f64; 2] {
     let parts = || value["cause"]["parts"].as_array().unwrap().iter().filter(|part| part["waits"] == waits);
     ["/from_ms", "/to_ms"].map(|side| parts().map(|part| figure_at(part, side)).sum())
@@ -82,7 +82,7 @@ fn of_another_order_the_work_is_the_cause_and_the_waiting_follows() {
     }
 }
 
-/// The drive's queue takes what waited in the driver: part of the waiting moves, part of it goes.
+/// Requests that waited in the driver wait in the drive's queue instead: part of the waiting moves, part of it disappears.
 #[test]
 fn waiting_that_moves_still_adds_up() {
     let (value, text) =
@@ -139,7 +139,7 @@ fn flushes_that_are_dropped_are_the_cause() {
     }
 }
 
-/// Behind an array a response shows the work of one drive: a lost drive's blocks are read from all others.
+/// The work in a response is that of one drive, but the blocks of a lost drive are read from all others.
 #[test]
 fn an_array_hides_work_so_none_is_the_cause() {
     let lost = ["--set", "array=raid-5", "--set", "array.drives=4", "--vary", "array.lose=none,1"];
@@ -153,7 +153,7 @@ fn an_array_hides_work_so_none_is_the_cause() {
     }
 }
 
-/// Random reads beside a stream: more of them make each request longer in the mean, and none by itself.
+/// Random reads beside a stream: with more of them, the mean of all requests is longer, although no kind takes longer.
 #[test]
 fn another_mix_of_jobs_is_named_as_what_changed() {
     let value = json_of(&[
@@ -222,7 +222,7 @@ fn a_commit_is_a_write_and_its_flush() {
     }
 }
 
-/// One more outstanding moves the waiting by a little, and the work not at all.
+/// With one more request outstanding, the waiting changes a little, and the work does not change.
 #[test]
 fn waiting_of_a_deeper_job_follows_no_work() {
     let (_, text) = compare_and_cause("deep.fio", &["--vary", "job.depth=30,31", "--metric", "mean"]);
@@ -230,7 +230,7 @@ fn waiting_of_a_deeper_job_follows_no_work() {
     assert!(text.contains("with 30.9 outstanding on average instead of 29.9"), "{text}");
 }
 
-/// Shortest first serves more requests a second, and the last of them later.
+/// The policy "shortest first" serves more requests a second, but its slowest requests wait longer.
 #[test]
 fn a_tail_against_the_mean_says_that_the_mean_moved_the_other_way() {
     let deep = ["--vary", "drive.firmware.depth=1,32", "--metric", "p99"];
@@ -239,7 +239,7 @@ fn a_tail_against_the_mean_says_that_the_mean_moved_the_other_way() {
     assert!(text.starts_with("the mean moved the other way (shorter): each read: own work "), "{text}");
 }
 
-/// A processor that takes longer for a request than the drive does.
+/// The processor takes longer for a request than the drive does.
 #[test]
 fn a_processor_that_is_the_bound_is_named_with_its_queue() {
     let slow = ["--set", "processor=pentium-iii-800", "--set", "processor.request_us=30000", "--set", "job.depth=16"];
@@ -282,7 +282,7 @@ fn a_core_is_busy_for_all_the_time_at_most() {
     assert!(run("udma-5", 50) < 95.0);
 }
 
-/// Read twice in the ramp, a file is in memory when counting begins.
+/// A file that is read twice in the ramp is in memory when counting begins.
 #[test]
 fn reads_of_the_ramp_are_no_reads_from_memory() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::seekwise::{run_program, sorted_names};
 
-/// The claims of a run's JSON.
+/// The claims in the JSON of `seekwise claims`, which must end with this exit code.
 #[track_caller]
 fn claims_json(folder: &Path, args: &[&str], code: i32) -> Vec<serde_json::Value> {
     let said = run_program(folder, &[&["claims", "--json"], args].concat());
@@ -30,7 +30,7 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
         ["Q1-ablated", "made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
     assert!(fs::read_to_string(study.join("report.html")).unwrap().contains("8.333333"), "the page shows the claim");
-    // Again: not over what is there, but on from any place where it stopped.
+    // Existing results are not replaced; an interrupted command is resumed wherever it stopped.
     let again = run_program(folder.path(), &[&["claims"], &args[..]].concat());
     assert_eq!(again.code, 2);
     assert!(again.err.contains("already holds results; --force overwrites them"), "{}", again.err);
@@ -72,8 +72,8 @@ fn a_judgement_is_shown_and_never_counted() {
 #[test]
 fn a_test_that_spreads_more_than_it_shows_is_flagged() {
     let folder = tempfile::tempdir().unwrap();
-    // Of five runs without a difference one set in eleven is farther from 1 than it scatters (Student's t over the root of
-    // five), of ten one in eighty.
+    // Without a difference, the mean of five runs is farther from 1 than they scatter in one set of eleven (Student's t over the
+    // root of five), and that of ten runs in one set of eighty.
     let found = claims_json(folder.path(), &["Q15", "--runs", "10", "--out", "out"], 0);
     assert_eq!(found[0]["reproduced"], true, "{}", found[0]);
     let page = fs::read_to_string(folder.path().join("out/q-repeat/report.html")).unwrap();

@@ -34,7 +34,7 @@ fn assert_keys(value: &Value, wanted: &[&str]) {
     assert!(missing.is_empty(), "no {missing:?} in {:?}", object_keys(value));
 }
 
-/// The command that a line of help lists; what goes on from the line before is indented further.
+/// The command that a line of help lists; `None` for a continuation line, which is indented further.
 fn listed_command(line: &str) -> Option<&str> {
     line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split_whitespace().next()
 }
@@ -141,7 +141,7 @@ fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
     assert!(text.contains('█') && text.contains("Response times, share of each kind:"), "{text}");
     let plain = run("mix.fio", &[]).success_stdout();
     assert!(row(&plain, "flushes ").is_none() && !plain.contains("Response times"), "{plain}");
-    // ProgramOutput before anything runs, so a folder is not begun.
+    // The error comes before anything runs, so no folder is created.
     let unknown = run("mix.fio", &["--columns", "maen", "--out", "kept"]);
     assert_eq!((unknown.code, sorted_names(folder.path())), (2, vec!["log.fio".to_owned(), "mix.fio".to_owned()]));
     assert!(unknown.err.contains("--columns: unknown column `maen`; expected some of requests,"), "{}", unknown.err);
@@ -232,7 +232,7 @@ fn a_closed_pipe_ends_a_command_well() {
     }
 }
 
-/// Rows of a log, each with its columns by name: as the reader of Parquet gives them.
+/// The rows of a log in Parquet, each with the names and values of its columns.
 fn parquet_rows(path: &Path) -> Vec<Vec<(String, i64)>> {
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let columns: Vec<String> =
@@ -338,7 +338,7 @@ fn everyday_work_is_compared_with_arithmetic() {
     let said = run_program(folder.path(), &["drives", "lies.toml", "--check"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.out.contains("OFF") && said.out.ends_with("1 of 41 cases are off.\n"), "{}", said.out);
-    // One that says so.
+    // The profile lists the miss.
     let owns_up = format!("{lies}[everyday]\n\"{CASE}\" = {{ misses = \"it lies\", inferred = \"a test\" }}\n");
     fs::write(folder.path().join("owns-up.toml"), owns_up).unwrap();
     let json = run_program(folder.path(), &["drives", "owns-up.toml", "--check", "--json"]).json();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs it; exit code, what it said, and its errors.
+/// Runs `seekwise crash`; returns exit code, standard output and standard error.
 fn run_crash(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_seekwise"))
         .arg("crash")
@@ -20,7 +20,7 @@ fn run_crash(arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Why nothing can be mounted here.
+/// The reason why file systems cannot be mounted here, or which program is missing.
 fn missing_requirement(programs: &[&str]) -> Option<String> {
     let runs = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
@@ -50,8 +50,8 @@ fn is_skipped(what: &str, programs: &[&str]) -> bool {
 
 const LIAR: [&str; 2] = ["--set", "drive.faults.early_flush=on"];
 
-/// Where a lie is to be caught: what is promised is known when its line has been read, which on a loaded machine takes up to a tenth of
-/// a second. The disk's time passes so slowly that this is little of it, and the drive keeps what it has cached.
+/// Options for tests in which a drive's lie must be found. A promise counts from when its line has been read, which on a loaded
+/// machine takes up to a tenth of a second. At this speed that is little of the disk's time; and the drive keeps cached data for long.
 const SLOWLY: [&str; 4] = ["--speed", "0.02", "--set", "drive.cache.destage_idle_ms=10000"];
 
 #[test]
@@ -132,7 +132,7 @@ fn nobody_else_reads_media_and_promises() {
     assert!(code == 2 && err.contains("already exists; expected a new file"), "{err}");
 }
 
-/// What an honest drive has promised stays on each file system, also where another order of its writes could have been.
+/// With an honest drive, promised data stay on each file system, even if the drive had written in another order.
 #[test]
 fn what_was_flushed_stays_on_xfs_and_on_btrfs() {
     for (name, tools) in [("xfs", ["mkfs.xfs", "xfs_repair"]), ("btrfs", ["mkfs.btrfs", "btrfs"])] {
@@ -149,7 +149,7 @@ fn what_was_flushed_stays_on_xfs_and_on_btrfs() {
     }
 }
 
-/// A program that flushes one file of three: the others were in the page cache alone, and are named with their bytes.
+/// A program flushes one file of three: the others were only in the page cache, and are named with their bytes.
 #[test]
 fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
     if is_skipped("bytes that never left the page cache", &[]) {
@@ -170,7 +170,7 @@ fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
     assert_eq!((&old["ranges"], &old["named"]), (&serde_json::json!([[8192, 20480]]), &true.into()), "{said}");
     assert!(named("/flushed").is_none() && named("/other").is_none(), "{said}");
     assert_eq!(said["files_left_out"], 0);
-    // Flushed, nothing is named.
+    // After a flush of all, nothing is named.
     let work = work.replace("echo done", "sync; echo done");
     let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", &work, "--check", check];
     let (code, out, err) = run_crash(&[&words[..], &["--cuts", "20", "--json"]].concat());
@@ -196,17 +196,17 @@ fn a_bare_disk_needs_no_root() {
     assert!(out.contains("lost after a promise") && out.contains("is enough"), "{out}");
 }
 
-/// A workload of one log and a check of it, each with a fault or none.
+/// Runs `crash` with forty cuts of this workload and check.
 fn crash_with_log(fs: &str, work: &str, check: &str, more: &[&str]) -> (i32, String, String) {
     let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
     run_crash(&[&words[..], more].concat())
 }
 
-/// Records of a log, each flushed, and one that flushes nothing.
+/// A workload that writes records to a log and flushes each, and one that flushes none.
 const LOG: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; sync log; echo $i; done";
 const LOG_NO_SYNC: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; echo $i; done";
 
-/// All promised records are there as they were written.
+/// A check that all promised records are in the log as they were written.
 const WHOLE_LOG: &str = "n=$(wc -l < $SEEKWISE_PROMISES); seq $n | sed 's/^/entry /' > $SEEKWISE_SCRATCH/wanted; \
                          test $n = 0 || head -n $n $SEEKWISE_MOUNT/log 2>&1 | cmp - $SEEKWISE_SCRATCH/wanted || exit 11";
 
@@ -270,7 +270,7 @@ fn a_program_that_never_flushes_loses_every_promise() {
     assert!(lost_at_any_time > 0, "of 200 instants");
 }
 
-/// The bytes are flushed and the name is not: the directory is named, and no byte is.
+/// The bytes of a file are flushed, but not its name: the output names the directory, and no bytes.
 #[test]
 fn a_missing_flush_of_a_directory_is_named_as_one() {
     if is_skipped("names that are not flushed", &[]) {
@@ -296,7 +296,7 @@ fn a_missing_flush_of_a_directory_is_named_as_one() {
     assert_eq!(said["unflushed_names"], serde_json::json!([]), "{said}");
 }
 
-/// Renamed into a new directory, and in a chain: all bytes are on the disk, and only directories are named.
+/// Files are renamed into a new directory, and in a chain: all bytes are on the disk, and the output names only directories.
 #[test]
 fn renamed_files_find_their_directories_and_lose_no_bytes() {
     if is_skipped("chains of renamed files", &["stdbuf"]) {
@@ -324,7 +324,7 @@ fn renamed_files_find_their_directories_and_lose_no_bytes() {
     assert!(names.contains(&"/log.1".into()) && names.contains(&"/log.2".into()), "{names:?}");
 }
 
-/// A record that is never flushed is lost long after it was promised: a check of the newest promise would pass.
+/// A check of the newest promise only passes although an older record, which is never flushed, is lost.
 #[test]
 fn a_check_of_the_newest_file_alone_is_no_judge() {
     if is_skipped("a check of the newest file", &[]) {
@@ -341,7 +341,7 @@ fn a_check_of_the_newest_file_alone_is_no_judge() {
     assert!(code == 2 && err.contains("forgets an earlier promise"), "{code} {out}\n{err}");
 }
 
-/// One that flushes once in a while, and says that it may lose what came since.
+/// A program that flushes once in a while may lose promises since the last flush, if `--may-lose` says so.
 #[test]
 fn a_program_that_may_lose_some_time_is_judged_by_it() {
     if is_skipped("promises with a delay", &[]) {

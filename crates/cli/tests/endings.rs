@@ -42,12 +42,12 @@ fn run_with_input(folder: &Path, args: &[&str], input: &str) -> ProgramOutput {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Who does not read it may be gone.
+    // A program that does not read its input may have ended.
     let _ = running.stdin.take().unwrap().write_all(input.as_bytes());
     program_output(running.wait_with_output().unwrap())
 }
 
-/// Files that are not in their place yet.
+/// The names of unfinished files in a folder.
 fn part_files(folder: &Path) -> Vec<String> {
     sorted_names(folder).into_iter().filter(|name| name.ends_with(".part")).collect()
 }
@@ -124,7 +124,7 @@ fn standard_input_is_read_and_kept() {
     assert_eq!(run_with_input(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
     let both = run_with_input(at, &["run", "-", "--on", "-"], JOB);
     assert_error(&both, "standard input can only be used once");
-    // What is kept runs again without it.
+    // The kept study runs again without standard input.
     run_with_input(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).success_stdout();
     run_program(at, &["study", "r", "--out", "again"]).success_stdout();
     run_with_input(at, &["study", "-", "--out", "s"], STUDY).success_stdout();
@@ -308,7 +308,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     assert_error(&run_job(at, &["--log", "/dev/full"]), "error: /dev/full: it is a character device; expected a file");
     assert_error(&run_job(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
     assert_error(&run_job(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
-    // A "no" stays one when its reader has gone.
+    // The exit code of the answer "no" stays although nobody reads the output.
     let profile = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
     fs::write(at.join("lies.toml"), lies).unwrap();
@@ -335,7 +335,7 @@ fn the_program_says_what_it_is() {
     assert_eq!(run_program(folder.path(), &["-V"]).success_stdout().trim_end(), first);
 }
 
-/// Runs the program until `ready`, sends it a signal, and hands back how it ended.
+/// Starts the program, sends it a signal when `ready` returns true, and returns its output.
 #[cfg(unix)]
 fn run_until_signal(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> ProgramOutput {
     let mut running = program_command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -348,7 +348,7 @@ fn run_until_signal(folder: &Path, args: &[&str], signal: &str, ready: impl Fn()
     program_output(running.wait_with_output().unwrap())
 }
 
-/// Lines of a file that may not be there yet.
+/// The number of lines of a file; 0 if it does not exist yet.
 #[cfg(unix)]
 fn count_lines(path: &Path) -> usize {
     fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())

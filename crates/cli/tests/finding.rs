@@ -19,7 +19,7 @@ fn folder_with_examples() -> tempfile::TempDir {
     folder
 }
 
-/// The commands that an example's head names.
+/// The commands in the comments at the head of an example.
 fn commands_in_head(text: &str) -> Vec<String> {
     let head = text.lines().take_while(|line| line.starts_with([';', '#']));
     let commands = head.filter_map(|line| line.trim_start_matches([';', '#', ' ']).strip_prefix("seekwise "));
@@ -94,7 +94,7 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
     assert!(made["checks"].as_array().unwrap().iter().all(|check| check["ok"] == true), "{made}");
     assert_eq!((&made["capacity_gb"], &made["rpm"]), (&8000.0.into(), &5640.0.into()));
     run_program(folder.path(), &["drives", "my-8tb.toml", "--check"]).success_stdout();
-    // A slip in its capacity is seen when it is used, and in its table.
+    // A wrong capacity is noticed when the drive is used, and in its table.
     let text = fs::read_to_string(folder.path().join("my-8tb.toml")).unwrap();
     fs::write(folder.path().join("slip.toml"), text.replace("value = 15625000000", "value = 3562500000")).unwrap();
     let slip = run_program(folder.path(), &["drives", "slip.toml"]);
@@ -232,7 +232,7 @@ fn shells_complete_by_asking_the_program() {
     assert!(complete(&["run", "mi"]).contains("mine.fio"));
 }
 
-/// What the script answers in Bash for these words, of which the last one is being typed.
+/// The completions that the script gives in Bash for these words, of which the last one is being typed.
 fn bash_completions(folder: &Path, words: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_seekwise")).parent().unwrap();
     let script = format!(

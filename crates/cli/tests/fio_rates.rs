@@ -12,7 +12,7 @@ use std::thread;
 use crate::seekwise::run_program;
 use serde_json::Value;
 
-/// Lines of a job, and what fio 3.33 makes of them: reads and writes a second.
+/// Lines of a job, and the reads and writes per second that fio 3.33 prints for it.
 const JOBS: [(&str, [f64; 2]); 13] = [
     ("rate=100 time_based runtime=2", [0.5, 0.0]),
     ("rate_iops=1 time_based runtime=2", [1.0, 0.0]),
@@ -29,10 +29,10 @@ const JOBS: [(&str, [f64; 2]); 13] = [
     ("thinktime=600ms number_ios=3 rw=write", [0.0, 5.0 / 3.0]),
 ];
 
-/// A blink of a real machine against runs of two seconds: fio's own figures came within 3 % on a busy one.
-const OF_FIO: f64 = 0.1;
-/// Requests take milliseconds on a drive, and pauses come on top.
-const OF_OURS: f64 = 0.01;
+/// Tolerance for fio's own runs of two seconds; on a busy machine its figures came within 3 %.
+const FIO_TOLERANCE: f64 = 0.1;
+/// Tolerance for Seekwise's rates: requests take milliseconds on the modelled drive, in addition to the pauses.
+const SEEKWISE_TOLERANCE: f64 = 0.01;
 
 fn job_text(lines: &str) -> String {
     format!("[j]\nioengine=psync\nfilename=f\nsize=16m\nbs=4k\nrw=read\n{}\n", lines.replace(' ', "\n"))
@@ -42,7 +42,7 @@ fn read_and_write_iops(direction: impl Fn(&str) -> Value) -> [f64; 2] {
     ["read", "write"].map(|name| direction(name)["iops"].as_f64().expect("a rate"))
 }
 
-/// What the program makes of a job.
+/// Reads and writes per second of a job, simulated by Seekwise.
 fn rates_of_seekwise(lines: &str) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("j.fio"), job_text(lines)).unwrap();
@@ -50,7 +50,7 @@ fn rates_of_seekwise(lines: &str) -> [f64; 2] {
     read_and_write_iops(|name| said[name].clone())
 }
 
-/// What fio makes of it.
+/// Reads and writes per second of a job, run by fio with its null engine.
 fn rates_of_fio(lines: &str) -> [f64; 2] {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("j.fio"), job_text(lines).replace("psync", "null")).unwrap();
@@ -73,7 +73,7 @@ fn are_rates_near(a: [f64; 2], b: [f64; 2], share: f64) -> bool {
 fn a_run_lasts_as_fio_s() {
     for (lines, expected) in JOBS {
         let found = rates_of_seekwise(lines);
-        assert!(are_rates_near(found, expected, OF_OURS), "{lines}: {found:?}, not {expected:?}");
+        assert!(are_rates_near(found, expected, SEEKWISE_TOLERANCE), "{lines}: {found:?}, not {expected:?}");
     }
 }
 
@@ -91,6 +91,6 @@ fn fio_s_own_rates() {
         let (fio, ours) = (running.join().expect("fio ran"), rates_of_seekwise(lines));
         let text = |rates: [f64; 2]| rates.map(|rate| format!("{rate:.3}")).join(" / ");
         println!("{lines:<58}{:>18}{:>18}", text(fio), text(ours));
-        assert!(are_rates_near(fio, ours, OF_FIO), "{lines}: fio {fio:?}, ours {ours:?}");
+        assert!(are_rates_near(fio, ours, FIO_TOLERANCE), "{lines}: fio {fio:?}, ours {ours:?}");
     }
 }

@@ -8,7 +8,7 @@ use crate::seekwise::{ProgramOutput, run_program};
 
 const DRIVE: &str = "barracuda-7200.7";
 
-/// Reads all over the drive; times as of a drive with 1 ms more to each, nearly.
+/// A trace of `n` reads all over the drive, with times that are nearly those of a drive that takes 1 ms more for each.
 fn trace_csv(n: u64) -> String {
     let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
     for index in 0..n {

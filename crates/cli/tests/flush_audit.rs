@@ -87,7 +87,7 @@ fn a_folder_is_asked_and_nothing_is_left_in_it() {
     {
         let said = run_program(at, &["flush-audit", ".", "--size", "4m", "--set", set]);
         assert!(said.code == 2, "{}", said.err);
-        // What lies on no block device has no scheduler to be wrong.
+        // A folder that is not on a block device has no scheduler, and so another error.
         assert!(said.err.contains(why) || said.err.contains("no block device"), "{}", said.err);
     }
     let said = run_program(at, &["flush-audit", ".", "--destroy", "x"]);
@@ -95,7 +95,7 @@ fn a_folder_is_asked_and_nothing_is_left_in_it() {
     assert!(sorted_names(at).is_empty());
 }
 
-/// Others may leave and take away things at this moment: only the form is known.
+/// Other tests may add and remove leftovers at the same time, so only the form of the list is checked.
 #[test]
 fn leftovers_are_listed_as_json() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ mod matrix {
         ("flushes dropped", &["driver=nforce-sw"]),
     ];
 
-    /// The right verdicts of a behaviour. Without FUA nothing tells a lie from a protected cache.
+    /// The right verdict on a behaviour. Without FUA, timing does not tell an early flush from a protected cache.
     fn expected_verdict(behaviour: &str, fua: bool) -> &'static str {
         match (behaviour, fua) {
             ("honest" | "media cache", _) => "honest",
@@ -146,7 +146,7 @@ mod matrix {
         json["verdict"].as_str().unwrap().to_owned()
     }
 
-    /// A row for each outcome of a behaviour; each exit code has to be that of its verdict.
+    /// Audits each behaviour of each drive, asserts verdict and exit code, and prints a table of the outcomes.
     fn audit_and_print_table(drives: &[(&str, &str)], seeds: u64) {
         let folder = tempfile::tempdir().unwrap();
         let mut rows = BTreeMap::<(String, String, i32), u64>::new();
@@ -156,7 +156,7 @@ mod matrix {
                     let seed = seed.to_string();
                     let mut audit = vec!["flush-audit", drive, "--json", "--seed", &seed];
                     audit.extend(set.iter().flat_map(|set| ["--set", set]));
-                    // A media cache takes room on the platter: the rest has less.
+                    // A media cache takes room on the platter, so the drive must have fewer sectors.
                     let less = format!("drive.geometry.sectors={sectors}");
                     audit.extend(
                         Some(&less).filter(|_| behaviour == "media cache").into_iter().flat_map(|it| ["--set", it]),
@@ -189,7 +189,7 @@ mod matrix {
         audit_and_print_table(&DRIVES, 10);
     }
 
-    /// Nothing rotates, and nothing is known of a power failure. On a busy machine RAM can be as slow as a disk: then it cannot tell.
+    /// Asserts the verdict on RAM: "nothing rotates", or "cannot tell", since on a busy machine RAM can be as slow as a disk.
     #[track_caller]
     fn assert_ram_verdict(said: &ProgramOutput, what: &str) {
         let verdict = verdict(said);
@@ -240,7 +240,7 @@ mod killed {
 
     use crate::seekwise::{program_command, run_program};
 
-    /// A loop device that is gone at the end.
+    /// A loop device, detached when dropped.
     pub(super) struct Loop(pub(super) String);
 
     impl Drop for Loop {
@@ -266,8 +266,8 @@ mod killed {
         }
     }
 
-    /// Killed, and stopped by a signal that it hears, while the device is set: in both cases it is as it was afterwards, in the
-    /// first by `restore`.
+    /// A run is killed, and another stopped by a signal that it handles, while the device has other settings. Afterwards the settings
+    /// are as before: in the first case `restore` puts them back.
     #[test]
     fn settings_of_a_run_that_was_killed_are_put_back() {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

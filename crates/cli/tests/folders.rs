@@ -35,12 +35,12 @@ fn assert_error(said: &ProgramOutput, why: &str) {
     assert!(said.code == 2 && said.err.contains(why), "{} {}; expected {why}", said.code, said.err);
 }
 
-/// Sixteen digits of a text's SHA-256, as a sum has them.
+/// The checksum of a text: the first sixteen digits of its SHA-256.
 pub fn line_sum(text: &str) -> String {
     seekwise_lab::digest::sha256(text.as_bytes())[..16].to_owned()
 }
 
-/// Writes the sums of a changed folder anew, as somebody would who hides the change.
+/// Rewrites the checksums of a changed folder, as somebody would do to hide the change.
 pub fn rewrite_sums(folder: &Path) {
     let lines = ["study.toml", "made-from.json"].map(|name| {
         let text = fs::read_to_string(folder.join(name)).unwrap();
@@ -145,7 +145,7 @@ fn a_part_of_a_review_leads_nowhere_else() {
     ] {
         assert_error(&run_program(at, words), "out/s: it is a link to ");
     }
-    // A part that the review itself does not have.
+    // The folder has a part that the review itself does not have.
     fs::remove_file(at.join("out/s")).unwrap();
     let made = fs::read_to_string(at.join("out/made-from.json")).unwrap();
     fs::write(at.join("out/made-from.json"), made.replace("\"folder\": \"s\"", "\"folder\": \"../elsewhere\""))
@@ -165,7 +165,7 @@ fn what_a_killed_start_leaves_is_taken_over() {
         }
         assert_eq!(sorted_names(&out), sorted_names(&at.join("whole")), "{how}");
     };
-    // In the order in which they are written; the last one is empty before the first run ends.
+    // The files are written in this order; the last one is empty before the first run ends.
     for left in 0..=FILES.len() {
         let state = || {
             copy_begun_results(at, &FILES[..left]);
@@ -175,7 +175,7 @@ fn what_a_killed_start_leaves_is_taken_over() {
         };
         let ways: [&[&str]; 3] =
             [&["study", "s.toml"], &["study", "s.toml", "--resume"], &["study", "out", "--resume"]];
-        // A folder says what it is of as soon as it has its second file.
+        // A folder tells which study it belongs to as soon as it has its second file.
         for words in &ways[..if left < 2 { 2 } else { 3 }] {
             state();
             let came = run_program(at, words);

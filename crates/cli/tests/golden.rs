@@ -11,7 +11,7 @@ use crate::seekwise::{program_command, program_output};
 #[path = "../../lab/tests/outline.rs"]
 mod outline;
 
-/// Two jobs: one that keeps four outstanding, one that comes by a rate and flushes.
+/// Two jobs: one with four requests outstanding, one that is paced by a rate and flushes.
 const JOB: &str = "[global]\nsize=200m\nruntime=2s\ntime_based\nioengine=libaio\ndirect=1\n\n\
                    [reads]\nrw=randread\nbs=4k\niodepth=4\n\n[log]\nrw=write\nbs=16k\nfsync=4\nrate_iops=50\n";
 
@@ -23,7 +23,7 @@ const STUDY: &str = "title = \"Tiny\"\nquestion = \"Is it faster with a queue?\"
 
 const RECIPE: &str = "title = \"mine\"\nworkload = \"work\"\ncheck = \"look\"\n\n[variant.mine]\ntitle = \"alone\"\n";
 
-/// The name of the file, and the words of the command.
+/// The name of the golden file, and the arguments of the command.
 const COMMANDS: &[(&str, &str)] = &[
     ("drives", "drives"),
     ("drives-found", "drives seagate"),

@@ -7,7 +7,7 @@ use std::fs;
 use crate::seekwise::{program_command, program_output};
 use textwrap::core::display_width;
 
-/// The help of a command on a screen of so many columns, or on none.
+/// The help of a command on a screen of so many columns, or without a screen.
 fn help_text(words: &[&str], columns: Option<usize>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut asked = program_command(folder.path());
@@ -18,14 +18,14 @@ fn help_text(words: &[&str], columns: Option<usize>) -> String {
     program_output(asked.args(words).arg("--help").output().unwrap()).success_stdout()
 }
 
-/// The names below `Commands:`.
+/// The commands that a help text lists below `Commands:`.
 fn listed_commands(help: &str) -> Vec<String> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let named = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// Every command, by its words.
+/// The words of every command and subcommand.
 fn all_commands() -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     let mut next = 0;

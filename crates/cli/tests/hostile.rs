@@ -7,17 +7,17 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a run is to end: its exit code, and words of what it says.
+/// The expected exit code of a run, and a part of its output.
 type End = (i32, &'static str);
 
-/// Nothing went wrong.
+/// The disk kept its promises.
 const KEPT: End = (0, "The disk kept its promises");
 
-/// Work that is done: something is written, flushed and promised.
+/// A workload without faults: it writes a file, flushes it, and promises.
 const WORK: &str = "echo x > $SEEKWISE_MOUNT/x; sync; echo done";
 
-/// Programs in the workload's place: what they are, and how it ends. They write and flush first. MARK stands in each command line that lives
-/// on.
+/// Workloads that misbehave after [`WORK`]: what they do, their commands, and the expected end. Each command that lives on has MARK
+/// in its arguments.
 const WORKLOADS: [(&str, &str, End); 19] = [
     ("keeps the pipe", "sleep MARK & exit 0", KEPT),
     ("goes to a new session", "setsid sleep MARK & exit 0", KEPT),
@@ -44,10 +44,10 @@ const WORKLOADS: [(&str, &str, End); 19] = [
     ("prints a line without end", "yes '' | tr '\\n' x", (2, "printed a line of more than 64 KiB")),
 ];
 
-/// What a check must say of it before it may judge.
+/// A check of [`WORK`] without faults.
 const CHECK: &str = "{ ! grep -q done $SEEKWISE_PROMISES || test \"$(cat $SEEKWISE_MOUNT/x)\" = x; } || exit 11";
 
-/// Programs in the check's place, behind [`CHECK`]: one that fails on the whole medium is no judge.
+/// Checks that misbehave after [`CHECK`]: what they do, their commands, and the expected end.
 const CHECKS: [(&str, &str, End); 12] = [
     ("stands in the mount", "cd $SEEKWISE_MOUNT; setsid sleep MARK & exit 0", KEPT),
     ("unmounts it", "umount $SEEKWISE_MOUNT; exit 0", (2, "not mounted")),
@@ -67,22 +67,22 @@ const CHECKS: [(&str, &str, End); 12] = [
     ("looks for secrets", "test -z \"$SECRET\" && test \"$GIVEN\" = here || exit 11", KEPT),
 ];
 
-/// What a shell makes of this.
+/// Runs a script in a shell.
 fn run_shell(words: &str) -> Output {
     Command::new("sh").args(["-c", words]).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The lines that a shell prints of this.
+/// The lines that a script prints.
 fn shell_lines(words: &str) -> Vec<String> {
     String::from_utf8_lossy(&run_shell(words).stdout).lines().map(str::to_owned).collect()
 }
 
-/// Processes with a mark.
+/// Running processes with this mark in their arguments.
 fn processes_with_mark(mark: &str) -> Vec<String> {
     shell_lines(&format!("pgrep -af '[s]leep {mark}|[e]cho {mark}'"))
 }
 
-/// Why nothing can be mounted here.
+/// The reason why file systems cannot be mounted here, or which program is missing.
 fn missing_requirement() -> Option<String> {
     let runs = |words: &str| run_shell(words).status.success();
     if !runs("test $(id -u) = 0") {
@@ -98,14 +98,14 @@ fn missing_requirement() -> Option<String> {
     lacking.or_else(|| (!runs("losetup --find")).then(|| "there is no free loop device".to_owned()))
 }
 
-/// A folder for media and marks of this test's own.
+/// A folder for the media of one test, whose name tells its mounts from those of others.
 struct Place(tempfile::TempDir);
 
 impl Place {
-    /// Nothing, and a word of it, where nothing can be mounted.
-    fn for_test(of: &str) -> Option<Place> {
+    /// The folder of a test; prints that the test is skipped, and returns `None`, where nothing can be mounted.
+    fn for_test(test: &str) -> Option<Place> {
         if let Some(why) = missing_requirement() {
-            println!("skipped, {of}: {why}");
+            println!("skipped, {test}: {why}");
             return None;
         }
         let memory = Path::new("/dev/shm");
@@ -113,12 +113,12 @@ impl Place {
         Some(Place(tempfile::Builder::new().prefix("seekwise-hostile-").tempdir_in(parent).unwrap()))
     }
 
-    /// A length of a sleep that nobody else sleeps.
+    /// A time for `sleep` that no other process has as its argument.
     fn mark(&self, number: usize) -> String {
         format!("7{:07}.{number:03}", std::process::id())
     }
 
-    /// Begins a run of `crash`, whose words can be heard.
+    /// Starts `seekwise crash` with these arguments.
     fn start_crash(&self, words: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seekwise"));
         let base = ["crash", "--on", "cheetah-15k.4", "--fs", "ext4", "--size", "16m", "--cuts", "4", "--jobs", "2"];
@@ -127,8 +127,8 @@ impl Place {
         command.spawn().unwrap()
     }
 
-    /// Begins a run and waits until the program of one of its options (`--prepare`, `--workload`, `--check`) does `first` and sleeps with
-    /// this mark.
+    /// Starts a run and waits until the program of an option (`--prepare`, `--workload` or `--check`) has run the commands `first`; it
+    /// then sleeps with this mark.
     fn start_and_wait_for(&self, option: &str, first: &str, mark: &str) -> Child {
         let began = self.0.path().with_extension("began");
         let waits = format!("{first}; echo x > {}; setsid sleep {mark}", began.display());
@@ -136,14 +136,14 @@ impl Place {
         let programs = [("--prepare", "true"), ("--workload", WORK), ("--check", "true")];
         let words = programs.map(|(name, usual)| [name.to_owned(), of(name, usual)]).concat();
         let child = self.start_crash(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        // By the system's own clock.
+        // The loop waits at most a minute.
         let there = format!("for i in $(seq 600); do test -s {0} && exit 0; sleep 0.1; done; exit 1", began.display());
         assert!(run_shell(&there).status.success(), "{option}: {}", began.display());
         std::fs::remove_file(began).unwrap();
         child
     }
 
-    /// What is left: processes with a mark, and mounts, loop devices and folders.
+    /// Leftovers of runs: processes with a mark, mounts, loop devices and folders.
     fn leftovers(&self, mark: &str) -> Vec<String> {
         let folder = self.0.path().display();
         let mut left = processes_with_mark(mark);
@@ -154,6 +154,7 @@ impl Place {
     }
 }
 
+/// Runs `crash` with a program that misbehaves; asserts how it ends, and that no control group and no process is left.
 fn run_and_check(
     place: &Place,
     number: usize,
@@ -175,7 +176,7 @@ fn run_and_check(
     assert!(processes_with_mark(&mark).is_empty(), "{what}: {:?}", processes_with_mark(&mark));
 }
 
-/// All of them, three at once: most of the time somebody waits.
+/// Runs and checks all programs of a list, three at once, since they mostly wait; `first` is the number of the first mark.
 fn run_and_check_all(
     place: &Place,
     list: &[(&str, &str, End)],
@@ -216,7 +217,7 @@ fn checks_that_misbehave_end_and_leave_nothing() {
     run_and_check_all(&place, &CHECKS, 100, "1 s", &words);
 }
 
-/// A run that is told to end while its workload, its preparation or its check is at work.
+/// A signal ends a run while its preparation, its workload or its check is running.
 #[test]
 fn a_signal_ends_it_in_every_state_and_nothing_is_left() {
     let Some(place) = Place::for_test("signals") else { return };
@@ -230,12 +231,12 @@ fn a_signal_ends_it_in_every_state_and_nothing_is_left() {
     }
 }
 
-/// What `restore` says of one run's process.
+/// The lines of `seekwise restore` on the process of one run.
 fn restore_lines(words: &str, id: u32) -> Vec<String> {
     shell_lines(&format!("'{}' restore {words} | grep '^process {id}: '", env!("CARGO_BIN_EXE_seekwise")))
 }
 
-/// `kill -9` in the middle of a workload, and of a check: one command takes away what is left, and nothing while it is still at work.
+/// `kill -9` in the middle of a workload, and of a check: `restore` removes what is left, and nothing of a run that is still going on.
 #[test]
 fn what_a_killed_run_left_is_taken_away() {
     let Some(place) = Place::for_test("killed runs") else { return };

@@ -13,16 +13,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Sessions of each kind.
+/// Sessions of each kind, unless `SEEKWISE_HOSTILE` says another number.
 const EACH: usize = 3;
 
-/// What the disk has; the limit on its process has as much again for what is mapped and never touched.
+/// The memory of the served disk. The limit on the address space of its process is twice as large, for memory that is mapped and
+/// never used.
 const MEMORY_MIB: u64 = 256;
 
-/// Clients at once: fewer than agree upon the export, more than ask for something then where [`EACH`] is not set otherwise.
+/// The value of `--max-clients`: less than the number of clients that negotiate the export, and more than the number that then send
+/// requests, with the default [`EACH`].
 const CLIENTS: usize = 26;
 
-/// Descriptors of the server: fewer than its clients and those in its hall may have.
+/// The limit on the server's descriptors: fewer than its clients and those that negotiate may need.
 const DESCRIPTORS: u64 = 100;
 
 const OPTIONS: u64 = 0x4948_4156_454f_5054;
@@ -39,7 +41,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// With these arguments, which begin with what is served.
+    /// Starts `seekwise serve` with these arguments, the first of which is the target, and waits until it accepts connections.
     fn begin(folder: &'a Path, arguments: &str) -> Server<'a> {
         let program = env!("CARGO_BIN_EXE_seekwise");
         let script = format!(
@@ -57,19 +59,19 @@ impl<'a> Server<'a> {
 
     fn connect(&self, socket: &str) -> UnixStream {
         let stream = UnixStream::connect(self.folder.join(socket)).unwrap();
-        // Whoever is here does not wait for a server that does not hear or answer.
+        // A test does not wait long for a server that does not read or answer.
         stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
     }
 
-    /// A client that does as it should.
+    /// A new client that has negotiated the export correctly; `None` if the server dropped it.
     fn negotiated_client(&self) -> Option<UnixStream> {
         let mut stream = self.connect("d");
         negotiate_export(&mut stream).then_some(stream)
     }
 
-    /// A new client is served, if it comes again when it was sent away; the byte that it writes it reads.
+    /// Whether a new client is served: it writes a byte and reads it back. It connects again if it is dropped, up to 400 times.
     fn serves_new_client(&self, byte: u8) -> bool {
         (0..400).any(|_| {
             let served = self.negotiated_client().is_some_and(|mut stream| {
@@ -90,7 +92,7 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// The most memory that it had, in KiB, and the descriptors that it has.
+    /// The peak of the server's memory in KiB, and its present number of descriptors.
     fn peak_memory_kib_and_descriptors(&self) -> (u64, usize) {
         let of = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{of}/status")).unwrap();
@@ -99,7 +101,7 @@ impl<'a> Server<'a> {
         (peak, std::fs::read_dir(format!("{of}/fd")).unwrap().count())
     }
 
-    /// Its receipt, when it has ended in order.
+    /// Stops the server by SIGINT and returns its receipt.
     fn end(mut self) -> Value {
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
@@ -112,14 +114,14 @@ impl<'a> Server<'a> {
 }
 
 impl Drop for Server<'_> {
-    /// A test that fails leaves no server.
+    /// Kills the server of a test that failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Agrees upon the export.
+/// Does the NBD handshake up to the choice of the export; false if the server closes the connection.
 fn negotiate_export(stream: &mut UnixStream) -> bool {
     let hello = [&3u32.to_be_bytes()[..], &option_bytes(7, &[0; 6])].concat();
     let mut head = [0; 20];
@@ -154,19 +156,19 @@ fn send_request(stream: &mut UnixStream, command: u16, offset: u64, length: u32)
     let _ = stream.write_all(&request_bytes(command, offset, length));
 }
 
-/// The error of the next answer.
+/// The error number of the next reply; `None` if the server closes the connection.
 fn read_reply_error(stream: &mut UnixStream) -> Option<u32> {
     let mut head = [0; 16];
     stream.read_exact(&mut head).ok()?;
     Some(u32::from_be_bytes(head[4..8].try_into().unwrap()))
 }
 
-/// What is sent at once, whatever comes back; as much of it as the server takes.
+/// Sends bytes without reading replies, as many as the server takes.
 fn send_ignoring_errors(stream: &mut UnixStream, bytes: &[u8]) {
     let _ = stream.write_all(bytes);
 }
 
-/// One who comes, before it has agreed upon anything: what it sends.
+/// The bytes of a hostile client of some kind that has not yet negotiated the export.
 fn handshake_attack(kind: usize, number: usize) -> Vec<u8> {
     let flags = 3u32.to_be_bytes().to_vec();
     let announced = |length: u32| [&OPTIONS.to_be_bytes()[..], &7u32.to_be_bytes(), &length.to_be_bytes()].concat();
@@ -182,7 +184,7 @@ fn handshake_attack(kind: usize, number: usize) -> Vec<u8> {
     }
 }
 
-/// The same of one who has agreed, and never reads.
+/// The bytes of a hostile client of some kind that has negotiated the export, and never reads replies.
 fn request_attack(kind: usize, number: usize) -> Vec<u8> {
     const ALL: u32 = u32::MAX - 511;
     match kind {
@@ -262,7 +264,7 @@ fn who_writes_more_than_there_is_memory_for_is_told_so() {
         }
     }
     assert!(written > 40 && refused > 50, "{written} {refused}");
-    // What is there can be written again, and zeroes cost nothing and make room.
+    // Sectors with contents can be overwritten, and zeroes need no memory and free some.
     send_request(&mut stream, WRITE, 0, 4096);
     stream.write_all(&[5; 4096]).unwrap();
     assert_eq!(read_reply_error(&mut stream), Some(0));
@@ -302,7 +304,7 @@ fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
     assert!(image < 1000, "{image} blocks: a sparse file");
 }
 
-/// A drive without a command for zeroes writes them: 200 GB take what the drive takes for 200 GB, at a thousandfold speed, and nothing else.
+/// A drive without a command for zeroes writes them: 200 GB take the drive's time for 200 GB (at a thousandfold speed), but no memory.
 #[test]
 fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
     /// The drive's rate at its outer edge, in bytes a second (`outer_mb_s` of crates/drives/profiles/barracuda-2t-st2000dm006.toml).
@@ -327,7 +329,7 @@ fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
     assert_eq!(server.end()["writes"], 50);
 }
 
-/// Clients that agree upon the export and ask for nothing hold all descriptors, far fewer than `--max-clients`.
+/// Clients that negotiate the export and send no requests hold all descriptors, which are far fewer than `--max-clients`.
 #[test]
 fn silent_clients_give_way_where_descriptors_are_short() {
     let folder = tempfile::tempdir().unwrap();

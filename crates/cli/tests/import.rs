@@ -42,7 +42,7 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     assert_eq!(sorted_names(folder.path()), before);
 }
 
-/// A small drive with slips in no order and a block count of its own.
+/// A small drive whose slips are not sorted, and whose block count contradicts its zones.
 pub const CONTRADICTORY: &str = "disksim_disk T { Model = dm_disk T {\n Number of data surfaces = 2, Number of cylinders = 8,\n\
 Block count = 1000,\n Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 0, Sparing scheme used = 2, Zones = [\n\
 dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7, Blocks per track = 10, Number of spares = 1,\n\

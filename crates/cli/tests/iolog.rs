@@ -23,14 +23,14 @@ fn run_job(folder: &Path, more: &[&str]) -> crate::seekwise::ProgramOutput {
     run_program(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
 }
 
-/// The lines of a log that ask for something, without their instants.
+/// The lines of a log that are requests, without their times.
 fn log_requests(folder: &Path, log: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join(log)).unwrap();
     let lines = text.lines().skip(1).map(|line| line.split_once(' ').unwrap().1.to_owned());
     lines.filter(|line| line.split(' ').count() == 4).collect()
 }
 
-/// fio 3.33 in this folder; nothing where there is none.
+/// The output of fio 3.33 in this folder; `None` if it is not installed.
 fn run_fio(folder: &Path, args: &[&str]) -> Option<String> {
     let version = Command::new("fio").arg("--version").output().ok()?;
     if !version.stdout.starts_with(b"fio-3.33") {
@@ -50,7 +50,7 @@ fn a_written_log_is_fios_own_and_fio_plays_it() {
     if run_fio(theirs.path(), &["j.fio"]).is_none() {
         return eprintln!("skipped: fio 3.33 is wanted beside ours");
     }
-    // A sync's place and length are whatever the request before left there.
+    // The position and length of a sync are those of the request before it, so they are not compared.
     let plain = |folder: &Path, log| -> Vec<String> {
         let cut = |line: String| if line.contains(" sync ") { "fa sync".to_owned() } else { line };
         log_requests(folder, log).into_iter().map(cut).collect()

@@ -16,26 +16,26 @@ use std::sync::Mutex;
 
 use crate::seekwise::{ProgramOutput, program_command, program_output};
 
-/// A command that writes something. `OUT` in its words stands for the name of that.
+/// A command that writes a file or folder. `OUT` in its words stands for the path of that.
 #[derive(Clone, Copy)]
 struct Writer {
-    /// As the table says it.
+    /// The name in the table.
     name: &'static str,
     words: &'static str,
-    /// Its own input, which may not be its output; none if all that it reads is built in.
+    /// An input file of the command, which must not be its output; `None` if it reads no files.
     input: Option<&'static str>,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A file, the same bytes each time.
+    /// A file with the same bytes each time.
     Same,
-    /// A file whose bytes have instants of real time in them, or which is not compared.
+    /// A file whose bytes are not compared, for example because they contain real times.
     File,
     /// A file that a job names.
     Named,
-    /// A folder, the same bytes each time.
+    /// A folder with the same bytes each time.
     Folder,
 }
 
@@ -43,7 +43,7 @@ const fn writer(name: &'static str, kind: Kind, input: Option<&'static str>, wor
     Writer { name, words, input, kind }
 }
 
-/// All options that write. `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` lie beside.
+/// All options that write. The inputs `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` are in the same folder.
 const WRITERS: &[Writer] = &[
     writer("run --log", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --log OUT --force"),
     writer("run: write_iolog", Kind::Named, Some("n.fio"), "run n.fio --on d.toml --force"),
@@ -134,7 +134,7 @@ const WHOLE: Cell = Ok("whole");
 const SKIPPED: Cell = Ok("skipped");
 const NONE: Cell = Ok("-");
 
-/// A trace for `fit` and `validate`, a drive whose capacity images can have, jobs that are quick.
+/// Writes the input files: a trace for `fit` and `validate`, a drive, short jobs and a study. `log` is the log of `n.fio`.
 fn write_inputs(folder: &Path, log: &str) {
     let at = |name: &str| folder.join(name);
     let mut trace = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
@@ -156,7 +156,7 @@ fn write_inputs(folder: &Path, log: &str) {
     fs::write(at("s.toml"), study).unwrap();
 }
 
-/// The content of a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
+/// The files below a folder, each with mode, length, and a hash of its content or the target of a link. Empty folders are left out.
 fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -170,7 +170,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
                     continue;
                 }
                 kind if kind.is_symlink() => fs::read_link(&path).unwrap().display().to_string(),
-                // Only images are larger: the beginning is enough.
+                // Only images are larger; for them the first 9 MiB are enough.
                 kind if kind.is_file() => {
                     use std::io::Read;
                     let mut head = Vec::new();
@@ -183,12 +183,12 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
             all.insert(name, format!("{:o} {} {what}", of.mode(), of.len()));
         }
     }
-    // A socket's end is its server's matter.
+    // The socket of a server is not compared.
     all.remove(Path::new("s"));
     all
 }
 
-/// The command of a writer in a folder, with `out` for its output.
+/// The command of a writer in a folder, with `out` as the path of its output.
 fn writer_command(writer: &Writer, folder: &Path, out: &str) -> Command {
     let mut command = program_command(folder);
     command.args(writer.words.split(' ').map(|word| if word == "OUT" { out } else { word }));
@@ -199,7 +199,7 @@ fn run_writer(writer: &Writer, folder: &Path, out: &str) -> ProgramOutput {
     program_output(writer_command(writer, folder, out).output().unwrap())
 }
 
-/// An output that has to be refused: nothing else changes, and the error names it.
+/// Runs a writer whose output must be refused: nothing changes, and the error names the output.
 fn expect_refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
     let before = snapshot(folder);
     let found = run_writer(writer, folder, out);
@@ -210,7 +210,7 @@ fn expect_refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
     }
 }
 
-/// An output that has to be whole: `reference` says what it is, and nothing else changes.
+/// Runs a writer whose output must be complete: it equals the reference, and nothing else changes.
 fn expect_whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
     let before = snapshot(folder);
     let found = run_writer(writer, folder, out);
@@ -220,7 +220,7 @@ fn expect_whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference
     }
 }
 
-/// Whether a run left what the reference is, and nothing else.
+/// Compares a folder after a run: the output must equal the reference, and nothing else may differ from `before`.
 fn check_output(
     writer: &Writer,
     folder: &Path,
@@ -245,7 +245,7 @@ fn check_output(
     }
 }
 
-/// The output of a writer that nothing hinders.
+/// The output of a writer without any danger at its path.
 struct Reference(BTreeMap<PathBuf, String>);
 
 impl Reference {
@@ -269,7 +269,7 @@ fn folder_with_inputs(out: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Inputs, and a result folder, which is made once.
+/// Writes the input files and the result folder `kept`, which is made once for all tests.
 fn write_inputs_and_results(folder: &Path, out: &str) {
     write_inputs(folder, out);
     static KEPT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
@@ -299,7 +299,7 @@ fn run_tool(words: &[&str]) -> Result<String, String> {
     output.status.success().then_some(text).ok_or(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Something mounted, until this goes.
+/// A mount, unmounted when dropped.
 struct Mount(PathBuf);
 
 impl Mount {
@@ -315,7 +315,7 @@ impl Drop for Mount {
     }
 }
 
-/// The name of the output in the table's sandboxes; jobs accept no folder.
+/// The name of the output; it is not in a subfolder, because jobs accept no folder for their logs.
 const OUT: &str = "out.file";
 
 fn check_cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
@@ -354,18 +354,18 @@ fn check_cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
 
 /// A block device under a name in the folder.
 fn check_device(writer: &Writer, at: &Path) -> Cell {
-    // A number that no driver has: what is opened there is nobody's.
+    // No driver has this device number, so opening it touches no real device.
     match run_tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
         Ok(_) => expect_refused(writer, at, OUT),
         Err(_) => SKIPPED,
     }
 }
 
-/// The file of a file system that is mounted.
+/// The output is the image of a mounted file system.
 fn check_mounted_image(writer: &Writer, at: &Path) -> Cell {
     let (image, mount) = (at.join(OUT), tempfile::tempdir().unwrap());
     let file = fs::File::create(&image).unwrap();
-    // As large as the drive: an image of another size would be refused for that.
+    // The image is as large as the drive, because another size would be refused for that reason.
     file.set_len(160_041_885_696).unwrap();
     let (image, on) = (image.display().to_string(), mount.path().display().to_string());
     let made = run_tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
@@ -375,7 +375,7 @@ fn check_mounted_image(writer: &Writer, at: &Path) -> Cell {
     }
     let _mounted = Mount(mount.path().to_owned());
     let mut writer = *writer;
-    // With a base an image has to be new, which would be refused for that.
+    // Without `--base`, since with it an existing image would be refused for that reason.
     let words = writer.words.replace(" --base d.img", "");
     writer.words = words.leak();
     let cell = expect_refused(&writer, at, OUT)?;
@@ -391,7 +391,7 @@ fn check_own_input(writer: &Writer, at: &Path) -> Cell {
     expect_refused(writer, at, input)
 }
 
-/// As somebody else in a folder of a third, who lets him look.
+/// The folder belongs to another user, who lets others read it.
 fn check_foreign_folder(writer: &Writer, at: &Path) -> Cell {
     const NOBODY: u32 = 65534;
     let as_nobody = |mut command: Command| command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).output();
@@ -409,12 +409,12 @@ fn check_foreign_folder(writer: &Writer, at: &Path) -> Cell {
     }
 }
 
-/// Two at once, with and without --force.
+/// Two commands write the same output at once, with and without `--force`.
 fn check_two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
     for force in [" --force", ""] {
         let other = Writer { words: writer.words.replace(" --force", force).leak(), ..*writer };
         let before = snapshot(at);
-        // Each has a socket of its own.
+        // The second has another socket.
         let second = Writer { words: other.words.replace("unix:s", "unix:s2").leak(), ..other };
         let start = |writer: &Writer| {
             writer_command(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -439,7 +439,7 @@ fn check_full_file_system(writer: &Writer, reference: &Reference) -> Cell {
     let at = folder.path();
     let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
     write_inputs_and_results(at, OUT);
-    // Until no byte more goes in.
+    // The filler takes all space.
     let _ = fs::write(at.join("filler"), vec![1; 2 << 20]);
     let before = snapshot(at);
     let found = run_writer(writer, at, OUT);
@@ -466,7 +466,7 @@ fn check_read_only_file_system(writer: &Writer) -> Cell {
     }
 }
 
-/// However the second is spelled.
+/// The second name may be spelled differently.
 #[test]
 fn two_outputs_of_a_command_under_one_name_are_refused() {
     let folder = folder_with_inputs("out.log");
@@ -483,7 +483,7 @@ fn two_outputs_of_a_command_under_one_name_are_refused() {
     }
 }
 
-/// As root, else skipped.
+/// Runs as root only.
 #[test]
 fn a_file_that_changes_its_owner_by_force_is_its_new_owners_alone() {
     const NOBODY: u32 = 65534;
@@ -538,8 +538,8 @@ fn every_output_is_refused_or_whole() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A command that is asked for no output writes none, not even one that it removes again: it answers in a container without a place
-/// to write. A writer beside it shows that the look sees files.
+/// A command without an output option creates no file, not even a temporary one, so it works where nothing can be written. A command
+/// that writes shows that the test would notice a file.
 #[test]
 fn who_keeps_nothing_creates_no_file() {
     if !Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {

@@ -24,8 +24,8 @@ fn compare_job(lines: &str, more: &[&str]) -> ProgramOutput {
     run_program(folder.path(), &[&["compare", "j.fio", "--on", DRIVE], &vary[..], more].concat())
 }
 
-/// At depth 1 a drive that cannot keep a rate has no pause between requests: fio's clat is that of the same job without
-/// a rate. fio 3.33 over the served drive gave 8.28 ms; the time since requests were due is 200 times that.
+/// At depth 1, a drive that cannot keep a rate has no pause between requests, so fio's clat (completion latency) is that of the same
+/// job without a rate. fio 3.33 over the served drive gave 8.28 ms; the time since requests were due is 200 times as long.
 #[test]
 fn fio_s_clat_runs_from_the_issue() {
     let clat = |lines: &str| {

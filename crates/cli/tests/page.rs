@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::seekwise::run_program;
 use serde_json::Value;
 
-/// The data of a folder's page.
+/// The data in the report of a folder.
 pub fn page_data(folder: &Path) -> Value {
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     let (_, rest) = page.split_once(r#"<script type="application/json" id="report-data">"#).unwrap();
@@ -52,7 +52,7 @@ fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
     assert!(size < 150_000, "{size} bytes");
 }
 
-/// Pages of a folder's page as a browser prints it; nothing without Chromium.
+/// The number of pages on which Chromium prints a report; `None` without Chromium.
 fn printed_page_count(folder: &Path) -> Option<usize> {
     let scratch = tempfile::tempdir().unwrap();
     let pdf = scratch.path().join("page.pdf");

@@ -62,7 +62,7 @@ fn a_record_names_its_place_and_says_what_its_time_is() {
 fn the_work_is_the_same_on_every_place() {
     let folder = folder_with_job_and_study();
     let record = |target| run_program(folder.path(), &["run", "j.fio", "--on", target, "--json"]).json();
-    // The hash is over what was asked, not over when.
+    // The hash covers the requests, but not their times.
     let (null, drive) = (record("null"), record("barracuda-7200.7-ncq"));
     assert_eq!(null["stream_hash"], drive["stream_hash"]);
     assert_eq!(null["failures"], 0);

@@ -16,6 +16,7 @@ fn folder_with_jobs() -> tempfile::TempDir {
     folder
 }
 
+/// Cuts the power of a drive with write cache.
 fn cut_with_cache(folder: &Path, job: &str, more: &[&str]) -> ProgramOutput {
     run_program(
         folder,
@@ -23,7 +24,7 @@ fn cut_with_cache(folder: &Path, job: &str, more: &[&str]) -> ProgramOutput {
     )
 }
 
-/// The same without the cache.
+/// Cuts the power of a drive without write cache.
 fn cut_without_cache(folder: &Path, job: &str, more: &[&str]) -> ProgramOutput {
     run_program(
         folder,
@@ -330,7 +331,7 @@ fn of_a_scene_it_says_what_a_mount_would_find() {
     assert_eq!(cut_with_cache(folder.path(), "w.fio", &["--cuts", "5", "--json"]).json()["files"], Value::Null);
 }
 
-/// A drive whose sectors stay readable has no rows for those that do not.
+/// Only a drive whose sectors a cut leaves unreadable has rows for them.
 #[test]
 fn sectors_that_a_cut_leaves_unreadable_are_counted_by_files_and_by_metadata() {
     let folder = tempfile::tempdir().unwrap();

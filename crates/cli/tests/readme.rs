@@ -32,14 +32,14 @@ fn is_update() -> bool {
     std::env::var_os("SEEKWISE_UPDATE").is_some()
 }
 
-/// A row of the table of docs/validation.md that a test holds to the traces.
+/// The cells of a row of docs/validation.md, whose figures another test compares with the traces.
 fn validation_row(name: &str) -> Vec<String> {
     let page = repository_text("docs/validation.md");
     let line = page.lines().find(|line| line.starts_with(&format!("| {name}"))).unwrap_or_else(|| panic!("no {name}"));
     line.split('|').skip(2).map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// How far to trust the model, in a few lines: measured drives, published figures, findings.
+/// The README's block on how far to trust the model: measured drives, published figures, findings.
 fn trust_block() -> String {
     let (whole, half) = (validation_row("profile, whole trace"), validation_row("profile, second half"));
     let page = repository_text("docs/published.md");
@@ -68,7 +68,7 @@ fn trust_block() -> String {
     )
 }
 
-/// A page with one of its blocks written anew.
+/// The page with another text between the marks of the block `name`.
 fn with_block(page: &str, name: &str, block: &str) -> String {
     let start = format!("<!-- {name} -->\n");
     let (before, rest) = page.split_once(&start).unwrap_or_else(|| panic!("no <!-- {name} -->"));
@@ -141,7 +141,7 @@ fn claims_run_again_come_out_as_the_score_says() {
     }
 }
 
-/// The README without its blocks, its commands, its links and all that stands in `code`.
+/// The lines of the README, with their numbers, without blocks, commands, the targets of links, and `code`.
 fn lines_of_prose(readme: &str) -> Vec<(usize, String)> {
     let (mut fenced, mut block, mut prose) = (false, false, Vec::new());
     for (at, line) in readme.lines().enumerate() {
@@ -164,11 +164,11 @@ fn lines_of_prose(readme: &str) -> Vec<(usize, String)> {
     prose
 }
 
-/// Figures of the README's prose that are no results: exit codes, versions, names.
+/// Whether a word with digits is no result: an exit code, a version, or a name.
 fn is_no_result(word: &str) -> bool {
     let rust = repository_text("Cargo.toml");
     let rust = rust.lines().find_map(|line| line.strip_prefix("rust-version = ")).expect("a version").trim_matches('"');
-    // Exit codes; Apache's licence; what fio and JSON of fio are read as; architectures.
+    // Exit codes, the version of the licence, versions of fio, and architectures.
     word == rust || ["0", "1", "2", "130", "2.0", "3", "3.33", "x86-64", "arm64"].contains(&word)
 }
 

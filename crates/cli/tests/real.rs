@@ -39,10 +39,10 @@ const JOBS: [(&str, &str); 10] = [
 const SCENE: &str = "[system]\nfamily = \"windows-nt\"\n[pagecache]\nmib = 4\n[volume.c]\nfs = \"fat32\"\nsize_gib = 0.06\n\
     files = 40\ntotal_mb = 8\n[program.first]\nname = \"set-read\"\nfiles = 0\ntotal_mb = 0\n";
 
-/// The modelled drive, in virtual time and served in the clock's: a quick one, for there each request takes as long as it does.
+/// The drive that is simulated, and served in real time: a fast one, because there each request takes the drive's time.
 const DRIVE: &str = "cheetah-15k.4";
 
-/// A folder of the jobs, the scene, and a file of 64 MiB that was laid out.
+/// A folder with the jobs, the scene, and an empty folder `d` for the file.
 fn folder_with_jobs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in JOBS {
@@ -53,10 +53,10 @@ fn folder_with_jobs() -> tempfile::TempDir {
     folder
 }
 
-/// The file in it; made at the first run.
+/// The setting that makes a file of 64 MiB at the first run.
 const LAYOUT: &str = "real.layout=64m";
 
-/// Why nothing here can run, if so: some systems forbid rings, or have no way past the page cache of a temporary folder.
+/// Whether the tests cannot run here; prints the reason. Some systems forbid io_uring, or direct I/O in a temporary folder.
 fn is_skipped(folder: &Path) -> bool {
     let said = run_program(folder, &["run", "reads.fio", "--on", "file:d", "--set", LAYOUT]);
     if said.code == 0 && !said.err.contains("io_uring is forbidden") {
@@ -126,7 +126,7 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "file"]), "expected file:PATH");
     has(said(&["reads.fio", "--on", "device:d"]), "is no block device");
     assert!(sorted_names(&at.join("d")).is_empty());
-    // A file that is asked for is not made for a run that does not begin.
+    // A file that `real.layout` requests is not created if the run is refused.
     let laid = |bytes: &str, more: &[&str]| said(&[&["reads.fio", "--on", "file:d", "--set", bytes], more].concat());
     has(laid(LAYOUT, &["--set", "job.depth=30000", "--max-memory", "100m"]), "this may take up to 2");
     has(laid("real.layout=4m", &[]), "asks for 8388608 bytes");
@@ -137,7 +137,7 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--destroy", "x"]), "holds nothing to destroy");
     assert_eq!(fs::read(at.join("thesis")).unwrap(), vec![b'x'; 32 << 20]);
-    // One byte of somebody's in a GiB of nothing.
+    // The file has a single byte of somebody's data in a GiB of zeroes.
     let letter = fs::File::create(at.join("letter")).unwrap();
     letter.set_len(1 << 30).unwrap();
     letter.write_all_at(b"x", 777 << 20).unwrap();
@@ -160,10 +160,10 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--set", "real.direct=true"]), "expected --on file:PATH");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "pagecache.mib=5"]), "the system's own page cache");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "drive.cache.segments=5"]), "`real` keys");
-    // Requests in flight have memory of their own: 30,000 of 4 KiB.
+    // Each request in flight has a buffer: 30,000 of 4 KiB.
     let deep = ["--set", "job.depth=30000", "--max-memory", "100m"];
     has(said(&[&["reads.fio", "--on", "file:thesis"], &deep[..]].concat()), "this may take up to 2");
-    // A reader needs no permission to write, and a file is read that somebody else wrote.
+    // A job that only reads needs no permission to write, and may read a file that somebody else wrote.
     let read =
         run_program(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
     assert_eq!(read["all"]["ios"], 150);
@@ -238,7 +238,7 @@ fn sides_are_compared_in_turn_predicted_and_forecast() {
     assert!(said.code == 2 && said.err.contains("is not measured"), "{}", said.err);
 }
 
-/// Each of several workers opens the device, which the run holds for itself alone. As root, else skipped.
+/// Several workers open the device, although the run has locked it against other programs. Runs as root only.
 #[test]
 fn several_workers_write_to_a_device_that_is_named() {
     let folder = folder_with_jobs();

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::seekwise::{ProgramOutput, run_program};
 use serde_json::Value;
 
-/// A study of one cell or two; `claim` is what it claims, if anything.
+/// The text of a study with a cell for each depth, and with this claim, if it is not empty.
 fn study_text(title: &str, depths: &str, claim: &str) -> String {
     format!(
         "title = '{title}'\nquestion = 'q'\nruns = 2\nruntime = '1 s'\njob = 'random-read'\n\
@@ -55,7 +55,7 @@ fn a_review_is_one_folder_and_one_page_with_a_chapter_for_each_part() {
         }
     }
     let page = page_data(&path.join("r/report.html"));
-    // Two runs are too few to decide.
+    // With two runs, the comparison is undecided.
     let said = |place: usize| ["about", "says"].map(|key| page["answer"][place][key].as_str().unwrap());
     assert_eq!(said(0), ["deeper", "undecided in the one case."]);
     assert_eq!(said(1), ["", "1 of 1 published findings comes out again."]);
@@ -69,7 +69,7 @@ fn a_review_is_one_folder_and_one_page_with_a_chapter_for_each_part() {
     assert_eq!(chapters[1]["report"]["claims"][0]["reproduced"], true);
     assert_eq!(chapters[1]["report"]["stretches"].as_array().map(Vec::len), Some(0), "that is on the part's own page");
     assert!(!page_data(&path.join("r/deep/report.html"))["stretches"].as_array().unwrap().is_empty());
-    // A part is the folder that the study alone makes.
+    // The folder of a part equals the folder of the study alone.
     run_study(path, &["deep.toml", "--out", "alone"]).success_stdout();
     let of = |folder: &str| fs::read(path.join(folder).join("results.jsonl")).unwrap();
     assert!(of("alone") == of("r/deep"));
@@ -85,7 +85,7 @@ fn it_goes_on_and_runs_again_from_what_is_kept_alone() {
         below.map(|file| fs::read(path.join(folder).join(file)).unwrap())
     };
     let first = whole("r");
-    // Torn off in its second part, whose page and the review's are gone.
+    // The review is interrupted in its second part; the pages of that part and of the review are missing.
     let lines = fs::read_to_string(path.join("r/deep/results.jsonl")).unwrap();
     fs::write(path.join("r/deep/results.jsonl"), lines.lines().next().unwrap().to_owned() + "\n{\"cell\"").unwrap();
     fs::remove_file(path.join("r/report.html")).unwrap();

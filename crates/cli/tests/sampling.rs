@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::page::page_data;
 use crate::seekwise::{ProgramOutput, program_command, run_program};
 
-/// Pairs whose sides are equal, whose effect shows at once, and in between.
+/// A study with pairs whose sides are equal, pairs with a large effect, and some in between.
 const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
     [[factor]]\nname = 'depth'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n\
     [[factor]]\nname = 'job'\nkey = 'job'\nlevels = ['file-server', 'oltp-4k']\n\
@@ -60,7 +60,7 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
     assert!(shortest < 60.0 && account.contains(&format!("runs of {shortest} to {longest} s")), "{account}");
     assert!((0..6).all(|cell| counts[cell] == counts[cell + 6]), "both sides of a pair have as many runs: {counts:?}");
 
-    // In the first round, at its end, in the middle of a line, and of a later round.
+    // The results end within the first round, at its end, in the middle of a line, and within a later round.
     let first = 12 * 3;
     let ends = [0, 5, first, first + 1, lines.len() - 1];
     let cuts = ends.map(|count| lines[..count].concat().len()).into_iter().chain([whole.len() / 2, whole.len() - 9]);
@@ -70,7 +70,7 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
         run_study(two.path(), &["--resume"]).success_stdout();
         assert_same_results(one.path(), two.path());
     }
-    // Again from what the folder keeps, elsewhere: the pilots are not repeated.
+    // A new run from the folder, into another folder, does not repeat the pilot runs.
     run_program(one.path(), &["study", "out", "--out", "again"]).success_stdout();
     assert!(fs::read(one.path().join("again/results.jsonl")).unwrap() == whole);
 }
@@ -149,7 +149,7 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
         result_bytes(fixed.path(), "results.jsonl") == result_bytes(one.path(), "results.jsonl"),
         "the study says it as the command does"
     );
-    // What is kept is not taken for the other.
+    // Results of one sampling are not resumed with the other.
     let wrong = run_study(said.path(), &["--resume", "--fixed"]);
     assert!(wrong.code != 0 && wrong.err.contains("it is sampled until decided"), "{}", wrong.err);
     let wrong = run_study(fixed.path(), &["--resume", "--until-decided"]);

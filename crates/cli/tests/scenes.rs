@@ -26,7 +26,7 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     assert_eq!(copy["count"], 20);
     let (per_s, elapsed) = (copy["per_s"].as_f64().unwrap(), json["elapsed_s"].as_f64().unwrap());
     assert!((per_s * elapsed - 20.0).abs() < 1e-6, "counted over the whole run");
-    // One file after another: their times and nothing else are the run.
+    // Files are copied one after another, so the run lasts as long as their times together.
     let mean = copy["response_ms"]["mean"].as_f64().unwrap();
     assert!((mean * 20.0 / 1e3 / elapsed - 1.0).abs() < 0.01, "{mean} {elapsed}");
     let groups: Vec<&str> = json["groups"].as_array().unwrap().iter().map(|g| g["name"].as_str().unwrap()).collect();
@@ -69,7 +69,7 @@ fn keys_of_a_scene_are_set_varied_and_asked_for() {
     assert!(records("out") == records("again"), "made again of what the folder keeps");
 }
 
-/// How long is what a scene is asked; whoever wants another figure says so.
+/// A scene is judged by how long it takes, unless another metric is requested.
 #[test]
 fn scenes_are_judged_by_how_long_they_take() {
     let folder = folder_with_scene(COPY);
@@ -173,7 +173,7 @@ fn a_volume_on_a_flash_stick_is_read_at_its_flat_times() {
     assert!(null.code == 2 && null.err.contains("`null` has no device beside it"), "{}", null.err);
 }
 
-/// What a stick has acknowledged it has; what went to the drive's cache is lost.
+/// Data that the flash stick acknowledged stay; data in the drive's cache are lost.
 #[test]
 fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
     let folder = folder_with_scene(STICK);
@@ -186,7 +186,7 @@ fn a_power_cut_of_two_devices_loses_what_the_drive_held() {
     assert_eq!(cut(&["volume.c.device=stick"]), 0, "both volumes lie on the stick");
 }
 
-/// A run of a fio job with these options, through a page cache of so many MiB.
+/// The JSON of a run of a fio job with these options through a page cache of this size.
 fn run_with_page_cache(options: &str, mib: &str, more: &[&str]) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), format!("[j]\nioengine=psync\n{options}")).unwrap();

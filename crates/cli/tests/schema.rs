@@ -12,7 +12,7 @@ use serde_json::Value;
 const DRIVE: &str = "barracuda-7200.7-ncq";
 /// The version of the schema, as outputs say it.
 const SCHEMA: u64 = 1;
-/// Keys below these are names that the user gave, or a list of them: they stand as `*`.
+/// Keys whose members are names that the user gave, or that a list gives; the page has `*` for them.
 const NAMED: [&str; 6] = ["operations", "metrics", "receipt", "settings", "variables", "figures"];
 
 const FILES: [(&str, &str); 5] = [
@@ -35,7 +35,7 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Short runs, and a pair that so few leave open.
+/// A comparison of short runs whose pair stays undecided.
 const UNTIL_DECIDED: [&str; 15] = [
     "compare",
     "file-server",
@@ -54,7 +54,7 @@ const UNTIL_DECIDED: [&str; 15] = [
     "--until-decided",
 ];
 
-/// What is printed: the name in the page, and the commands whose outputs are walked together.
+/// The outputs: the name in the page, and the commands whose outputs have that schema together.
 const OUTPUTS: [(&str, &[&[&str]]); 12] = [
     (
         "run",
@@ -72,7 +72,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
             &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &UNTIL_DECIDED,
-            // Decided by nothing, and never shortened.
+            // The job ends by its number of requests, so its runs are not shortened.
             &[
                 "compare",
                 "mix.fio",
@@ -100,7 +100,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
 
 type Shape = BTreeMap<String, BTreeSet<&'static str>>;
 
-/// Notes what stands at `path`: a key's type, and what is below.
+/// Adds the type of the value at `path`, and of all values below it.
 fn add_shape(path: &str, value: &Value, shape: &mut Shape) {
     let kind = match value {
         Value::Null => "null",
@@ -138,7 +138,7 @@ fn shape_text(shape: &Shape) -> String {
     shape.iter().map(line).collect()
 }
 
-/// The outputs as they are, by their names in the page.
+/// The name of each list in the page, and its present text.
 fn present_shapes(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, commands) in OUTPUTS {
@@ -169,7 +169,7 @@ fn page_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md")
 }
 
-/// The place of a list in the page.
+/// The marks before and after a list in the page.
 fn block_marks(name: &str) -> [String; 2] {
     [format!("<!-- {name} -->\n```text\n"), format!("```\n<!-- end of {name} -->")]
 }
@@ -204,7 +204,7 @@ fn what_is_printed_is_what_the_page_promises() {
     );
 }
 
-/// What did not happen is null, not 0.
+/// Figures of kinds of requests that did not occur are null, not 0.
 #[test]
 fn nothing_that_did_not_happen_is_a_number() {
     let folder = folder_with_inputs();

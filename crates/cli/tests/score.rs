@@ -35,8 +35,8 @@ const STUDIES: [(char, &str); 5] = [
     ('C', "cache segments of a Cheetah 15K.4"),
 ];
 
-/// A miss by at most this share of the bound is near: inferred figures are drawn that far.
-const NEAR: f64 = 0.1;
+/// A miss by at most this share of the bound counts as near, because inferred figures are varied by as much.
+const NEAR_SHARE: f64 = 0.1;
 
 /// The outcome of the claims.
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub struct Row {
     pub distance: Option<BoundDistance>,
 }
 
-/// The output of `seekwise claims --json`, as far as it is kept.
+/// The part of the output of `seekwise claims --json` that is kept.
 #[derive(Deserialize)]
 pub struct PrintedClaims {
     pub program: ProgramVersion,
@@ -75,7 +75,7 @@ pub struct PrintedClaims {
 /// The answers of `seekwise explain`.
 #[derive(Serialize, Deserialize)]
 struct Levers {
-    /// By claim: what changes its answer, as sentences.
+    /// For each claim, the sentences on the settings that change its answer.
     changed_by: BTreeMap<String, Vec<String>>,
 }
 
@@ -83,8 +83,8 @@ pub fn committed_score() -> Score {
     toml::from_str(&repository_text("validation/claims.toml")).expect("the committed score")
 }
 
-/// A hash of a study's text and of the drives and jobs that it names. Classes of levels, and what a factor is said to be, are
-/// words of answers: no claim can hang on them.
+/// A hash of a study's text and of the drives and jobs that it names. Lines `classes.` and `says` are left out: they only give words
+/// for answers, so no claim depends on them.
 pub fn study_hash(study: &str) -> String {
     let study: String = repository_text(&format!("crates/lab/studies/{study}.toml"))
         .split_inclusive('\n')
@@ -101,10 +101,10 @@ pub fn study_hash(study: &str) -> String {
     sha256(all.as_bytes())[..16].to_owned()
 }
 
-/// Writes the score from what the claims' command printed.
-pub fn rewrite_score(said: &Path) {
+/// Writes the score from the output of `seekwise claims --ablate --json` in this file.
+pub fn rewrite_score(output: &Path) {
     let PrintedClaims { program, mut claims } =
-        serde_json::from_str(&fs::read_to_string(said).expect("what the claims' command printed")).expect("its JSON");
+        serde_json::from_str(&fs::read_to_string(output).expect("what the claims' command printed")).expect("its JSON");
     claims.retain(|claim| claim.study.is_some());
     let studies = claims.iter().filter_map(|claim| claim.study.clone());
     let made_of = studies.map(|study| (study.clone(), study_hash(&study))).collect();
@@ -113,8 +113,8 @@ pub fn rewrite_score(said: &Path) {
     fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
 }
 
-/// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`; claims without one
-/// there keep theirs.
+/// Writes which settings change the answers of claims, from the outputs of `seekwise explain --out FOLDER/ID.json`. Claims without
+/// an output there keep their entries.
 pub fn rewrite_levers(folder: &Path) {
     let mut levers: Levers = toml::from_str(&repository_text("validation/levers.toml")).expect("the committed levers");
     for name in crate::seekwise::sorted_names(folder).into_iter().filter(|name| name.ends_with(".json")) {
@@ -129,7 +129,7 @@ pub fn rewrite_levers(folder: &Path) {
     fs::write(workspace().join("validation/levers.toml"), format!("{head}{text}")).expect("the levers are written");
 }
 
-/// Reproduced findings by class, of how many; inputs are no evidence.
+/// The number of reproduced findings in each class, and of all findings in it.
 pub fn class_counts(claim: &[Row]) -> String {
     let of = |class: &str| -> (usize, usize) {
         let all = || claim.iter().filter(|row| row.class == class);
@@ -143,7 +143,7 @@ pub fn class_counts(claim: &[Row]) -> String {
     words.join(", ")
 }
 
-/// The rows of a cause.
+/// The findings that are not reproduced, or not decided, for this cause.
 pub fn rows_by_cause(cause: &str) -> Vec<String> {
     let page = paragraph_reader();
     let score = committed_score();
@@ -158,7 +158,7 @@ impl Row {
     }
 
     fn is_near_miss(&self) -> bool {
-        self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR))
+        self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR_SHARE))
     }
 
     fn has_no_bound(&self) -> bool {
@@ -177,7 +177,7 @@ impl Row {
     }
 }
 
-/// The findings, counted by class, then by study with the outcome of each and what would change it.
+/// The generated block of docs/claims.md: the findings counted by class, then a table for each study.
 pub fn claims_block() -> String {
     let Score { program, claim, .. } = committed_score();
     let listed = catalogue_claims().len();
@@ -237,7 +237,7 @@ fn misses_text(claim: &[Row]) -> String {
     let far = list(open().filter(|row| !row.is_near_miss() && !row.has_no_bound()).collect());
     let order: Vec<&str> = open().filter(|row| row.has_no_bound()).map(|row| row.id.as_str()).collect();
     let mut text = "\nThe findings that are not reproduced:\n\n".to_owned();
-    let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR);
+    let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR_SHARE);
     for (what, all) in [
         (within.as_str(), near.join(", ")),
         ("misses by more", far.join(", ")),
@@ -292,10 +292,11 @@ struct Paragraph {
     /// Why it is not reproduced, in a sentence.
     why: Option<String>,
     cause: Option<String>,
-    /// What data would decide.
+    /// Data that would decide the finding.
     data: Option<String>,
 }
 
+/// A function that finds the paragraph of a claim, by its id, in docs/claims.md.
 fn paragraph_reader() -> impl Fn(&str) -> Paragraph {
     let page = repository_text("docs/claims.md");
     move |id| {

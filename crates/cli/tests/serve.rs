@@ -55,7 +55,7 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
     let said = run_program(folder.path(), &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.err, said.out);
-    // With JSON, standard output is the receipt's alone.
+    // With JSON, standard output has only the receipt.
     let uri = format!("nbd+unix:///?socket={}\npower on at", folder.path().canonicalize().unwrap().join("d").display());
     assert!(said.err.contains(&uri), "{}", said.err);
     assert!(said.err.contains("power cut at") && said.err.contains("power is back at"), "{}", said.err);
@@ -108,7 +108,7 @@ fn nothing_of_anybodys_gives_way_to_a_socket() {
         assert!(said.err.contains("something else is there"), "{}", said.err);
     }
     assert_eq!(fs::read_to_string(at("link")).unwrap(), "precious");
-    // What a killed server left does; what was put in a socket's place meanwhile does not.
+    // The socket of a killed server is replaced; another file at its path is not.
     drop(std::os::unix::net::UnixListener::bind(at("d")).unwrap());
     let mine = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", "test -S d && rm d && echo mine > d"];
     assert_eq!(run_program(folder.path(), &mine).code, 0);
@@ -169,7 +169,7 @@ fn a_server_that_hangs_up_is_no_fault_of_a_model() {
     assert!(told.contains("hung up during the run") && told.ends_with("\n2\n"), "{told}");
 }
 
-/// What is served in the sessions that are played again: a queue, a cache in memory, parity over four drives.
+/// Drives and settings of the recorded sessions: a queue, a cache in memory, parity over four drives.
 const STACKS: [(&str, &[&str]); 3] = [
     ("barracuda-7200.7-ncq", &[]),
     ("cheetah-15k.4", &["--set", "accelerator=maxboost"]),
@@ -179,7 +179,7 @@ const STACKS: [(&str, &[&str]); 3] = [
 const CLIENT: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=150\niodepth=8\nfsync=10\n\
     [k]\nioengine=libaio\ndirect=1\nrw=write\nbs=192k\noffset=2g\nsize=1g\nnumber_ios=20\niodepth=2\n";
 
-/// A program of this machine, or a line that says what is skipped.
+/// Whether a program is installed; if not, prints which sessions are skipped.
 fn is_installed_or_skipped(program: &str) -> bool {
     let found = in_path(program);
     if !found {
@@ -188,7 +188,8 @@ fn is_installed_or_skipped(program: &str) -> bool {
     found
 }
 
-/// Serves to `client` while it records, and plays the recording: requests, and how many were over at the recorded nanosecond.
+/// Serves a disk to the commands of `client` while recording, and replays the recording. Returns the number of requests, and how many
+/// completed at the recorded nanosecond.
 fn record_and_replay(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
     let file = folder.join("session.csv");
     let _ = fs::remove_file(&file);
@@ -226,7 +227,7 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
             sessions += 1;
         }
     }
-    // The tenth: the power fails and comes back, and a setting changes.
+    // In the tenth session, the power fails and comes back, and a setting changes.
     let program = env!("CARGO_BIN_EXE_seekwise");
     let cut = format!(
         "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 3s > own.txt & \
@@ -240,7 +241,7 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     assert!(recorded.contains(",cut\n") && recorded.contains(",on\n") && recorded.contains("write_back=off"));
     assert!(recorded.contains(",failed,"), "what was under way when the power failed");
     eprintln!("{} sessions", sessions + 1);
-    // On another stack it ends otherwise, and that is said.
+    // On another stack, requests complete at other times, and the output says so.
     let other = run_program(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).success_stdout();
     assert!(other.contains("the first that did not is request"), "{other}");
     assert!(other.contains("recorded on barracuda-7200.7-ncq, seed 1"), "{other}");
@@ -266,7 +267,7 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
     assert!(recorded.contains("array.lose=1") && recorded.contains(",cut\n"));
 }
 
-/// Most requests that a recorded session had outstanding at its drive at once.
+/// The most requests that a recorded session had outstanding at once.
 fn most_outstanding(recording: &str) -> usize {
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
     let line = |line: &str| {
@@ -364,7 +365,7 @@ fn in_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
 }
 
-/// Starts a server; it is heard when it says where it serves.
+/// Starts a server, and waits until it accepts orders.
 fn start_server(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     use std::io::BufRead;
     let mut server = crate::seekwise::program_command(at);
@@ -373,7 +374,7 @@ fn start_server(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     let said = std::io::BufReader::new(server.stderr.take().unwrap());
     let mut lines = said.lines();
     assert!(lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("Orders: ")));
-    // It talks until its end, and is heard.
+    // A thread reads its standard error until it ends.
     std::thread::spawn(move || lines.map_while(Result::ok).count());
     server
 }
@@ -392,7 +393,7 @@ fn signals_end_a_session_in_order_and_a_command_first() {
         send_signal(signal, server.id());
         assert_eq!(server.wait().unwrap().code(), Some(0), "{signal}");
         assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
-        // The command ends while it still has its disk, and its end is handed on.
+        // The command ends while it still has its disk, and its exit code is that of the server.
         let script = format!(
             "trap '{} disk status --control d.control > status.txt; exit $((128 + {number}))' HUP TERM INT; \
              touch ready; while :; do sleep 0.05; done",
@@ -423,7 +424,7 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     assert!(String::from_utf8_lossy(&said.stdout).starts_with("power on at"));
 }
 
-/// Whatever its length and place, a write to the file leaves all other bytes as they were.
+/// A write of any length and position changes no other bytes of the file.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_takes_writes_of_any_length_at_any_place() {
@@ -433,7 +434,7 @@ fn a_file_takes_writes_of_any_length_at_any_place() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    // Each writes slots of its own, 100 bytes long, beside those of the others, at once; then all of it is compared with a plain file.
+    // Several processes write interleaved slots of 100 bytes at once; then the whole file is compared with a plain file.
     let script = "set -e; truncate -s 64k plain; \
         slots() { for n in $(seq $1 8 480); do printf '%0100d' $n | \
             dd of=$2 bs=100 seek=$n conv=notrunc iflag=fullblock status=none; done; }; \
@@ -462,7 +463,7 @@ fn a_forced_write_to_the_file_is_forced() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    // The first has no FUA: a write and a flush.
+    // The first drive has no FUA, so a forced write becomes a write and a flush.
     for (drive, forced) in [(DRIVE, ",flush,0,0,0,"), ("exos-x18", ",write,")] {
         let script = "dd if=/dev/zero of=$SEEKWISE_FILE bs=4k count=5 oflag=dsync conv=notrunc status=none";
         let serve = ["serve", drive, "--fuse", "m", "--record", "r.csv", "--run", "--", "sh", "-c", script];
@@ -474,7 +475,7 @@ fn a_forced_write_to_the_file_is_forced() {
     }
 }
 
-/// Tools that write a superblock word by word, on the file itself.
+/// Tools of a file system, which write the superblock word by word, work on the file.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_systems_tools_work_on_the_file() {
@@ -534,7 +535,7 @@ fn a_hangup_unmounts_the_file_and_a_note_goes() {
     assert!(!at.join("m/disk.img").exists() && !at.join("c").exists() && !note.exists());
 }
 
-/// What root's runs have left is root's: others are told so, and nothing fails.
+/// Another user cannot remove what runs of root have left: the output says so, and it is no error.
 #[test]
 #[cfg(target_os = "linux")]
 fn restore_by_another_user_minds_its_own() {
@@ -559,7 +560,7 @@ fn restore_by_another_user_minds_its_own() {
     let out = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&said.stderr));
     assert!(out.contains("/run/seekwise: belongs to root: left alone"), "{out}");
-    // Others may restore at this moment, too.
+    // Other tests may call `restore` at the same time.
     run_program(at, &["restore"]).success_stdout();
     assert!(!at.join("d").exists());
 }

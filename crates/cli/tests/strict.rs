@@ -15,14 +15,15 @@ type Kind = (&'static str, &'static [&'static str], u64, (&'static str, i32));
 const KINDS: [Kind; 3] = [
     ("empty", &[], 0, ("too-few-requests", 0)),
     ("quick", &[], 20, ("too-few-requests", 0)),
-    // A request of 12 ms takes 60 us of the clock: no more than its round trip. Thirty round trips, one each 25 ms, are enough for a
-    // verdict; so many requests take a second and a half where they are quickest.
+    // At this speed a request of 12 ms takes 60 us of real time, no more than its round trip. A verdict needs thirty round trips, one
+    // each 25 ms; this number of requests takes at least a second and a half.
     ("late", &["--speed", "200"], 16_000, ("fell-behind", 1)),
 ];
 
 /// How often each outcome came with each exit code.
 type Outcomes = BTreeMap<(String, i32), u64>;
 
+/// Serves one session with a client that reads `requests` times; returns the verdict on the pace, and the exit code.
 fn run_session(at: &Path, options: &[&str], requests: u64) -> (String, i32) {
     let client = match requests {
         0 => "true".to_owned(),
@@ -46,7 +47,7 @@ fn count_outcomes(at: &Path, (_, options, requests, _): &Kind, sessions: u64) ->
     outcomes
 }
 
-/// All outcomes as a table, each of which has to be the expected one.
+/// Runs sessions of each kind, prints a table of the outcomes, and asserts that each is the expected one.
 fn check_sessions(sessions: u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();

@@ -14,7 +14,7 @@ const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-/// The small study's files in a new folder, made with these arguments.
+/// Runs a study with these arguments in a new folder, with its results in `out`.
 fn run_study(study: &str, more: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
@@ -66,7 +66,7 @@ fn a_truncated_study_goes_on_to_the_same_bytes() {
     let whole = run_study(SMALL, &[]);
     let results = result_bytes(whole.path(), "results.jsonl");
     let first = results.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-    // Nothing, half a line, a line, a line and a bit, all but the last byte, all.
+    // The results are cut to nothing, half a line, a line, a line and some bytes, all but the last byte, and all.
     for length in [0, first / 2, first, first + 5, results.len() - 1, results.len()] {
         let cut = run_study(SMALL, &[]);
         fs::write(cut.path().join("out/results.jsonl"), &results[..length]).unwrap();
@@ -76,8 +76,8 @@ fn a_truncated_study_goes_on_to_the_same_bytes() {
     }
 }
 
-/// The folder of a study killed after its first run; nothing when it ended before it could be killed.
-fn run_study_and_kill(study: &str, whole: usize) -> Option<tempfile::TempDir> {
+/// Runs a study and kills it after its first run; `None` if it ended first. `whole_bytes` is the size of its complete results.
+fn run_study_and_kill(study: &str, whole_bytes: usize) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
     let mut child = program_command(folder.path())
@@ -96,7 +96,7 @@ fn run_study_and_kill(study: &str, whole: usize) -> Option<tempfile::TempDir> {
     child.kill().unwrap();
     child.wait().unwrap();
     let left = result_bytes(folder.path(), "results.jsonl").len();
-    (left > 0 && left < whole).then_some(folder)
+    (left > 0 && left < whole_bytes).then_some(folder)
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_report_is_made_again_from_its_folder() {
     let said = run_program(folder.path(), &["report", "out"]).success_stdout();
     assert!(said.ends_with("Report: out/report.html\n"), "{said}");
     assert!(result_bytes(folder.path(), "report.html") == before);
-    // From elsewhere, under another name.
+    // The report is made from another folder, under another name.
     let elsewhere = tempfile::tempdir().unwrap();
     fs::rename(folder.path().join("out"), elsewhere.path().join("moved")).unwrap();
     run_program(elsewhere.path(), &["report", "moved"]).success_stdout();
@@ -173,7 +173,7 @@ fn a_claim_over_a_range_needs_more_than_half_of_it() {
                  over = ['depth']\ncheck = ['iops >= LEAST', 'iops > 1']\n";
     for (least, reproduced, said) in [
         ("2", Some(true), "all checks hold at 2 of 2 places of the range; holds at depth 1 | depth 8; "),
-        // As many for as against decide nothing.
+        // With as many places for as against, the claim is undecided.
         ("85", None, "all checks hold at 1 of 2 places of the range; holds at depth 8; fails at depth 1; "),
         ("850", Some(false), "all checks hold at 0 of 2 places of the range; fails at depth 1 | depth 8; "),
     ] {
@@ -218,7 +218,7 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     assert_eq!(run_program(folder.path(), &["report", "out"]).success_stdout(), all);
     let columns = study(&["--columns", "pattern,depth,mean"]);
     assert_eq!(columns.matches("streaming-read").count(), 8, "{columns}");
-    // What a screen holds is shown.
+    // Tables that fit the screen are shown.
     let small = run_study(SMALL, &[]);
     let said = run_program(small.path(), &["study", "depth.toml", "--out", "out", "--force"]).success_stdout();
     assert!(said.contains("requests/s") && !said.contains("on the page, and by"), "{said}");
@@ -293,7 +293,7 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
     assert_eq!(row[row.len() - 3..], wanted, "{report}");
     let all = &data["verdicts"][0];
     assert!(all["beside"][1].as_str().unwrap().starts_with("requests per core-second is better: 1."), "{all}");
-    // A review says first what the same work costs.
+    // A review names the cost of equal work first.
     let review = "title = 't'\nquestion = 'q'\nintroduction = 'i'\n[[part]]\nstudy = \"cpu.toml\"\n";
     fs::write(folder.path().join("review.toml"), review).unwrap();
     fs::write(folder.path().join("cpu.toml"), format!("{study}headline = true\n")).unwrap();
@@ -337,7 +337,7 @@ fn a_sweep_needs_the_python_module_and_is_told_the_study_by_it() {
     let without = sweep("/nowhere/python");
     assert_eq!(without.code, 2);
     assert!(without.err.contains("`pip install seekwise`") && without.err.contains("`seekwise study depth.toml`"));
-    // Stands for a Python with the module: it says what it is handed, and ends as it is told.
+    // The script stands for a Python with the module: it prints its arguments, and ends with the given code.
     #[cfg(unix)]
     for code in [0, 1, 2] {
         use std::os::unix::fs::PermissionsExt;

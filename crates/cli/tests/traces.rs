@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Sixty requests of a kilobyte to 16 KiB, 20 ms apart, each over after 5 ms; one line is not in order.
+/// A trace in the format of MSR Cambridge: sixty requests of 1 to 16 KiB, 20 ms apart, of 5 ms each; two lines are swapped.
 fn msr_trace() -> String {
     let row = |i: u64| {
         let at = 128_166_372_003_061_629 + i * 200_000;
@@ -74,7 +74,7 @@ fn closed_and_dependent_loops_go_as_fast_as_the_disk() {
     };
     let rate = |record: &Value| record["all"]["iops"].as_f64().unwrap();
     assert!(rate(&closed("8")) > rate(&closed("1")), "a queue helps");
-    // Nothing overlaps in it: each waits for the one before, and 15 ms more.
+    // In this trace no requests overlap: each waits until 15 ms after the one before.
     let dependent = run_trace_json(folder.path(), &["--set", "trace.loop=dependent"]);
     let played = dependent["trace"]["played_s"].as_f64().unwrap();
     let responses = dependent["all"]["response_ms"]["mean"].as_f64().unwrap() * 60.0 / 1e3;
@@ -224,7 +224,7 @@ fn a_trace_may_come_on_standard_input_and_in_parts() {
     assert_eq!(record["trace"]["issued"].as_u64(), Some(3), "the files of all processors are one trace");
 }
 
-/// What a shell says of a command in which `$S` is the program.
+/// The output of a shell command, in which `$S` is the program.
 #[cfg(unix)]
 fn run_in_shell(folder: &Path, text: &str) -> ProgramOutput {
     let mut shell = std::process::Command::new("sh");
@@ -283,7 +283,7 @@ fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
     let record = said.json();
     assert_eq!(record["trace"]["issued"].as_u64(), Some(80_000));
     assert!(sorted_names(folder.path()).is_empty());
-    // The same again in a job's place is none.
+    // Without a setting of traces, endless standard input is refused as a job.
     let mut run = program_command(folder.path());
     run.args(["run", "-", "--on", DRIVE]).stdin(piped()).stdout(piped()).stderr(piped());
     let mut child = run.spawn().unwrap();
@@ -303,8 +303,8 @@ fn a_recording_is_a_trace_where_that_is_asked() {
     fs::write(folder.path().join("r.csv"), format!("{head}{rows}")).unwrap();
     let run =
         |more: &[&str]| run_program(folder.path(), &[&["run", "r.csv", "--on", DRIVE, "--json"], more].concat()).json();
-    assert!(run_trace(&[])["recorded"].is_object() && run_trace(&[]).get("trace").is_none());
-    let trace = run_trace(&["--set", "trace.loop=dependent"]);
+    assert!(run(&[])["recorded"].is_object() && run(&[]).get("trace").is_none());
+    let trace = run(&["--set", "trace.loop=dependent"]);
     assert_eq!((trace["trace"]["format"].as_str(), trace["trace"]["issued"].as_u64()), (Some("recording"), Some(2)));
     assert_eq!(trace["write"]["ios"].as_u64(), Some(1), "with its flush, where the drive knows no FUA, one write");
 }
@@ -318,13 +318,13 @@ fn other_peoples_traces_are_played_or_refused_with_a_reason() {
     };
     let mut files: Vec<PathBuf> = Vec::new();
     collect_files(&store, &mut files);
-    // What blkparse leaves where it is told to print: no trace that anybody published.
+    // A file named `-` is a by-product of blkparse, and no published trace.
     files.retain(|file| file.file_name().is_none_or(|name| name != "-"));
     let (mut played, mut refused) = (0, 0);
     for file in &files {
         let name = file.display().to_string();
         let mut said = run_program(&store, &["run", &*name, "--on", DRIVE, "--set", "trace.map=scale", "--json"]);
-        // What the first error offers is done.
+        // The command runs again with the setting that the first error suggests.
         for (offer, key) in [("trace.event=issued", "trace.event=issued"), ("trace.time=ns makes", "trace.time=ns")] {
             if said.code == 2 && said.err.contains(offer) {
                 let more = ["run", &*name, "--on", DRIVE, "--set", "trace.map=scale", "--set", key, "--json"];

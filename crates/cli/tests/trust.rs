@@ -12,7 +12,7 @@ const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-/// The job's name is in every record, and its letters are of several bytes.
+/// The job has names with letters of several bytes, which are in every record.
 const JOB: &str = "[global]\nioengine=libaio\ndirect=1\ninclude common.inc\n[größe]\nrw=randread\nsize=${SZ}\n\
     [zweite]\nrw=randread\nsize=1g\n";
 const INCLUDE: &str = "bs=4k\nruntime=1\ntime_based\n";
@@ -62,7 +62,7 @@ impl Lab {
         fs::write(self.path(name), text.replacen(from, to, 1)).unwrap();
     }
 
-    /// What the folder holds: all but the report.
+    /// The contents of the result folder, without the report.
     fn kept_files(&self) -> [Vec<u8>; 3] {
         ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read_file(name))
     }
@@ -76,7 +76,7 @@ impl Lab {
     }
 }
 
-/// Refused, with this said; nothing in the folder is touched.
+/// Asserts that a command ends with this error and changes nothing in the folder.
 #[track_caller]
 fn assert_refused(lab: &Lab, resumed: impl Fn() -> ProgramOutput, expected: &str) {
     let before = lab.kept_files();
@@ -151,7 +151,7 @@ fn results_outlive_what_made_them() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("note: job `jobs/a.fio`: No such file or directory"), "{}", said.err);
     assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page);
-    // Without the study's file the folder itself is named.
+    // Without the study's file, the command names the folder itself.
     fs::remove_file(lab.path("study.toml")).unwrap();
     fs::write(lab.path("out/results.jsonl"), lab.record_lines()[..3].concat()).unwrap();
     run_program(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).success_stdout();
@@ -169,7 +169,7 @@ fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
     fs::remove_file(moved.join("report.html")).unwrap();
     run_program(elsewhere.path(), &["report", "deep"]).success_stdout();
     assert!(fs::read(moved.join("report.html")).unwrap() == page);
-    // The command that the page names, where the page lies.
+    // The command that the page names runs in the folder of the page.
     let text = String::from_utf8(page).unwrap();
     assert!(text.contains("\"command\":\"seekwise study . --out again\""));
     run_program(&moved, &["study", ".", "--out", "again"]).success_stdout();
@@ -226,7 +226,7 @@ fn a_record_torn_anywhere_is_made_again() {
     let lab = Lab::new();
     let (whole, page) = (lab.kept_files(), lab.read_file("out/report.html"));
     let bytes = &whole[2];
-    // Inside the two bytes of the second record's first `ö`, and around them.
+    // The file ends within the two bytes of the first `ö` of the second record, and just before and after it.
     let second = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let letter = second + bytes[second..].windows(2).position(|pair| pair == "ö".as_bytes()).unwrap();
     for length in [letter, letter + 1, letter + 2, bytes.len() - 1] {
@@ -250,12 +250,12 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
             let start = format!("error: {name}:{line}: this line was changed after it was written: its sum is ");
             assert!(said.code == 2 && said.err.starts_with(&start), "{}", said.err);
         }
-        // Without sums nothing shows whether it was changed.
+        // Without checksums, a change cannot be detected.
         fs::remove_file(lab.path("out/sums.txt")).unwrap();
         for said in [report(), lab.resume_study()] {
             assert!(said.code == 2 && said.err.starts_with("error: out: has no sums.txt, "), "{}", said.err);
         }
-        // With new sums, what it contradicts is said.
+        // With rewritten checksums, the error names the contradiction.
         folders::rewrite_sums(&lab.path("out"));
         let said = report();
         assert!(said.err.contains(old), "{}", said.err);
@@ -311,7 +311,7 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     again(lab.0.path(), "two");
 }
 
-/// Chance of a test (xorshift64*, Vigna 2016).
+/// The next random number below a bound (xorshift64*, Vigna 2016).
 fn random_below(state: &mut u64, below: usize) -> usize {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -337,7 +337,7 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
         fs::write(&path, &whole).unwrap();
         let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
         let here = format!("error: out/{name}:{line}: ");
-        // A changed sum is told of the line that it is a sum of, and names itself.
+        // The error for a changed checksum names the line that it belongs to, and itself.
         let sum = format!("sums.txt:{line} has ");
         let named = said.err.starts_with(&here) || (name == "sums.txt" && said.err.contains(&sum));
         assert!(said.code == 2 && named, "{name}:{line}, {} to {}: {}", whole[at] as char, text[at] as char, said.err);

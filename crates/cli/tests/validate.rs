@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const DRIVE: &str = "atlas-10k-v-300";
 
-/// Three reads and a write; the second comes before the first can be done.
+/// Three reads and a write; the second arrives before the first can have completed.
 const CSV: &str = "\
 arrival_ms,lba,sectors,op,measured_response_ms,think_ms,cache_tag
 0,1000,8,R,5,0,Miss
@@ -17,7 +17,7 @@ arrival_ms,lba,sectors,op,measured_response_ms,think_ms,cache_tag
 60,900000,16,W,1,0,Hit
 ";
 
-/// The same as DiskSim has it.
+/// The trace in DiskSim's validation format.
 const DISKSIM: &str = "\
 R Miss 1000 8 5000 0
 R Miss 300000000 8 6000 20000
@@ -51,7 +51,7 @@ fn the_figures_are_under_their_keys_for_all_reads_and_writes() {
         let percent = 100.0 * number_of(side, "demerit_ms") / measured;
         assert!((number_of(side, "demerit_percent") - percent).abs() < 1e-9, "{side}");
     }
-    // Of one request the demerit is the difference.
+    // The demerit of a single request is the difference of its times.
     let writes = &all["writes"];
     let apart = (number_of(writes, "mean_simulated_ms") - 1.0).abs();
     assert!((number_of(writes, "demerit_ms") - apart).abs() < 1e-9, "{writes}");
@@ -166,7 +166,8 @@ fn a_column_that_is_not_read_is_named() {
     assert!(run_validate(folder.path(), "t.csv", &[]).err.is_empty());
 }
 
-/// Far reads, and forty times a write and a read of what it wrote, which took 6 ms: no hit.
+/// Writes a trace of distant reads, with forty writes that are each followed by a read of the written block. Such a read took 6 ms, so it
+/// was no cache hit. Returns the words for these reads.
 fn write_trace_of_late_hits(folder: &Path) -> String {
     let mut rows = Vec::new();
     for index in 0..400u64 {

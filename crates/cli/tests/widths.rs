@@ -15,7 +15,7 @@ use textwrap::core::display_width;
 const WIDTHS: [usize; 2] = [60, 80];
 const WIDE: usize = 200;
 
-/// Instead of the README's study, which takes a minute.
+/// A study that runs instead of the README's, which takes a minute.
 const STUDY: &str = include_str!("../../../xtask/src/small.toml");
 
 /// A trace of two requests.
@@ -34,7 +34,7 @@ const MORE: [&str; 9] = [
     "seekwise run docs/examples/oltp.foo --on exos-x18 # exits 2",
 ];
 
-/// The commands of the README and the tour for a shell, but those whose output is for programs; `out` stands for a study's folder.
+/// The shell commands of the README and the tour, without those whose output is for programs or has measured times.
 fn commands_of_pages() -> Vec<String> {
     let pages = [include_str!("../../../README.md"), include_str!("../../../docs/tour.md")];
     let mut inside = false;
@@ -46,14 +46,14 @@ fn commands_of_pages() -> Vec<String> {
             _ => {}
         }
     }
-    // What a place in real time gives is another figure each time, however wide the screen.
+    // Figures of a place in real time differ each time, whatever the width.
     let apart = ["--json", "--format", "--on null"];
     let shown = |line: &String| line.starts_with("seekwise") && !apart.iter().any(|word| line.contains(word));
     let lines: BTreeSet<String> = lines.into_iter().filter(shown).collect();
     lines.into_iter().collect()
 }
 
-/// A command that asks the same of less work.
+/// The words of a command, changed so that it does less work.
 fn shortened_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = line.split(" # ").next().unwrap().split(' ').skip(1).map(str::to_owned).collect();
     words.retain(|word| !word.is_empty());
@@ -83,7 +83,7 @@ fn shortened_words(line: &str) -> Vec<String> {
     words
 }
 
-/// A folder with what the commands read.
+/// A folder with the files that the commands read.
 fn folder_with_inputs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let examples = folder.path().join("docs/examples");
@@ -98,7 +98,7 @@ fn folder_with_inputs() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a command as if nothing of its kind had been there.
+/// Runs a command with this width, after removing its outputs of an earlier run.
 fn run_with_width(folder: &Path, words: &[String], width: usize) -> ProgramOutput {
     for pair in words.windows(2).filter(|pair| ["--out", "--svg", "--png"].contains(&&*pair[0])) {
         let made = folder.join(&pair[1]);
@@ -108,7 +108,7 @@ fn run_with_width(folder: &Path, words: &[String], width: usize) -> ProgramOutpu
     program_output(output.expect("the program starts"))
 }
 
-/// What is wrong with the look of a text on `width` columns.
+/// Faults of a text on a screen of `width` columns: lines that are too wide, spaces at their ends, escape sequences.
 fn layout_faults(text: &str, width: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with("Again: ")) {
@@ -126,7 +126,7 @@ fn layout_faults(text: &str, width: usize) -> Vec<String> {
     faults
 }
 
-/// The words of a text, and how often: not the drawing, nor what is said of columns that are left out.
+/// The words of a text with their numbers, without bars and curves, and without the note on columns that are left out.
 fn word_counts(text: &str) -> BTreeMap<&str, i64> {
     let mut counts = BTreeMap::new();
     let mut left_out = false;
@@ -140,7 +140,7 @@ fn word_counts(text: &str) -> BTreeMap<&str, i64> {
     counts
 }
 
-/// Words of `narrow` that `wide` has not; where nothing is said to be left out, the other way round too.
+/// Words that `narrow` has more often than `wide`; if no columns are left out, also those that it has less often.
 fn differing_words(narrow: &str, wide: &str) -> Vec<String> {
     let (few, all) = (word_counts(narrow), word_counts(wide));
     let whole = !narrow.contains("Not shown: ");
@@ -154,7 +154,7 @@ fn differing_words(narrow: &str, wide: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with what a command of the README shows.
+/// Faults of the output of a command: its exit code, its layout, and words that differ between widths.
 fn faults_of_command(line: &str) -> Vec<String> {
     let folder = folder_with_inputs();
     let folder = folder.path();
@@ -178,7 +178,7 @@ fn faults_of_command(line: &str) -> Vec<String> {
         let narrow = run_with_width(folder, &words, width);
         faults.extend(layout_faults(&narrow.out, width));
         faults.extend(layout_faults(&narrow.err, width));
-        // Its figures are those of this machine at this moment.
+        // The figures of `bench` differ each time.
         if words[0] != "bench" {
             faults.extend(
                 differing_words(&narrow.out, &wide.out).into_iter().map(|fault| format!("at {width}: {fault}")),

@@ -14,7 +14,7 @@ use crate::seekwise::{ProgramOutput, program_command, program_output, wild_folde
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Jobs cut to 2 s of virtual time a worker (20 s with `SEEKWISE_DRAWS=all`; Iometer's, of many tests each, to 100 ms), since they ask for
+/// Jobs that are limited to 2 s of virtual time a worker (20 s with `SEEKWISE_DRAWS=all`; Iometer's, of many tests each, to 100 ms), since they ask for
 /// millions of requests: to fill or to read the whole drive in small blocks, to loop, or to go on for hours. They run in full as well, at
 /// about a million requests a second.
 const LONG: &[&str] = &[
@@ -35,8 +35,8 @@ const LONG: &[&str] = &[
     "iometer/icf/autotest__tp-qemu/generic/deps/iometer/iometer_multi_4disks.icf",
 ];
 
-/// A job that takes longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// A job that takes longer than this counts as hanging.
+const TIMEOUT: Duration = Duration::from_secs(150);
 
 /// How many files run, and how many are refused.
 const COUNTS: (usize, usize) = (71, 104);
@@ -81,15 +81,16 @@ fn job_variables(text: &str) -> Vec<(String, &'static str)> {
 fn wait_with_timeout(mut child: Child, name: &str) -> ProgramOutput {
     let begun = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > PATIENCE {
+        if begun.elapsed() > TIMEOUT {
             child.kill().unwrap();
-            panic!("{name} did not end in {} s", PATIENCE.as_secs());
+            panic!("{name} did not end in {} s", TIMEOUT.as_secs());
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     program_output(child.wait_with_output().unwrap())
 }
 
+/// Runs a job file; the error is the reason for which it was refused.
 fn run_wild_job(wild: &Path, path: &Path) -> Result<(), String> {
     let name = path.strip_prefix(wild).unwrap().to_str().unwrap();
     let text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
@@ -120,7 +121,7 @@ fn run_wild_job(wild: &Path, path: &Path) -> Result<(), String> {
     Err(error_kind(errors[0]))
 }
 
-/// The option and the reason, without the file and figures.
+/// The option and the reason in an error, without file name and figures, to group errors.
 fn error_kind(error: &str) -> String {
     let from = error.find('`').unwrap_or(0);
     error[from..].chars().filter(|c| !c.is_ascii_digit()).collect()

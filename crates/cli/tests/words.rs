@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::seekwise::{ProgramOutput, run_program};
 
-/// What `seekwise keys WORD` says of a word, and what an error about it as a key says.
+/// Words for `seekwise keys WORD`: the exit code, and a part of the output or of the error for it as a key.
 const WORDS: &[(&str, i32, &str)] = &[
     ("fsync", 0, "docs/how-to/fsync.md"),
     ("commit", 0, "docs/how-to/fsync.md"),
@@ -55,7 +55,7 @@ const WORDS: &[(&str, i32, &str)] = &[
     ("rw", 0, "a pattern of `seekwise patterns`"),
 ];
 
-/// Words of drives: what `drives WORD` and `--on WORD` say.
+/// Words of drives: the exit code of `drives WORD`, a part of its output, and a part of the error of `--on WORD`.
 const DRIVES: &[(&str, i32, &str, &str)] = &[
     ("18tb", 0, "exos-x18", "did you mean `exos-x18`?"),
     ("18 TB", 0, "exos-x18", "did you mean `exos-x18`?"),
@@ -83,7 +83,7 @@ const DRIVES: &[(&str, i32, &str, &str)] = &[
     ("nvme", 2, "solid-state drives", "solid-state drives"),
 ];
 
-/// What `--metric WORD` is: the metric that is judged, or what an error says.
+/// Words for `--metric WORD`: the exit code, and the judged metric or a part of the error.
 const METRICS: &[(&str, i32, &str)] = &[
     ("p95", 0, "p95 of the response time (p95)"),
     ("read.p95", 0, "p95 of the response time of reads (read.p95)"),
@@ -106,7 +106,7 @@ const METRICS: &[(&str, i32, &str)] = &[
     ("write.p99", 2, "has no value: this job writes nothing"),
 ];
 
-/// Mistakes: the arguments, and what is said. None of them runs.
+/// Wrong arguments, and a part of the error. Nothing is run.
 const MISTAKES: &[(&[&str], &str)] = &[
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive.type=smr"], "shingled tracks"),
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive.recording=shingled"], "shingled tracks"),
@@ -245,7 +245,7 @@ fn words_that_people_type_first_lead_somewhere() {
     let folder = folder_with_files();
     for (word, code, expected) in WORDS {
         assert_output(folder.path(), &["keys", word], *code, expected);
-        // The same word as a key leads to the same.
+        // As a key of `--set`, the word leads to an equal answer.
         let set = format!("{word}=1");
         let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
         assert!(run.code == 2 && !run.err.contains("unknown key"), "{set}: {}", run.err);
@@ -356,15 +356,16 @@ fn of_a_few_settings_that_differ_both_values_are_named() {
 #[test]
 fn two_result_folders_are_compared_as_they_are() {
     let folder = folder_with_files();
+    let path = folder.path();
     let keep = |drive: &str, out: &str, runs: &str| {
         let args = ["compare", "a.fio", "--on", drive, "--vary", "job.depth=1,4", "--runs", runs, "--out", out];
-        assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(path, &args).code, 0, "{out}");
     };
     keep("exos-x18", "before", "4");
     keep("wd140edfz", "after", "3");
-    let json = run_program(folder.path(), &["compare", "before", "after", "--json"]).json();
+    let json = run_program(path, &["compare", "before", "after", "--json"]).json();
     assert_eq!((&json["runs"], &json["paired"]), (&3.into(), &true.into()));
-    // The same drives on the same random numbers, compared at once, say the same.
+    // A comparison of both drives in one command uses equal random numbers and gives equal ratios.
     let cells = json["comparisons"][0]["cells"].as_array().unwrap();
     for (cell, depth) in cells.iter().zip(["1", "4"]) {
         let set = format!("job.depth={depth}");
@@ -380,57 +381,42 @@ fn two_result_folders_are_compared_as_they_are() {
             "--set",
             &set,
         ];
-        let at_once = run_program(folder.path(), &[&args[..], &["--json"]].concat()).json();
+        let at_once = run_program(path, &[&args[..], &["--json"]].concat()).json();
         assert_eq!(cell["cell"], format!("job.depth {depth}"));
         assert_eq!(cell["result"]["ratio"]["estimate"], at_once["ratio"]["estimate"]);
     }
-    let text = unwrapped_output(&run_program(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
+    let text = unwrapped_output(&run_program(path, &["compare", "before", "after", "--metric", "p95"]));
     assert!(text.contains("Judged: p95 of the response time (p95)"), "{text}");
     assert!(text.contains("3 runs a side of each cell, paired on the same random numbers"), "{text}");
     assert!(text.contains("The sides differ in: drive"), "{text}");
-    assert_output(folder.path(), &["compare", "before", "before"], 2, "is named twice");
-    assert_output(folder.path(), &["compare", "before", "before/"], 2, "is named twice");
-    assert_output(
-        folder.path(),
-        &["compare", "before", "none"],
-        2,
-        "none: no such folder; expected two result folders",
-    );
-    assert_output(
-        folder.path(),
-        &["compare", "before", "a.fio"],
-        2,
-        "a.fio: holds no results; expected two result folders",
-    );
-    // One run has no interval.
+    assert_output(path, &["compare", "before", "before"], 2, "is named twice");
+    assert_output(path, &["compare", "before", "before/"], 2, "is named twice");
+    assert_output(path, &["compare", "before", "none"], 2, "none: no such folder; expected two result folders");
+    assert_output(path, &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
+    // Results of a single run have no interval.
     for out in ["one", "two"] {
-        let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
+        let run = run_program(path, &["run", "a.fio", "--on", "exos-x18", "--out", out]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
     assert_output(
-        folder.path(),
+        path,
         &["compare", "one", "two"],
         2,
         "one, two: each holds one run; an interval needs two or more; expected two result folders of two runs",
     );
-    // A switch in other words is the same level.
+    // Levels of a switch are equal although they are written differently.
     for (out, values, seed) in [("words", "on,off", "1"), ("flags", "true,false", "7")] {
         let vary = format!("drive.cache.write_back={values}");
         let args =
             ["compare", "a.fio", "--on", "exos-x18", "--vary", &vary, "--runs", "2", "--seed", seed, "--out", out];
-        assert_eq!(run_program(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(path, &args).code, 0, "{out}");
     }
-    let text = self::unwrapped_output(&run_program(folder.path(), &["compare", "words", "flags"]));
+    let text = unwrapped_output(&run_program(path, &["compare", "words", "flags"]));
     assert!(text.contains("whose seeds differ") && !text.contains("drifted"), "nothing drifts in a model: {text}");
     assert!(text.contains("over 2 cells"), "{text}");
-    assert_output(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
-    assert_output(
-        folder.path(),
-        &["run", "before", "--on", "exos-x18"],
-        2,
-        "`seekwise report before` shows the results",
-    );
-    assert_output(folder.path(), &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
+    assert_output(path, &["compare", "before", "one"], 2, "their factors or levels differ");
+    assert_output(path, &["run", "before", "--on", "exos-x18"], 2, "`seekwise report before` shows the results");
+    assert_output(path, &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
 }
 
 #[test]
