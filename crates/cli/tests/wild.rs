@@ -14,9 +14,9 @@ use crate::seekwise::{ProgramOutput, program_command, program_output, wild_folde
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Jobs that are limited to 2 s of virtual time a worker (20 s with `SEEKWISE_DRAWS=all`; Iometer's, of many tests each, to 100 ms), since they ask for
-/// millions of requests: to fill or to read the whole drive in small blocks, to loop, or to go on for hours. They run in full as well, at
-/// about a million requests a second.
+/// Jobs that are limited to 2 s of virtual time a worker (20 s with `SEEKWISE_DRAWS=all`; Iometer's, of many tests each, to 100 ms), since
+/// they ask for millions of requests: to fill or to read the whole drive in small blocks, to loop, or to go on for hours. They run in full
+/// as well, at about a million requests a second.
 const LONG: &[&str] = &[
     "fio-examples/basic-verify.fio",
     "fio-examples/disk-zone-profile.fio",

@@ -228,7 +228,7 @@ fn folder_with_files() -> tempfile::TempDir {
     folder
 }
 
-/// All that was said, its lines joined and its quotes as they are.
+/// Standard output and error as one line, without the breaks of wrapped lines.
 fn unwrapped_output(run: &ProgramOutput) -> String {
     format!("{} {}", run.out, run.err).split_whitespace().collect::<Vec<_>>().join(" ")
 }
