@@ -4,7 +4,7 @@
 use crate::time::Span;
 
 /// Built-in patterns, and those that a word of fio's means.
-pub use seekwise_lab::jobs::{BuiltInPattern, built_in_patterns, meant_by};
+pub use seekwise_lab::jobs::{BuiltInPattern, built_in_patterns, patterns_meant_by};
 pub use seekwise_work::workload::{AccessLine, AccessSpec};
 
 /// Built-in fio jobs and scenes, and their texts.

@@ -35,7 +35,7 @@ pub use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Factor, Sam
 pub use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 
 /// The answers that records give: comparisons, claims, and the cost of sampling until decided.
-pub use seekwise_lab::compose::{comparison_headline, extreme_cells};
+pub use seekwise_lab::compose::{comparison_headline, extreme_cells_sentence};
 pub use seekwise_lab::finding::{ClaimJudgement, Evidence, OverallComparison};
 pub use seekwise_lab::provenance::StudyProvenance;
 pub use seekwise_lab::rounds::SamplingAccount;

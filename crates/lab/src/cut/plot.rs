@@ -46,7 +46,7 @@ pub fn draw_svg(title: &str, report: &CutReport) -> String {
 fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
     let (unit, unit_bytes) = short_unit(report);
     let right = report.at_risk.last().map_or(1.0, |point| point.t_s).max(f64::MIN_POSITIVE);
-    let top = plot::round_up((report.at_risk_summary.bytes_max as f64 / unit_bytes).max(1.0) * 1.02);
+    let top = plot::next_round_number((report.at_risk_summary.bytes_max as f64 / unit_bytes).max(1.0) * 1.02);
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)

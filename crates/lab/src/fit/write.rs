@@ -6,7 +6,7 @@ use seekwise_drives::key_names::figure;
 use seekwise_drives::profile::DriveFile;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
-use crate::rewriting::{drop_uncited, put_figure};
+use crate::rewriting::{remove_uncited_sources, replace_figure};
 
 use super::FitResult;
 use super::parameter::changed_settings;
@@ -41,9 +41,9 @@ pub fn write_fitted_profile(
         let was = former.unwrap_or_else(|| "not there".to_owned());
         let source_text = format!("@{source}{}{WAS}{was}", bend_description(fitted, key));
         let figure = fitted_figure_item(drive, fitted, key, &value, &source_text)?;
-        put_figure(document.as_table_mut(), key, figure);
+        replace_figure(document.as_table_mut(), key, figure);
     }
-    drop_uncited(&mut document);
+    remove_uncited_sources(&mut document);
     Ok(document.to_string())
 }
 

@@ -175,7 +175,7 @@ fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         answers: part.answers,
         half: part.half.clone(),
         held: Vec::new(),
-        report: report.as_chapter(),
+        report: report.into_chapter(),
     }
 }
 
@@ -194,7 +194,7 @@ fn write_review_page(
     };
     let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
     let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
-    compose::parts::relate_chapters(&related, &mut chapters);
+    compose::parts::add_held_levels_and_prices(&related, &mut chapters);
     drop(parts);
     let content = page::ReviewReport {
         title: review.title.clone(),

@@ -75,7 +75,7 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     let percent_off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
     let all = rows.iter().flat_map(|row| [percent_off(row.before, row.measured), percent_off(row.after, row.measured)]);
     // Beyond twice the measured value everything is equally wrong.
-    let largest_percent = crate::plot::round_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
+    let largest_percent = crate::plot::next_round_number(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
     let plot_width = WIDTH - LEFT - RIGHT;
     let x = |percent: f64| LEFT + plot_width * (0.5 + 0.5 * (percent / largest_percent).clamp(-1.0, 1.0));
     let bottom = EDGE + ROW * rows.len() as f64;
@@ -146,7 +146,7 @@ pub(crate) fn draw_search_progress(progress: &[PointsAndLoss]) -> String {
     }
     const HEIGHT: f64 = 190.0;
     const MARGIN: f64 = 60.0;
-    let top = crate::plot::round_up(first.1.max(1e-9));
+    let top = crate::plot::next_round_number(first.1.max(1e-9));
     let x = |tried: u64| MARGIN + (WIDTH - 2.0 * MARGIN) * tried as f64 / last.0 as f64;
     let y = |loss: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - (loss / top).clamp(0.0, 1.0));
     let mut body = String::new();
