@@ -7,7 +7,7 @@
 mod concerns;
 
 use seekwise_drives::diagnostic::Diagnostic;
-use seekwise_drives::figure::{KeyDomain, Plain};
+use seekwise_drives::figure::{KeyDomain, PlainKey};
 use seekwise_drives::key_names::real;
 use seekwise_drives::limits::terms;
 use seekwise_drives::metric::Metric;
@@ -53,7 +53,7 @@ pub struct KeyEntry {
 const MUST: &str = "must be there";
 
 /// Keys of a real file or device; they override the job.
-pub const REAL: &[Plain] = &[
+pub const REAL: &[PlainKey] = &[
     (real::DIRECT, "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
         real::ENGINE,
@@ -96,7 +96,7 @@ pub const REAL: &[Plain] = &[
 ];
 
 /// Keys of a scene that are names; its other keys are figures.
-const SCENE: &[Plain] = &[
+const SCENE: &[PlainKey] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "the program to run, with its figures"),
     ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it runs on"),
     ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that holds its log"),
@@ -105,7 +105,7 @@ const SCENE: &[Plain] = &[
 ];
 
 /// Keys of a study file.
-const STUDY: &[Plain] = &[
+const STUDY: &[PlainKey] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
     ("expect", "a string", "none", "what the author expects"),
@@ -174,7 +174,7 @@ const STUDY: &[Plain] = &[
 ];
 
 /// Keys of a review file.
-const REVIEW: &[Plain] = &[
+const REVIEW: &[PlainKey] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
     ("introduction", "a string", "", "what was asked and tested; an empty line ends a paragraph"),
@@ -196,7 +196,7 @@ const REVIEW: &[Plain] = &[
 ];
 
 /// Keys of a drive's file besides its figures.
-const HEAD: &[Plain] = &[
+const HEAD: &[PlainKey] = &[
     ("name", "a string", "", "its name in the catalogue"),
     ("title", "a string", "", "maker and model"),
     ("year", "a year", "unknown", "the year of the model"),
@@ -209,7 +209,7 @@ const HEAD: &[Plain] = &[
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<KeySection> {
     let layers = layer_descriptions().map(|(name, otherwise, what)| layer_section(name, otherwise, what));
-    let plain = |name, what: &str, keys: &[Plain]| KeySection {
+    let plain = |name, what: &str, keys: &[PlainKey]| KeySection {
         name,
         what: what.to_owned(),
         keys: keys.iter().map(plain_entry).collect(),
@@ -229,7 +229,7 @@ pub fn sections() -> Vec<KeySection> {
 
 fn layer_section(name: &'static str, otherwise: &'static str, what: &'static str) -> KeySection {
     let names: Vec<&str> =
-        VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
+        VOCABULARY.presets.iter().filter(|preset| preset.0 == name).map(|preset| preset.1.as_str()).collect();
     let takes = match name {
         "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
         _ => format!("none, {}", names.join(", ")),
@@ -282,7 +282,7 @@ fn scene_section() -> KeySection {
     KeySection { name: "scene", what: what.to_owned(), keys: names.chain(figures).collect() }
 }
 
-fn plain_entry(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
+fn plain_entry(&(key, takes, otherwise, meaning): &PlainKey) -> KeyEntry {
     let required = otherwise.is_empty();
     let otherwise = if required { MUST } else { otherwise };
     KeyEntry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }

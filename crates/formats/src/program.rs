@@ -124,7 +124,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
         reader.errors.push(wrong.with_expected("name, title, engine, [sources], [figures]"));
     }
     if reader.errors.is_empty() {
-        reader.check_cited();
+        reader.report_uncited_sources();
     }
     if !reader.errors.is_empty() {
         return Err(sorted_by_line(reader.errors));

@@ -36,7 +36,7 @@ use seekwise_disk::flash::FlashSpec;
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::{Diagnostic, sorted_by_line};
 use seekwise_drives::figure::{
-    Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting,
+    Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_key, parse_setting,
 };
 use seekwise_drives::stack::{Setting, VOCABULARY, figure_setting};
 use seekwise_work::files::pagecache::{PageCacheSpec, ReadAheadRule, WriteBackRule};
@@ -192,7 +192,7 @@ impl SceneFile {
                     let known = names.iter().map(String::as_str);
                     return Err(vec![wrong.with_expected(names.join(", ")).suggest_nearest(name, known)]);
                 };
-                (part, join_path(root, name), below, keys)
+                (part, join_key(root, name), below, keys)
             }
         };
         if let Some(word) = words_of(root).iter().find(|word| **word == below) {
@@ -210,7 +210,7 @@ impl SceneFile {
             }
             FigureInput::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
                 let wrong = Diagnostic::at("--set", 0, "a figure of a program cannot be omitted")
-                    .with_key(join_path(&layer, key));
+                    .with_key(join_key(&layer, key));
                 return Err(vec![wrong.with_expected("a value other than none")]);
             }
             FigureInput::None(key) => part.figures.retain(|known| known.key != key),
@@ -268,7 +268,7 @@ impl SceneFile {
         let has = |key: &&ProfileKey| part.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
         missing.map_or(Ok(()), |key| {
-            let wrong = self.diagnostic(part.line, "missing key").with_key(join_path(layer, key.path));
+            let wrong = self.diagnostic(part.line, "missing key").with_key(join_key(layer, key.path));
             Err(vec![wrong.with_expected(key.accepts.to_string())])
         })
     }
@@ -289,7 +289,7 @@ impl SceneFile {
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
         let of_linux = ["background_percent", "wake_s", "expire_s"];
         if let (true, Some(key)) = (family != SystemFamily::Linux, of_linux.into_iter().find(|key| it.is_given(key))) {
-            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_path("pagecache", key));
+            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_key("pagecache", key));
             return Err(vec![wrong.with_expected("`system.family` = linux as well")]);
         }
         if bytes == 0 {
@@ -322,13 +322,13 @@ impl SceneFile {
         }
         cache.limit = it.may_count("dirty_percent").unwrap_or(cache.limit);
         cache.call = if it.is_given("call_us") { it.micros("call_us") } else { cache.call };
-        cache.copy = if it.is_given("copy_mb_s") { it.rate("copy_mb_s") } else { cache.copy };
+        cache.copy = if it.is_given("copy_mb_s") { it.bytes_per_s("copy_mb_s") } else { cache.copy };
         Ok(Some(cache))
     }
 
     /// A device beside the drive, with all its figures.
     fn build_device(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
-        let layer = join_path("device", &part.name);
+        let layer = join_key("device", &part.name);
         self.check_required(part, &layer, DEVICE)?;
         if self.devices.len() > MOST_DEVICES {
             let wrong =
@@ -340,7 +340,7 @@ impl SceneFile {
             settings.push(match it.find(key.path) {
                 Some(figure) => figure_setting(&layer, figure),
                 None => Setting {
-                    key: join_path(&layer, key.path),
+                    key: join_key(&layer, key.path),
                     value: key.otherwise.to_owned(),
                     unit: key.unit.to_owned(),
                     kind: FigureOrigin::Inferred,
@@ -353,8 +353,8 @@ impl SceneFile {
             largest: it.count("request_kib") * 1024 / SECTOR as u32,
             read: it.span("read_ms"),
             write: it.span("write_ms"),
-            read_rate: it.rate("read_mb_s"),
-            write_rate: it.rate("write_mb_s"),
+            read_rate: it.bytes_per_s("read_mb_s"),
+            write_rate: it.bytes_per_s("write_mb_s"),
         })
     }
 
@@ -382,13 +382,13 @@ impl SceneFile {
         family: SystemFamily,
         settings: &mut Vec<Setting>,
     ) -> Result<VolumePlan, Errors> {
-        let layer = join_path("volume", &part.name);
+        let layer = join_key("volume", &part.name);
         self.check_required(part, &layer, VOLUME)?;
         settings.extend(part.figures.iter().map(|figure| figure_setting(&layer, figure)));
         let it = Figures::new(VOLUME, &part.figures);
         let fs = it.word("fs");
         if let Some((key, needs)) = keys::find_meaningless_key(fs, &it) {
-            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_path(&layer, key));
+            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_key(&layer, key));
             return Err(vec![wrong.with_expected(format!("`{layer}.fs` = {needs} as well"))]);
         }
         let cluster = it.may_count("cluster");
@@ -430,20 +430,19 @@ impl SceneFile {
     fn build_program(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
         let file = self.find_program(part)?;
         let engine = ENGINES.iter().find(|engine| engine.name == file.engine).expect("each program has an engine");
-        let layer = join_path("program", &part.name);
+        let layer = join_key("program", &part.name);
         let (own, figures) = self.program_figures(part, file, engine)?;
         let on = self.volume_of(part, "on", None)?;
         let to = self.volume_of(part, "to", Some(on))?;
         let doing: ProgramSpec = (engine.build)(&Figures::new(engine.keys, &figures), ProgramVolumes { on, to });
         let fs = Figures::new(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
         if let (ProgramSpec::Defragment(_), "ext4") = (&doing, fs) {
-            let wrong = self
-                .diagnostic(part.line, "ext4 has no call to move parts of a file")
-                .with_key(join_path(&layer, "on"));
+            let wrong =
+                self.diagnostic(part.line, "ext4 has no call to move parts of a file").with_key(join_key(&layer, "on"));
             return Err(vec![wrong.with_expected("a volume of fat32 or ntfs")]);
         }
         let it = Figures::new(PROGRAM, &own);
-        let asked = |key: &str, value: String| Setting::set_by_user(join_path(&layer, key), value, "the scene");
+        let asked = |key: &str, value: String| Setting::set_by_user(join_key(&layer, key), value, "the scene");
         settings.push(asked("name", file.name.clone()));
         for (key, volume) in [("on", on), ("to", to)] {
             settings.push(asked(key, self.volumes[usize::from(volume)].name.clone()));
@@ -633,7 +632,7 @@ fn read_named(
     let mut parts: Vec<(usize, SceneTable)> = Vec::new();
     for (name, value) in table {
         let (start, line) = (name.span().start, reader.line_at(name.span().start));
-        let part = read_table(reader, &join_path(root, name.get_ref()), keys, line, value);
+        let part = read_table(reader, &join_key(root, name.get_ref()), keys, line, value);
         parts.push((start, SceneTable { name: name.get_ref().to_string(), ..part }));
     }
     parts.sort_by_key(|(start, _)| *start);
@@ -676,14 +675,14 @@ fn read_table(
     reader.read_figures(&own, "", PROGRAM, true, &mut part.figures);
     for error in &mut reader.errors[before..] {
         let word = error.key.clone().unwrap_or_default();
-        error.key = error.key.take().map(|key| join_path(layer, &key));
+        error.key = error.key.take().map(|key| join_key(layer, &key));
         if error.message == "unknown key" && !words.is_empty() {
             let own = if layer.starts_with("program.") { PROGRAM } else { &[] };
             let all = keys.iter().chain(own).map(|key| key.path).chain(words.iter().copied());
             error.nearest = Diagnostic::at("", 0, "").suggest_nearest(&word, all).nearest;
         }
         if error.message == "unknown key" {
-            error.nearest = error.nearest.take().map(|near| join_path(layer, &near));
+            error.nearest = error.nearest.take().map(|near| join_key(layer, &near));
             if error.nearest.is_none() {
                 error.expected = Some(offered_keys(layer, keys, words, &part));
             }
@@ -718,9 +717,8 @@ fn read_word(
         _ => None,
     };
     if list.is_none() {
-        let wrong = reader
-            .diagnostic(line, format!("has type {}", value.get_ref().type_str()))
-            .with_key(join_path(layer, word));
+        let wrong =
+            reader.diagnostic(line, format!("has type {}", value.get_ref().type_str())).with_key(join_key(layer, word));
         reader.errors.push(wrong.with_expected(if word == "after" { "a list of programs" } else { "a string" }));
     }
     list.map(|list| (word, list, line))

@@ -1,11 +1,11 @@
-//! The list of all layers, and lookups by their names.
+//! The list of all kinds of layers, and lookups by the names of layers.
 
 use super::kind::LayerKind;
 use crate::concern::Concern;
 use crate::figure::ProfileKey;
 use crate::profile::keys::KEYS;
 
-/// The layers above a drive, from the program down.
+/// The kinds of layers above a drive, from the program down.
 pub(super) static KINDS: [&LayerKind; 8] = [
     &super::processor::PROCESSOR,
     &super::accelerator::ACCELERATOR,
@@ -32,20 +32,20 @@ pub fn layer_concern(layer: &str) -> Option<Concern> {
     kind_of(layer).map(|kind| kind.concern)
 }
 
-/// The kind of a layer of this name: `driver` and `driver-2` are drivers.
-pub(super) fn kind_of(name: &str) -> Option<&'static LayerKind> {
-    KINDS.into_iter().find(|kind| kind.name == strip_number(name))
+/// The kind of the layer with this name: `driver` and `driver-2` are drivers. `None` for the drive and unknown names.
+pub(super) fn kind_of(layer: &str) -> Option<&'static LayerKind> {
+    KINDS.into_iter().find(|kind| kind.name == strip_number(layer))
 }
 
-/// The name without the number of a second or later layer of a kind.
-pub fn strip_number(name: &str) -> &str {
-    match name.rsplit_once('-') {
+/// The name of a layer without the number of a second or later one: `driver` of `driver-2`.
+pub fn strip_number(layer: &str) -> &str {
+    match layer.rsplit_once('-') {
         Some((kind, number)) if number.parse().is_ok_and(|number: u32| number > 1) => kind,
-        _ => name,
+        _ => layer,
     }
 }
 
-/// The keys of the figures of a layer of this name.
+/// The keys of the figures of the layer with this name; those of a drive if there is no such layer.
 pub fn keys_of(layer: &str) -> &'static [ProfileKey] {
     kind_of(layer).map_or(KEYS, |kind| kind.keys)
 }

@@ -84,7 +84,7 @@ pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError
     {
         return Ok(ExpressionNode::Quantity(key));
     }
-    if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.key()) {
+    if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.record_key()) {
         return Ok(ExpressionNode::Quantity(figure));
     }
     if FIGURES.contains(&name.split('.').next().unwrap_or("")) {

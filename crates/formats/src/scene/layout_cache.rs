@@ -21,7 +21,7 @@ impl Default for LayoutCache {
 impl LayoutCache {
     /// True if the layout is known to fit.
     pub(super) fn contains(&self, layout: &SceneLayout) -> bool {
-        self.0.find(|known| known == layout, |_| ()).is_some()
+        self.0.find_and_touch(|known| known == layout, |_| ()).is_some()
     }
 
     /// Adds a layout that fits.

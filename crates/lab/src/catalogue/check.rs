@@ -60,7 +60,8 @@ pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> 
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
-    let held = doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, figure::GEOMETRY_SECTORS).is_some());
+    let held = doubts::usable_zone_sectors(drive)
+        .filter(|_| doubts::datasheet_or_inferred_figure(drive, figure::GEOMETRY_SECTORS).is_some());
     let capacity = held.unwrap_or(offers) as f64;
     let compared = [
         ("capacity", figure::GEOMETRY_SECTORS, capacity, doubts::SPARE),

@@ -51,6 +51,6 @@ pub(crate) fn group_length(study: &Study, cells: &[&PreparedCell], metrics: &[&M
 
 /// True if a figure is another after a longer run of the same.
 fn grows_with_length(figure: Statistic) -> bool {
-    figure.since_due().is_some()
+    figure.response_word_of_since_due().is_some()
         || matches!(figure, Statistic::Elapsed | Statistic::Max | Statistic::WallNs | Statistic::ProcessorNs)
 }
