@@ -86,8 +86,8 @@ impl<'a> FigureReader<'a> {
         }
     }
 
-    /// Reads all figures in `table`, whose keys start with `prefix`, into `out`. A bare value has no source: it is a setting of the
-    /// user if `allows_bare_values`, else an error.
+    /// Reads all figures in `table`, whose keys start with `prefix`, into `out`. A bare value has no source: it is a setting of
+    /// the user if `allows_bare_values`, else an error.
     pub fn read_figures(
         &mut self,
         table: &DeTable<'_>,
@@ -359,7 +359,8 @@ impl<'a> FigureReader<'a> {
         self.read_number_rows(value, "not [first block, blocks, tries]", run).map(FigureValue::Places)
     }
 
-    /// Reads rows of whole numbers, each converted by `convert`; a row that cannot be converted is a fault with the text `message`.
+    /// Reads rows of whole numbers, each converted by `convert`; a row that cannot be converted is a fault with the text
+    /// `message`.
     fn read_number_rows<T>(
         &self,
         value: &Spanned<DeValue<'_>>,

@@ -77,8 +77,8 @@ impl Vocabulary {
         if is_word { refused.explain_limit(word) } else { refused }
     }
 
-    /// The word or setting that was meant by `word`, where one of `known` is expected. A word that is a value of another key or layer
-    /// means that setting, not a misspelt known word.
+    /// The word or setting that was meant by `word`, where one of `known` is expected. A word that is a value of another key or
+    /// layer means that setting, not a misspelt known word.
     pub fn find_meant_value<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
         let known: Vec<&str> = known.into_iter().collect();
         if let Some(found) = same_or_only_ending(word, known.iter().copied()) {

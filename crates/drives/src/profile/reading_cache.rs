@@ -1,5 +1,5 @@
-//! A cache of profiles and mechanisms. The cells of a study name few drives, so the caller that prepares several cells owns a cache
-//! and passes it on. Results do not depend on it.
+//! A cache of profiles and mechanisms. The cells of a study name few drives, so the caller that prepares several cells owns a
+//! cache and passes it on. Results do not depend on it.
 
 use std::sync::Arc;
 

@@ -128,7 +128,8 @@ fn raid_level(word: &str) -> RaidLevel {
     }
 }
 
-/// md's default of `daemon_sleep`, 5 s (drivers/md/md-bitmap.c). The default size of a region is the model's ([`BitmapSpec::chunk`]).
+/// md's default of `daemon_sleep`, 5 s (drivers/md/md-bitmap.c). The default size of a region is the model's
+/// ([`BitmapSpec::chunk`]).
 const BITMAP_DELAY: Span = Span::from_millis(5000);
 
 /// Builds the write-intent bitmap, if the array has one.

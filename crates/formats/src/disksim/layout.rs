@@ -1,9 +1,9 @@
 //! Converts a drive's layout to zones, holes and remaps of a profile: layouts of generation 1 (zones with a sparing scheme) here,
 //! those of generation 4 (an index of tracks) in `layout_g4`.
 //!
-//! Generation 1 numbers the slots of a zone track after track. Blocks fill the slots in that order and leave out three kinds, which
-//! become holes: the space at the zone's front, slipped slots, and spares. A *unit* has spares of its own; the scheme says whether
-//! it is a track, a cylinder, a range of cylinders or the zone.
+//! Generation 1 numbers the slots of a zone track after track. Blocks fill the slots in that order and leave out three kinds,
+//! which become holes: the space at the zone's front, slipped slots, and spares. A *unit* has spares of its own; the scheme says
+//! whether it is a track, a cylinder, a range of cylinders or the zone.
 //!
 //! | parameter | meaning |
 //! |---|---|
@@ -17,8 +17,9 @@
 //! be unsorted, repeated and beyond the zone. A defect without a valid spare stays in its place.
 //!
 //! DiskSim's program deviates in two points. In scheme 2 it moves a block that a slip pushes into the spares of its cylinder onto
-//! another block of the next cylinder; its inverse mapping then disagrees, and it aborts. Here the block stays among the spares. In
-//! schemes 2 to 6 the program rotates all tracks after a slip by a sector. Here the skews alone determine the angles of tracks.
+//! another block of the next cylinder; its inverse mapping then disagrees, and it aborts. Here the block stays among the spares.
+//! In schemes 2 to 6 the program rotates all tracks after a slip by a sector. Here the skews alone determine the angles of
+//! tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -116,8 +117,8 @@ struct SparingScheme {
 /// The rules by which the zones of a layout are read.
 #[derive(Clone, Copy)]
 struct LayoutRules {
-    /// The order of tracks: 0 by cylinder; 1 and 2 with the heads reversed on every other cylinder, counted from the zone's first (1)
-    /// or the drive's first (2).
+    /// The order of tracks: 0 by cylinder; 1 and 2 with the heads reversed on every other cylinder, counted from the zone's first
+    /// (1) or the drive's first (2).
     mapping: u64,
     scheme: SparingScheme,
     heads: u64,

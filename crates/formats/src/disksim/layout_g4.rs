@@ -5,8 +5,8 @@
 //! repetition; total blocks and cylinders; then `TRACK` with pattern and surface, or `IDX` with the number of the index that it
 //! repeats. The last index is the outermost: its rows become zones, and the rows that they repeat become runs.
 //!
-//! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders starts at its
-//! highest cylinder; its rotation follows the order of blocks.
+//! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders starts at
+//! its highest cylinder; its rotation follows the order of blocks.
 
 use seekwise_drives::diagnostic::Diagnostic;
 

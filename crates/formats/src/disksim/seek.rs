@@ -1,7 +1,7 @@
 //! Converts arm and spindle of a `dm_mech_g1` to the mechanics of a profile; all forms of seek curves become points of a table.
 //!
-//! DiskSim's mechanics and ours agree on these rules: a head switch and a seek overlap, and the longer one counts; a write adds its
-//! settle time to a seek or a head switch.
+//! DiskSim's mechanics and ours agree on these rules: a head switch and a seek overlap, and the longer one counts; a write adds
+//! its settle time to a seek or a head switch.
 
 use super::fields::ParameterFields;
 use super::syntax::{Errors, SourceFiles, SourcePosition};

@@ -1,5 +1,5 @@
-//! Holes and the number of blocks, which both generations of layouts write alike. A slot is room for one sector on a track, numbered
-//! in block order; a hole is a run of slots without blocks.
+//! Holes and the number of blocks, which both generations of layouts write alike. A slot is room for one sector on a track,
+//! numbered in block order; a hole is a run of slots without blocks.
 
 use seekwise_drives::diagnostic::Diagnostic;
 

@@ -1,5 +1,5 @@
-//! A cache of layouts that fit. The cells of a study lay out few scenes, so the caller that prepares several cells owns a cache and
-//! passes it on. Results do not depend on it.
+//! A cache of layouts that fit. The cells of a study lay out few scenes, so the caller that prepares several cells owns a cache
+//! and passes it on. Results do not depend on it.
 
 use seekwise_work::files::scene::SceneLayout;
 

@@ -1,7 +1,7 @@
 //! Tests of layouts: each sparing scheme and order is drawn slot by slot, so that a person can judge it; errors of bad layouts.
 //!
-//! The drive has 2 surfaces, 5 slots per track and 3 cylinders. A drawing has a line per track, in the order of cylinders and heads:
-//! the number of the block in each slot, or a dot.
+//! The drive has 2 surfaces, 5 slots per track and 3 cylinders. A drawing has a line per track, in the order of cylinders and
+//! heads: the number of the block in each slot, or a dot.
 
 use seekwise_disk::drive::geometry::Geometry;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -261,8 +261,8 @@ fn an_index_unfolds_into_runs() {
 fn angles_of_an_index_add_up_along_its_path() {
     let whole = INDEXED.replace("5, 1, 20, 2", "").replace("= 45", "= 48");
     let geometry = build_geometry(&whole).expect("a layout");
-    // Angles in eighths of a revolution. The zone begins at 1, each repetition 6 later. In a repetition the tracks of surface 0 are
-    // at 0 and 2, those of surface 1 at 4 and 5.
+    // Angles in eighths of a revolution. The zone begins at 1, each repetition 6 later. In a repetition the tracks of surface 0
+    // are at 0 and 2, those of surface 1 at 4 and 5.
     let eighths = |track: u64| ((u128::from(geometry.extent(track * 4, 1).angle) * 8 + (1 << 60)) >> 64) % 8;
     let found: Vec<u128> = (0..12).map(eighths).collect();
     assert_eq!(found, [1, 3, 5, 6, 7, 1, 3, 4, 5, 7, 1, 2]);

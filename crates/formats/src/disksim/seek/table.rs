@@ -1,6 +1,6 @@
-//! Reads a table of measured seeks in a separate file. A line is `distance, time`, or `distance, mean, standard deviation`, or these
-//! and a fourth column with the time of a write seek; commas or blanks separate the columns. A first line may state the number of
-//! distances.
+//! Reads a table of measured seeks in a separate file. A line is `distance, time`, or `distance, mean, standard deviation`, or
+//! these and a fourth column with the time of a write seek; commas or blanks separate the columns. A first line may state the
+//! number of distances.
 //!
 //! Lines that are not seeks are skipped, as by DiskSim's program. Distances are sorted; of a repeated distance, the first line is
 //! used.
@@ -116,8 +116,8 @@ fn sort_rows(position: &SourcePosition, rows: &mut Vec<SeekRow>, writer: &mut Pr
 }
 
 /// Adds and returns points that a table lacks: distance 1; and the longest seek, if it lies more than a tenth beyond the last
-/// distance or the last two points fall. The first is extrapolated linearly from the first two points, the last from the last third.
-/// The first point is never above its neighbour, the last never below.
+/// distance or the last two points fall. The first is extrapolated linearly from the first two points, the last from the last
+/// third. The first point is never above its neighbour, the last never below.
 pub(super) fn extend_ends(points: &mut Vec<SeekPoint>, cylinders: u32) -> Vec<AddedPoint> {
     let mut added = Vec::new();
     let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return added };
