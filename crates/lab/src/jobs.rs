@@ -83,7 +83,7 @@ pub struct LoadedJob {
     /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::FioOpenFlags>>,
     /// Logs of its requests that a fio job asks for.
-    pub logs: Vec<fio::LogOf>,
+    pub logs: Vec<fio::WorkerIolog>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -280,11 +280,11 @@ fn fio_job(
     };
     let file = fio::parse(name, text, &context)?;
     if let Some(replayed) = file.replay()? {
-        let refused = if asked.real { file.refused_on_a_file() } else { Vec::new() };
+        let refused = if asked.real { file.unsupported_real_options() } else { Vec::new() };
         return if refused.is_empty() { replayed_log(name, sectors, inputs, asked, replayed) } else { Err(refused) };
     }
     let mut loaded = lay_out_fio_job(name, sectors, asked, file)?;
-    let unwritten = |log: &fio::LogOf| {
+    let unwritten = |log: &fio::WorkerIolog| {
         let (file, line) = &log.place;
         Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key(WRITE_IOLOG)
     };
@@ -310,7 +310,7 @@ fn replayed_log(
     let (spec, traced) =
         trace::load_replayed_log(&replayed, map, sectors, inputs, heeded).map_err(|fault| vec![fault])?;
     let loaded = LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), replayed.warnings);
-    Ok(LoadedJob { opened: Some(replayed.opened), ..loaded })
+    Ok(LoadedJob { opened: Some(replayed.open_flags), ..loaded })
 }
 
 /// The key of warnings about logs that a job asks for.

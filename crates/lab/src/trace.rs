@@ -90,7 +90,7 @@ pub(crate) fn load_replayed_log(
     load_opened(
         name,
         open,
-        TraceOptions { map, ..replayed.asked.clone() },
+        TraceOptions { map, ..replayed.options.clone() },
         sectors,
         inputs,
         TraceLimits { runtime, ..heeded },
