@@ -64,7 +64,7 @@ pub use hosts::{HostPreset, hosts};
 pub use keys::{JOB, STACK, VOCABULARY};
 use kind::LayerContext;
 use kinds::kind_of;
-pub use kinds::{keys_of, layer_concern, layer_descriptions, layers, strip_number};
+pub use kinds::{LayerDescription, keys_of, layer_concern, layer_descriptions, layers, strip_number};
 
 /// A stack as specified, not yet built.
 #[derive(Clone, Debug)]

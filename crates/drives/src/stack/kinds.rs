@@ -22,9 +22,18 @@ pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.name).chain(["drive"])
 }
 
-/// The layers above a drive, from the program down: name, default in words, description.
-pub fn layer_descriptions() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    KINDS.iter().map(|kind| (kind.name, kind.otherwise, kind.what))
+/// A layer above a drive, for a list of keys.
+pub struct LayerDescription {
+    pub name: &'static str,
+    /// The layer's default, in words.
+    pub otherwise: &'static str,
+    /// The explanation.
+    pub what: &'static str,
+}
+
+/// The layers above a drive, from the program down.
+pub fn layer_descriptions() -> impl Iterator<Item = LayerDescription> {
+    KINDS.iter().map(|kind| LayerDescription { name: kind.name, otherwise: kind.otherwise, what: kind.what })
 }
 
 /// The concern that a difference in a layer above the drive is credited to, unless the key has its own.
