@@ -419,7 +419,7 @@ impl SceneFile {
             let wrong = self.diagnostic(part.line, "missing key").with_key(key);
             return Err(vec![wrong.with_expected("the name of a program (see `seekwise programs`)")]);
         };
-        program::find(name).ok_or_else(|| {
+        program::find_program(name).ok_or_else(|| {
             let known = program::programs().iter().map(|program| program.name.as_str());
             let wrong = self.diagnostic(line, format!("unknown program `{name}`")).with_key(key);
             let wrong = wrong.with_expected("the name of a program (see `seekwise programs`)");

@@ -193,7 +193,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>)
         let value = |key: &str| given(key).or_else(|| default(key));
         return fio_job(name, &text, sectors, inputs, asked, &value).and_then(all_used);
     }
-    if recording::looks_like(&text) {
+    if recording::is_recording(&text) {
         if let Some((variable, _)) = variables.first() {
             return Err(unused(variable, &[]));
         }

@@ -273,7 +273,7 @@ impl FileKind {
             () if is_json && (text.contains("\"stream_hash\"") || text.contains("\"comparisons\"")) => {
                 Some(FileKind::Answer)
             }
-            () if SceneFile::looks_like(text) || recording::looks_like(text) => Some(FileKind::Job),
+            () if SceneFile::looks_like(text) || recording::is_recording(text) => Some(FileKind::Job),
             () if opens(&["[geometry"]) => Some(FileKind::Profile),
             () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(FileKind::Study),
             () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(FileKind::Trace),
