@@ -250,7 +250,7 @@ fn the_seeds_are_valid() {
     assert_eq!(study::review::Review::parse("seed", text(REVIEW)).unwrap().part.len(), 2);
     assert!(seekwise_formats::recipe::parse("seed", text(RECIPE)).unwrap().len() > 1);
     let ends = signature::DiskEnds { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
-    assert_eq!(signature::signatures(ends).len(), 4);
+    assert_eq!(signature::find_signatures(ends).len(), 4);
     assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 

@@ -83,7 +83,7 @@ pub struct LoadedJob {
     /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::FioOpenFlags>>,
     /// Logs of its requests that a fio job writes.
-    pub logs: Vec<fio::LogOf>,
+    pub logs: Vec<fio::WorkerIolog>,
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -175,7 +175,7 @@ fn load_any_kind(
             |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
         return load_fio_job_with_variables(name, &text, sectors, inputs, query, &default);
     }
-    if recording::looks_like(&text) {
+    if recording::is_recording(&text) {
         refuse_variables(name, query)?;
         let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
         return Ok(LoadedJob::on_drive_alone(Work::Session(session.into()), JobOrigin::Session(orders), Vec::new()));
@@ -297,7 +297,7 @@ fn load_fio_job(
     };
     let file = fio::parse(name, text, &context)?;
     if let Some(replay) = file.replay()? {
-        let refused = if query.real { file.refused_on_a_file() } else { Vec::new() };
+        let refused = if query.real { file.unsupported_real_options() } else { Vec::new() };
         return if refused.is_empty() {
             load_log_of_fio_job(name, sectors, inputs, query, replay)
         } else {
@@ -305,7 +305,7 @@ fn load_fio_job(
         };
     }
     let mut loaded = lay_out_fio_job(name, sectors, query, file)?;
-    let log_warning = |log: &fio::LogOf| {
+    let log_warning = |log: &fio::WorkerIolog| {
         let (file, line) = &log.place;
         Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key("write_iolog")
     };
@@ -332,7 +332,7 @@ fn load_log_of_fio_job(
         trace::load_replayed_log(&replayed, map, sectors, inputs, trace_limits).map_err(|fault| vec![fault])?;
     let loaded =
         LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(loaded_trace)), replayed.warnings);
-    Ok(LoadedJob { opened: Some(replayed.opened), ..loaded })
+    Ok(LoadedJob { opened: Some(replayed.open_flags), ..loaded })
 }
 
 /// Lays out a fio job on its target, with its logs: on a real file, or on a model with or without a page cache.

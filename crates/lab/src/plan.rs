@@ -25,7 +25,7 @@ use seekwise_drives::key_names::real::DESTROY;
 use seekwise_drives::key_names::stack::PLACE;
 use seekwise_drives::key_names::{self, is_job_key, is_real_key, job, job_variable};
 use seekwise_drives::stack::{BuiltStack, Setting, StackFile};
-use seekwise_formats::fio::{FioOpenFlags, LogOf};
+use seekwise_formats::fio::{FioOpenFlags, WorkerIolog};
 use seekwise_formats::keys::JOB;
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::study::Study;
@@ -74,7 +74,7 @@ pub struct PreparedCell {
     /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
     /// Logs of its requests that a fio job asks for.
-    pub logs: Vec<LogOf>,
+    pub logs: Vec<WorkerIolog>,
 }
 
 const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";

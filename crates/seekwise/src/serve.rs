@@ -37,7 +37,7 @@ pub use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls, Transport
 /// Begins a recording in a new file: the recorder writes the requests and orders that pass a disk made on `made_on`.
 pub fn begin_recording(file: OutputFile, made_on: &str) -> io::Result<DiskRecorder> {
     let mut out = BufWriter::new(file);
-    out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes())?;
+    out.write_all(recording::head_lines(&made_on.replace('\n', " ")).as_bytes())?;
     let mut out = Some(out);
     Ok(Box::new(move |passed| match (passed, &mut out) {
         (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::request_line(entry).as_bytes()),

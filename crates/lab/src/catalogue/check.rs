@@ -64,8 +64,8 @@ pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> 
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
     let offered = geometry.extent(geometry.sectors() - 1, 1).end();
-    let in_zones =
-        doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, figure::GEOMETRY_SECTORS).is_some());
+    let in_zones = doubts::usable_zone_sectors(drive)
+        .filter(|_| doubts::datasheet_or_inferred_figure(drive, figure::GEOMETRY_SECTORS).is_some());
     let capacity = in_zones.unwrap_or(offered) as f64;
     let average_ms = ms(seek.mean_time());
     let modelled = [

@@ -78,7 +78,7 @@ pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
 
 /// The times of a figure: from the issue, or from when requests were due.
 fn response_for(figure: Statistic, view: &KindRecord) -> Option<Response> {
-    if figure.since_due().is_some() { view.since_due_ms } else { view.response_ms }
+    if figure.response_word_of_since_due().is_some() { view.since_due_ms } else { view.response_ms }
 }
 
 /// Which direction of a metric is good.
@@ -88,7 +88,7 @@ pub fn better_direction(metric: &Metric) -> BetterDirection {
 
 /// The percentile of a figure, if it is one.
 fn as_percentile(figure: Statistic) -> Option<Percentile> {
-    let word = figure.since_due().unwrap_or(figure.word());
+    let word = figure.response_word_of_since_due().unwrap_or(figure.word());
     Percentile::KEPT.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 

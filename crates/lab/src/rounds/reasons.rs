@@ -51,6 +51,6 @@ pub(crate) fn group_length(study: &Study, cells: &[&PreparedCell], metrics: &[&M
 
 /// True if a figure of the same work depends on the length of the run.
 fn depends_on_length(figure: Statistic) -> bool {
-    figure.since_due().is_some()
+    figure.response_word_of_since_due().is_some()
         || matches!(figure, Statistic::Elapsed | Statistic::Max | Statistic::WallNs | Statistic::ProcessorNs)
 }

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use seekwise_formats::signature::{DiskEnds, HEAD, Signature, TAIL, is_blank, signatures};
+use seekwise_formats::signature::{DiskEnds, HEAD_BYTES, Signature, TAIL_BYTES, find_signatures, is_blank};
 
 use crate::system::in_use;
 use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
@@ -132,8 +132,8 @@ impl fmt::Display for ProbeResult {
             EndsContent::Empty => all.push("it is empty".to_owned()),
             EndsContent::EmptyEnds => all.push(format!(
                 "its first {} MiB and last {} MiB are empty, what lies between was not read",
-                HEAD >> 20,
-                TAIL >> 20
+                HEAD_BYTES >> 20,
+                TAIL_BYTES >> 20
             )),
             EndsContent::Unread(why) => all.push(format!("{why}, so nobody knows what it holds")),
         }
@@ -166,7 +166,7 @@ fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
         Err(error) => return (Vec::new(), EndsContent::Unread(format!("its length is not known ({error})"))),
     };
     let part = |most: usize| vec![0; (bytes.min(most as u64)) as usize];
-    let (mut head, mut tail) = (part(HEAD), part(TAIL));
+    let (mut head, mut tail) = (part(HEAD_BYTES), part(TAIL_BYTES));
     let behind = bytes - tail.len() as u64;
     let unread = [("first", &mut head, 0), ("last", &mut tail, behind)].into_iter().filter_map(|(which, piece, at)| {
         let error = file.read_exact_at(piece, at).err()?;
@@ -182,7 +182,7 @@ fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
         () if bytes <= (head.len() + tail.len()) as u64 => EndsContent::Empty,
         () => EndsContent::EmptyEnds,
     };
-    (signatures(ends), seen)
+    (find_signatures(ends), seen)
 }
 
 /// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes them.
