@@ -40,7 +40,7 @@ use self::stalls::StallWatch;
 use self::transports::DoorRecorder;
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::chronicle::Chronicle;
-use crate::clock::{AWAKE, Clock, take_precedence};
+use crate::clock::{BUSY_WAIT, Clock, take_real_time_priority};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{EXTENTS, LARGEST};
 use seekwise_run::receipt::transports::TransportKind;
@@ -269,7 +269,7 @@ impl LiveDisk {
 
     /// Serves until it is told to stop, then switches off in order. Errors are those of the image's file and of the recorder.
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
-        self.receipt.precedence = take_precedence();
+        self.receipt.precedence = take_real_time_priority();
         self.watch = Some(StallWatch::begin(self.clock));
         let ended = self.serve_messages(messages);
         self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, StallWatch::end);
@@ -324,7 +324,7 @@ impl LiveDisk {
             let left = self.next_instant().map(|next| self.time_until(next));
             // The last part is waited for awake.
             let is_woken =
-                self.clients.wait_for_clients(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
+                self.clients.wait_for_clients(messages, &self.clock, left.map(|left| left.saturating_sub(BUSY_WAIT)));
             if is_woken || self.clients.has_requests() || left == Some(Span::ZERO) {
                 return is_woken;
             }
@@ -433,8 +433,8 @@ impl LiveDisk {
         let (lba, held) = (offset / SECTOR, self.content.memory_bytes() + self.aside);
         let fits = |cost: &u64| held + cost <= self.room.contents;
         // Pieces that exist already are counted only if it matters.
-        let cost = Some(self.content.write_cost(lba, bytes)).filter(fits);
-        let cost = cost.or_else(|| Some(self.content.exact_write_cost(lba, bytes)).filter(fits))?;
+        let cost = Some(self.content.write_memory_bound(lba, bytes)).filter(fits);
+        let cost = cost.or_else(|| Some(self.content.write_memory(lba, bytes)).filter(fits))?;
         self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.memory_bytes());
         Some(cost)
     }
@@ -511,7 +511,7 @@ impl LiveDisk {
             }
             let data = (op == Op::Write).then(|| write_data(&mut job.asked, lba, sectors));
             if let Some(chronicle) = &self.chronicle {
-                chronicle.write(|history| history.record_request(now, &request, data.as_ref()));
+                chronicle.update_history(|history| history.record_request(now, &request, data.as_ref()));
             }
             self.content.record_request(now, &request, data);
             if job.next == job.end && (job.flush != FollowUpFlush::Follows || job.below > 0) {
@@ -549,7 +549,8 @@ impl LiveDisk {
     fn take_landings(&mut self) {
         let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
         if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
-            chronicle.write(|history| history.events.extend(landings.iter().copied().map(HistoryEvent::Landed)));
+            chronicle
+                .update_history(|history| history.events.extend(landings.iter().copied().map(HistoryEvent::Landed)));
         }
         let landed = self.content.apply_landings(&landings);
         self.fail_on_error(landed);
@@ -585,7 +586,7 @@ impl LiveDisk {
             }));
         }
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.events.push(HistoryEvent::Over(piece.request, *completion)));
+            chronicle.update_history(|history| history.events.push(HistoryEvent::Over(piece.request, *completion)));
         }
         let over = self.content.record_completion(&piece.request, completion, self.stamp);
         self.fail_on_error(over);
@@ -692,8 +693,8 @@ impl LiveDisk {
         let (mut at, end, mut left) = (first, first + sectors, LOOKED_AT);
         let bytes = self.content.bytes();
         while at < end && left > 0 && extents.len() < most {
-            let data = bytes.data_from(at, end);
-            let (to, flags) = if data > at { (data, 3) } else { (bytes.hole_from(at, end.min(at + left)), 0) };
+            let data = bytes.first_data_sector(at..end);
+            let (to, flags) = if data > at { (data, 3) } else { (bytes.first_hole_sector(at..end.min(at + left)), 0) };
             extents.push((((to - at) * SECTOR) as u32, flags));
             left = left.saturating_sub(if flags == 0 { to - at } else { 0 });
             at = to;

@@ -16,7 +16,7 @@ use seekwise_run::usage::Usage;
 use seekwise_run::work::{Issuer, Work};
 use seekwise_work::workload::Tell;
 
-use crate::accounts::{SystemCounters, of_this_thread};
+use crate::accounts::{SystemCounters, read_thread_usage};
 use crate::clock::Clock;
 use crate::real_time::{RealTime, RunGuard, run_engine};
 use crate::threads::{self, ThreadedJob};
@@ -93,14 +93,14 @@ pub(crate) fn run_on_this_thread<S: Source>(
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
     let engine = join_source(place.open(seed)?, source, cutoff)?;
-    let accounts = place.is_threaded().then(|| (SystemCounters::read(), of_this_thread()));
+    let accounts = place.is_threaded().then(|| (SystemCounters::read(), read_thread_usage()));
     let clock = Clock::start();
     let engine = run_engine(engine, &clock, recorder)?;
     let wall = clock.now().since(Instant::ZERO);
     let cost = RunCost { wall, processor: clock.processor_time() };
     let usage = accounts.map(|(system, thread)| Usage {
-        threads: vec![of_this_thread().since(&thread, wall)],
-        system: SystemCounters::read().since(&system),
+        threads: vec![read_thread_usage().since(&thread, wall)],
+        system: SystemCounters::read().usage_since(&system),
     });
     let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
     let troubles = device.take_troubles();

@@ -14,7 +14,7 @@ use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 
 #[cfg(unix)]
-use crate::clock::take_precedence;
+use crate::clock::take_real_time_priority;
 use crate::measured_place::Measured;
 #[cfg(unix)]
 use crate::nbd::NbdClient;
@@ -107,7 +107,7 @@ impl RealTime for RemotePlace {
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let client = connect_client(&self.uri).map_err(RunError::Unfit)?;
         // Until the run is over: its own instants are deadlines, too.
-        take_precedence();
+        take_real_time_priority();
         Ok(Box::new(client))
     }
 
@@ -154,7 +154,7 @@ impl RealTime for LivePlace {
 
     #[cfg(unix)]
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        take_precedence();
+        take_real_time_priority();
         let served = serve_to_self(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
         Ok(Box::new(served))
     }

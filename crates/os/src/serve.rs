@@ -35,7 +35,7 @@ use self::pending_clients::connect_own_client;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
-use crate::clock::{Clock, take_precedence};
+use crate::clock::{Clock, take_real_time_priority};
 #[cfg(unix)]
 use crate::live::transports::{DoorProbe, DoorRecorder, make_round_trip};
 #[cfg(unix)]
@@ -373,7 +373,7 @@ pub(crate) fn serve_to_self(stack: &Stack, seed: Seed) -> io::Result<NbdClient> 
     let probe = DoorProbe::start_probe(measured.clone(), Way::Network, move || {
         // With precedence, as the run's client, beside which this one goes.
         if !std::mem::replace(&mut begun, true) {
-            take_precedence();
+            take_real_time_priority();
         }
         make_round_trip(&mut near)
     });

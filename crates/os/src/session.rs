@@ -87,7 +87,7 @@ impl ProgramSession<'_> {
         let done = self.run_with_mounts(&exported, &inbox, &ListenAddress::Unix(socket).client_uri());
         let _ = inbox.send(DiskMessage::Stop);
         let receipt = ended()?;
-        Ok(SessionRecord { pages: done?, history: chronicle.take(), receipt })
+        Ok(SessionRecord { pages: done?, history: chronicle.take_history(), receipt })
     }
 
     /// Mounts what the program needs, and runs it.

@@ -20,7 +20,7 @@ use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
 use seekwise_work::workload::{Job, Tell, Workload};
 
-use crate::accounts::{SystemCounters, of_this_thread};
+use crate::accounts::{SystemCounters, read_thread_usage};
 use crate::clock::Clock;
 use crate::real_time::{RealTime, run_engine};
 
@@ -142,9 +142,9 @@ fn run_worker(
     // Job and place were checked as a whole, which holds for each worker.
     let source = |limits: &Limits| Ok(Workload::for_worker(job, worker, limits, seed)?.with_listener(tell.cloned()));
     let engine = join_source(device?, source, cutoff)?;
-    let (from, began) = (of_this_thread(), clock.now());
+    let (from, began) = (read_thread_usage(), clock.now());
     let engine = run_engine(engine, clock, recorder)?;
-    let thread = of_this_thread().since(&from, clock.now().since(began));
+    let thread = read_thread_usage().since(&from, clock.now().since(began));
     let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
     let troubles = device.take_troubles();
     device.end_run()?;
@@ -156,7 +156,7 @@ fn run_worker(
 
 /// Joins the workers' outcomes to that of one run. There is no single order of issue: the hash is that of the workers' hashes.
 fn join_outcomes(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
-    let mut usage = Usage { threads: Vec::new(), system: SystemCounters::read().since(system) };
+    let mut usage = Usage { threads: Vec::new(), system: SystemCounters::read().usage_since(system) };
     let (mut figures, mut sources) = (RunFigures::default(), Vec::new());
     let only = ended.len() == 1;
     for RunOutcome { source, figures: one } in ended {

@@ -558,7 +558,7 @@ fn a_chronicle_has_each_request_with_its_data_its_landing_and_its_end() {
     let mut client = server.client();
     assert_eq!((client.write(0, 4096, 7, 1024), client.flush(), client.read(4096, 512)), (0, 0, Ok(7)));
     server.end();
-    let history = chronicle.take();
+    let history = chronicle.take_history();
     let told = history.events.iter().map(|event| match event {
         HistoryEvent::Taken(_, request) => format!("{:?} taken", request.op),
         HistoryEvent::Landed(landing) => format!("{} sectors landed at {}", landing.sectors, landing.lba),
@@ -570,5 +570,5 @@ fn a_chronicle_has_each_request_with_its_data_its_landing_and_its_end() {
     assert_eq!(told.collect::<Vec<_>>(), [&write[..], &others].concat());
     let stamp = history.accepted_writes().next().unwrap().1.stamp;
     assert_eq!(history.data_bytes(stamp, 8, 8, 2)[..], [7u8; 1024]);
-    assert!(chronicle.take().events.is_empty(), "it begins anew");
+    assert!(chronicle.take_history().events.is_empty(), "it begins anew");
 }

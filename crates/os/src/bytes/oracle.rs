@@ -226,7 +226,7 @@ impl OracleTrial {
         let Some(stamp) = self.draw_pending() else { return };
         if !self.done.contains_key(&stamp) {
             self.done.insert(stamp, self.stamp);
-            self.bytes.mark_done(stamp, self.stamp);
+            self.bytes.mark_answered(stamp, self.stamp);
             self.drop_if_complete(stamp);
         }
     }
@@ -314,7 +314,7 @@ impl OracleTrial {
     /// Begins the history.
     fn begin_history(&mut self) {
         self.former = Some(self.sectors.iter().map(|sector| (sector.platter, sector.torn)).collect());
-        self.bytes.keep_former(self.fault != PlantedFault::Unkept);
+        self.bytes.keep_former_content(self.fault != PlantedFault::Unkept);
     }
 
     /// Cuts the power with a given outcome: random parts of random writes, over the former content.
@@ -391,12 +391,12 @@ impl OracleTrial {
         let (from, end) = (self.rng.below(SECTORS), SECTORS);
         let mut at = from;
         while at < end {
-            let data = self.bytes.data_from(at, end);
+            let data = self.bytes.first_data_sector(at..end);
             assert!(
                 data >= at && data <= end && (self.fault != PlantedFault::None || zeroes(at, data)),
                 "{at}..{data}"
             );
-            let hole = self.bytes.hole_from(data, end);
+            let hole = self.bytes.first_hole_sector(data..end);
             assert!(data == end || hole > data, "data at {data} are a sector at least, and end at {hole}");
             at = hole.max(data);
         }
@@ -435,9 +435,9 @@ impl OracleTrial {
                     self.land_run(at, 1, stamp, LandingKind::Landed);
                 }
             }
-            self.bytes.mark_done(stamp, self.stamp);
+            self.bytes.mark_answered(stamp, self.stamp);
         }
-        let left = (self.bytes.written.len(), self.bytes.writing, self.bytes.above.len());
+        let left = (self.bytes.pending.len(), self.bytes.pending_bytes, self.bytes.visible.len());
         let left = (left != (0, 0, 0)).then(|| format!("left in memory: {left:?}"));
         left.or_else(|| self.compare_run(0, SECTORS)).or_else(|| self.compare_counts())
     }

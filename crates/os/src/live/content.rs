@@ -46,7 +46,7 @@ impl DiskContent {
         if served_array::can_lose_drive(stack) {
             let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
             self.remains = Some(ArrayHistory::new(stack, lost));
-            self.bytes.keep_former(true);
+            self.bytes.keep_former_content(true);
         }
         self
     }
@@ -65,13 +65,13 @@ impl DiskContent {
     }
 
     /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub(crate) fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
+    pub(crate) fn write_memory_bound(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.write_memory_bound(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
     /// Memory for such a write, without the pieces that exist already.
-    pub(crate) fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.exact_write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
+    pub(crate) fn write_memory(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.write_memory(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
     /// The bytes.
@@ -126,7 +126,7 @@ impl DiskContent {
     /// Records the end of a request, when `last` was the last stamp given.
     pub fn record_completion(&mut self, request: &Request, completion: &Completion, last: u64) -> io::Result<()> {
         match (request.op, completion.status) {
-            (Op::Write, Status::Done) => self.bytes.mark_done(request.stamp, last),
+            (Op::Write, Status::Done) => self.bytes.mark_answered(request.stamp, last),
             (Op::Write, _) => self.bytes.drop_failed_write(request.stamp),
             (Op::Flush, Status::Done) => self.apply_flush(request.stamp)?,
             _ => {}
@@ -136,7 +136,7 @@ impl DiskContent {
             && self.bytes.bytes_at_risk() == 0
         {
             remains.begin_anew();
-            self.bytes.keep_former(true);
+            self.bytes.keep_former_content(true);
         }
         self.drop_stale_former();
         Ok(())
@@ -163,8 +163,8 @@ impl DiskContent {
 
     /// Drops the former content if the history was given up, without which it is of no use.
     fn drop_stale_former(&mut self) {
-        if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
-            self.bytes.keep_former(false);
+        if self.bytes.keeps_former_content() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
+            self.bytes.keep_former_content(false);
         }
     }
 
@@ -192,7 +192,7 @@ impl DiskContent {
             Some(Err(why)) => Err(io::Error::other(why)),
         };
         remains.record_cut();
-        self.bytes.keep_former(remains.is_kept());
+        self.bytes.keep_former_content(remains.is_kept());
         done
     }
 }

@@ -47,7 +47,7 @@ impl LiveDisk {
     /// Writes a mark to the history; the answer is empty.
     fn record_mark(&self, now: Instant, mark: &HistoryMark) -> OrderReply {
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.marks.push((now, mark.clone())));
+            chronicle.update_history(|history| history.marks.push((now, mark.clone())));
         }
         Ok(String::new())
     }
@@ -55,7 +55,7 @@ impl LiveDisk {
     /// Records a changed setting.
     fn record_setting(&mut self, now: Instant, setting: LayerSetting) {
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.events.push(HistoryEvent::Changed(now, setting)));
+            chronicle.update_history(|history| history.events.push(HistoryEvent::Changed(now, setting)));
         }
         self.content.record_setting(now, setting);
     }

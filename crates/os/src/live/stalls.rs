@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use seekwise_disk::time::Span;
 
-use crate::clock::{Clock, take_precedence};
+use crate::clock::{Clock, take_real_time_priority};
 use seekwise_run::receipt::{STALL, Stalls};
 
 /// Interval of wake-ups.
@@ -28,7 +28,7 @@ impl StallWatch {
         let seen = Arc::new(Mutex::new(Stalls::default()));
         let adding = Arc::clone(&seen);
         let watching = thread::spawn(move || {
-            take_precedence();
+            take_real_time_priority();
             let mut before = clock.now();
             while ended.recv_timeout(Duration::from_nanos(EVERY.nanos())) == Err(RecvTimeoutError::Timeout) {
                 let now = clock.now();

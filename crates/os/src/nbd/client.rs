@@ -20,7 +20,7 @@ use seekwise_disk::time::{Instant, Span};
 
 use super::NbdWire;
 use super::wire::{self, WireReader, answer, can, error, info, option};
-use crate::clock::{AWAKE, Clock, give_up_precedence, to_timespec};
+use crate::clock::{BUSY_WAIT, Clock, drop_real_time_priority, to_timespec};
 use crate::real_time::{TimedDevice, answer_control};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
@@ -301,7 +301,7 @@ impl TimedDevice for NbdClient {
                 return Ok(());
             }
             // The last part is waited for awake.
-            let sleeps = left.map(|left| left.saturating_sub(AWAKE));
+            let sleeps = left.map(|left| left.saturating_sub(BUSY_WAIT));
             let patience = self.time_left(clock);
             if patience == Some(Span::ZERO) {
                 self.silent = true;
@@ -330,7 +330,7 @@ impl TimedDevice for NbdClient {
     }
 
     fn end_run(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
-        give_up_precedence();
+        drop_real_time_priority();
         let counted = self.counted;
         let ended = self.ending.take().map(|ending| ending(counted)).transpose();
         ended.map_err(|error| RunError::Unfit(error.to_string()))

@@ -27,7 +27,7 @@ use seekwise_run::receipt::Receipt;
 
 use super::pattern;
 use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
-use crate::clock::{AWAKE, Clock};
+use crate::clock::{BUSY_WAIT, Clock};
 use crate::real_time::{TimedDevice, answer_control};
 
 /// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is
@@ -322,7 +322,7 @@ impl TimedDevice for RingDevice {
                 return Ok(());
             }
             // The last part is waited for awake.
-            match left.map(|left| left.saturating_sub(AWAKE)) {
+            match left.map(|left| left.saturating_sub(BUSY_WAIT)) {
                 Some(Span::ZERO) => {
                     // Completions wait until this thread asks for them.
                     self.ring.wait_for_completion(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
