@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
-use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
+use crate::kernel::pages::{ChangeTime, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::medium_change::{ChangedBytes, MediumChange, find_records};
 use crate::outputs::{create_like_parent, create_private};
@@ -109,7 +109,9 @@ impl<'a> ImageChecker<'a> {
 
     /// Reads all files on this disk, page by page; `None` without a file system, or if it cannot be mounted.
     pub fn read_pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
-        self.with_mounted(content, |mount| FilePages::read(mount, EARLIEST, self.program.bounds.stop))
+        self.with_mounted(content, |mount| {
+            FilePages::read_changed(mount, ChangeTime::EARLIEST, self.program.bounds.stop)
+        })
     }
 
     /// Returns those of the changed bytes that hold records on this disk.
@@ -201,7 +203,7 @@ impl<'a> ImageChecker<'a> {
         let ended = if make_change(&mount)? { Some(program.run()?) } else { None };
         mounted.unmount()?;
         let Some(ended) = ended else { return Ok(None) };
-        let fault = file_system.find_fault(&image, bounds)?;
+        let fault = file_system.check_image(&image, bounds)?;
         Ok(Some(CheckResult { ended: Some(ended), unmountable: None, fault }))
     }
 }

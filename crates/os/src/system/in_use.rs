@@ -1,9 +1,9 @@
-//! Users of a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open for
-//! writing. A file is known by its device and inode, so all its names (hard links, symbolic links, bind mounts) are one; a
-//! device by its number.
+//! Users of a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open
+//! for writing. A file is known by its device and inode, so all its names (hard links, symbolic links, bind mounts) are
+//! one; a device by its number.
 //!
-//! Not seen: programs of other users if we are not root, and servers inside the kernel that show no file of theirs (iSCSI
-//! and NVMe targets).
+//! Not seen: programs of other users if we are not root, and servers inside the kernel that show no file of theirs
+//! (iSCSI and NVMe targets).
 //!
 //! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), proc_locks(5), sysfs-block-loop, losetup(8).
 
@@ -44,7 +44,8 @@ impl FileIdentity {
         Some(FileIdentity::from_metadata(&fs::metadata(path).ok()?))
     }
 
-    /// Returns the identity of a file that a program has open, as the kernel remembers it: a server that is gone is not asked.
+    /// Returns the identity of a file that a program has open, as the kernel remembers it: a server that is gone is not
+    /// asked.
     fn cached_identity(path: &Path) -> Option<FileIdentity> {
         let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
         Some(match FileType::from_raw_mode(told.stx_mode.into()) {
@@ -189,7 +190,8 @@ pub fn lock_holder(file: FileIdentity, system: &SystemRoot) -> Option<u32> {
     text.lines().filter_map(parse_lock_line).find(|(of, _)| *of == file).map(|(_, process)| process)
 }
 
-/// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the kind.
+/// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the
+/// kind.
 fn parse_lock_line(line: &str) -> Option<(FileIdentity, u32)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, "FLOCK", _, "WRITE", process, of, ..] = words[..] else { return None };
@@ -209,7 +211,7 @@ fn is_open_for_writing(information: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ProgramBounds, tool_output};
+    use crate::kernel::{ProgramBounds, run_tool_for_output};
     use std::process::Stdio;
 
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
         fs::hard_link(at("one"), at("two")).unwrap();
-        let device = match tool_output(
+        let device = match run_tool_for_output(
             "losetup",
             ["--find", "--show", &at("one").display().to_string()],
             ProgramBounds::thirty_seconds(),
@@ -245,7 +247,7 @@ mod tests {
         let with_both = used();
         fs::remove_file(at("one")).unwrap();
         let with_one = used();
-        tool_output("losetup", ["--detach", &device], ProgramBounds::thirty_seconds()).unwrap();
+        run_tool_for_output("losetup", ["--detach", &device], ProgramBounds::thirty_seconds()).unwrap();
         let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
         assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
         assert_eq!(used(), Vec::<String>::new());

@@ -1,5 +1,5 @@
-//! The file that keeps a device's former settings: written, and on the disk, before any of them changes. A fact a line, its words
-//! apart by tabs.
+//! The file that keeps a device's former settings: written, and on the disk, before any of them changes. A fact a line,
+//! its words apart by tabs.
 
 use std::fs;
 use std::io::Write;
@@ -39,7 +39,8 @@ fn boot_id(system: &SystemRoot) -> String {
     system.read_text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the name.
+/// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the
+/// name.
 fn process_start(system: &SystemRoot, process: &str) -> Option<String> {
     let stat = system.read_text(&format!("proc/{process}/stat"))?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
@@ -163,7 +164,7 @@ pub(super) fn put_back_record(record: &Path) -> Result<Vec<String>, String> {
 
 /// Restores the settings that this user's killed runs have left; with `dry` it only says what it would do.
 pub fn restore(dry: bool) -> Vec<RestoreResult> {
-    restore_in(&split_by_owner(note_folders()).0, &SystemRoot::this_machine(), dry)
+    restore_in(&split_by_owner(note_folders()).own, &SystemRoot::this_machine(), dry)
 }
 
 pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {
