@@ -1,5 +1,5 @@
-//! The power of a served disk fails a hundred times under the load of four clients, and comes back each time: nothing hangs, nothing that
-//! was flushed is lost, and nothing is left over. Waits for its clients, never for the clock.
+//! The power of a served disk fails a hundred times under the load of four clients, and comes back each time: nothing
+//! hangs, nothing that was flushed is lost, and nothing is left over. Waits for its clients, never for the clock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -51,8 +51,8 @@ impl Worker<'_> {
         done
     }
 
-    /// Everything acknowledged before a flush was sent that is done must be read from then on; not what a power failure between may have
-    /// taken, of which a client that asked nothing meanwhile is told nothing.
+    /// Everything acknowledged before a flush was sent that is done must be read from then on; not what a power failure
+    /// between may have taken, of which a client that asked nothing meanwhile is told nothing.
     fn flush(&mut self) -> bool {
         let done = self.client.flush() == 0;
         let epoch = self.epoch.load(Ordering::SeqCst);

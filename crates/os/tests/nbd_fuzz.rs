@@ -1,5 +1,6 @@
-//! The network block device protocol's fuzz entries on a stable compiler: sessions, drawn or
-//! written down, changed by a seeded generator, the same in every run. `SEEKWISE_FUZZ_CASES` sets another number of cases; the fuzz targets in `fuzz/` go further.
+//! The network block device protocol's fuzz entries on a stable compiler: sessions, drawn or written down, changed by a
+//! seeded generator, the same in every run. `SEEKWISE_FUZZ_CASES` sets another number of cases; the fuzz targets in
+//! `fuzz/` go further.
 
 #[path = "../../../fuzz/change.rs"]
 mod change;

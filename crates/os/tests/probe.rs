@@ -1,5 +1,6 @@
-//! The safety matrix: what tools write to a disk is found, refused and left untouched. On loop devices, as root; skipped with
-//! the reason where there are none. What tools need a kernel for that this one may lack (md, ZFS) is written as bytes.
+//! The safety matrix: what tools write to a disk is found, refused and left untouched. On loop devices, as root;
+//! skipped with the reason where there are none. What tools need a kernel for that this one may lack (md, ZFS) is
+//! written as bytes.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
@@ -154,7 +155,8 @@ fn what_tools_have_written_is_refused_and_untouched() {
     assert!(why.contains(between), "{why}");
 }
 
-/// It is found by that name, refused, left alone; and may be written where its own name is given, which a loop device's path is.
+/// It is found by that name, refused, left alone; and may be written where its own name is given, which a loop device's
+/// path is.
 fn refused(disk: &Loop, name: &str) {
     let before = disk.hash();
     let why = disk.judged(None).unwrap_err();

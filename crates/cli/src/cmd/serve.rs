@@ -14,9 +14,9 @@ use seekwise::reading::spoken;
 #[cfg(target_os = "linux")]
 use seekwise::serve::FuseFolder;
 use seekwise::serve::{
-    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, DoorRecorder, Export, FILE, Inbox, ListenAddress,
-    LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets, begin_recording,
-    path_cost, serve_disk,
+    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, Export, FILE, Inbox, LatencyRecorder,
+    ListenAddress, LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets,
+    begin_recording, measure_path_cost, serve_disk,
 };
 use seekwise::setup::{self, Seed, Stack, WrittenChange};
 use seekwise::time::{Instant, Span};
@@ -47,7 +47,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let (content, image) = open_content(args, bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
     let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
-    let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let path = measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let [control, folder] =
         [control_path(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
@@ -196,7 +196,7 @@ impl Mounted {
         path: &Path,
         export: &Export,
         room: MemoryRoom,
-        measured: &DoorRecorder,
+        measured: &LatencyRecorder,
         inbox: Inbox,
     ) -> Result<Mounted, CommandError> {
         let mounted = FuseFolder::mount(path, export, room.max_callers(), inbox);
@@ -238,7 +238,7 @@ struct Mounted;
 
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
-    fn at(path: &Path, _: &Export, _: MemoryRoom, _: &DoorRecorder, _: Inbox) -> Result<Mounted, CommandError> {
+    fn at(path: &Path, _: &Export, _: MemoryRoom, _: &LatencyRecorder, _: Inbox) -> Result<Mounted, CommandError> {
         Err(CommandError::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))
     }
 

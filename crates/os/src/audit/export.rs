@@ -9,7 +9,7 @@ use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 
 use crate::clock::Clock;
 use crate::real_time::{RealTime, TimedDevice};
-use crate::serve::path_cost;
+use crate::serve::measure_path_cost;
 
 /// An export in real time.
 struct ExportSubject {
@@ -22,7 +22,7 @@ struct ExportSubject {
 
 /// Opens the disk of a place in real time for an audit. Measures the cost of a connection first, on one of our own.
 pub fn open_export(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
-    let cost = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
+    let cost = measure_path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
     let path_time = cost.map_or(Span::ZERO, |cost| cost.p50);
     let device = place.open(seed).map_err(|error| error.to_string())?;
     Ok(Box::new(ExportSubject { device, clock: Clock::start(), path_time, stamp: 0 }))

@@ -1,4 +1,5 @@
-//! A small disk that is served, and a client of it: the protocol by hand, so that what goes over the wire is what the test says.
+//! A small disk that is served, and a client of it: the protocol by hand, so that what goes over the wire is what the
+//! test says.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
@@ -16,7 +17,7 @@ use seekwise_os::live::{CutPlan, DiskMessage, Inbox, LiveDisk};
 use seekwise_os::nbd::Export;
 use seekwise_os::nbd::wire::{self, HEAD, WireReader, option};
 use seekwise_os::null::NullDevice;
-use seekwise_os::serve::{ListenAddress, ServerSockets, send, serve_disk};
+use seekwise_os::serve::{ListenAddress, ServerSockets, send_order, serve_disk};
 use seekwise_run::receipt::Receipt;
 
 pub const READ: u16 = 0;
@@ -81,7 +82,7 @@ impl Server {
 
     /// What came of it, in words, whether it was done or refused.
     pub fn order(&self, order: &str) -> String {
-        send(&self.folder.join("control"), order).unwrap().unwrap_or_else(|refused| refused)
+        send_order(&self.folder.join("control"), order).unwrap().unwrap_or_else(|refused| refused)
     }
 
     pub fn end(self) -> Receipt {
