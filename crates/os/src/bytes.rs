@@ -1,9 +1,9 @@
 //! The data of a modelled disk: those on its platters, and those written but not there yet.
 //!
-//! Every later read finds a write that the device accepted. Its data reach the platters' image only when the device reports
-//! its landing ([`Landing`], rule 5 of the contract), so the image holds exactly what a power cut leaves. Writes are known
-//! by their stamps, numbers that grow with each request. Memory holds written data other than zeroes; an image in a file is
-//! sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
+//! Every later read finds a write that the device accepted. Its data reach the platters' image only when the device
+//! reports its landing ([`Landing`], rule 5 of the contract), so the image holds exactly what a power cut leaves.
+//! Writes are known by their stamps, numbers that grow with each request. Memory holds written data other than zeroes;
+//! an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
 //!
 //! An array that lacks a drive is the exception: its caller works out what a cut leaves (`Bytes::apply_remains`). Until
 //! then the former content of overwritten sectors is kept (`Bytes::keep_former_content`).
@@ -173,8 +173,8 @@ impl Bytes {
         Bytes { surface: PlatterBytes::new(platters), ..Bytes::default() }
     }
 
-    /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it; platters in a file get
-    /// a copy without its zeroes.
+    /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it;
+    /// platters in a file get a copy without its zeroes.
     pub fn with_base(self, base: File) -> io::Result<Bytes> {
         Ok(Bytes { surface: self.surface.with_base(base)?, ..self })
     }
@@ -261,9 +261,9 @@ impl Bytes {
         Some(write)
     }
 
-    /// Applies a finished flush: puts the writes that were answered before it began on the platters. Needed for an array
-    /// that has lost a drive, where the first copy of a write may never land because only another copy or parity holds its
-    /// data.
+    /// Applies a finished flush: puts the writes that were answered before it began on the platters. Needed for an
+    /// array that has lost a drive, where the first copy of a write may never land because only another copy or parity
+    /// holds its data.
     pub(crate) fn apply_flush(&mut self, flush_stamp: u64) -> io::Result<()> {
         let is_covered = |write: &PendingWrite| write.answered_at_stamp.is_some_and(|last| last < flush_stamp);
         let covered: Vec<u64> =
@@ -288,8 +288,8 @@ impl Bytes {
         self.visible.runs_within(sectors).filter(|(_, visible)| *visible == stamp).map(|(run, _)| run).collect()
     }
 
-    /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No landing
-    /// reports writes that a layer had acknowledged and not sent to a drive yet.
+    /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No
+    /// landing reports writes that a layer had acknowledged and not sent to a drive yet.
     pub fn apply_cut(&mut self) {
         self.pending.clear();
         self.pending_bytes = 0;

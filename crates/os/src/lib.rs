@@ -1,4 +1,5 @@
-//! All that uses an operating system: clocks, sockets, devices, processes, and the places in real time that rest on them.
+//! All that uses an operating system: clocks, sockets, devices, processes, and the places in real time that rest on
+//! them.
 //!
 //! | room | what it is |
 //! |---|---|

@@ -45,7 +45,7 @@ use crate::bytes::{Bytes, UnreadableSector};
 use crate::chronicle::Chronicle;
 use crate::clock::{BUSY_WAIT, Clock, take_real_time_priority};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
-use crate::nbd::{EXTENTS, LARGEST};
+use crate::nbd::{MAX_EXTENTS, MAX_REQUEST_BYTES};
 use seekwise_run::receipt::transports::TransportKind;
 
 /// A message to a disk.
@@ -68,7 +68,7 @@ pub enum DiskMessage {
 
 /// Sectors of a request that are submitted before other requests have their turn: as many as the largest request with
 /// data has. Zeroes and trims of up to 4 GiB are submitted in such portions, and no piece is larger.
-const PORTION_SECTORS: u64 = LARGEST / SECTOR;
+const PORTION_SECTORS: u64 = MAX_REQUEST_BYTES / SECTOR;
 
 /// A planned power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -711,7 +711,7 @@ impl LiveDisk {
         /// A client asks again for the rest.
         const MAX_DATA_SECTORS: u64 = 1 << 19;
         const HOLE: u32 = 3;
-        let max_extents = if request.head.flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS };
+        let max_extents = if request.head.flags & wire::REQ_ONE != 0 { 1 } else { MAX_EXTENTS };
         let mut extents: Vec<(u32, u32)> = Vec::new();
         let (mut next, end, mut data_left) = (first_sector, first_sector + sectors, MAX_DATA_SECTORS);
         let bytes = self.content.bytes();

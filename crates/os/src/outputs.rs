@@ -1,11 +1,13 @@
 //! Makes all files and folders that a command writes; clippy refuses the standard library's own functions elsewhere.
 //!
-//! - **Whole or not at all.** [`OutputFile`] is written next to its final name and renamed when it is complete. The temporary file
-//!   has a random name and is made with `O_EXCL`, so it never takes the place of another.
-//! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
-//!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
-//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
-//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program. `file_roles` lists inputs and outputs.
+//! - **Whole or not at all.** [`OutputFile`] is written next to its final name and renamed when it is complete. The
+//!   temporary file has a random name and is made with `O_EXCL`, so it never takes the place of another.
+//! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are
+//!   refused. `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`),
+//!   are written to.
+//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same
+//!   command ([`guard_files`]), below a loop device, swap, or open for writing in another program. `file_roles` lists
+//!   inputs and outputs.
 //!
 //! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
@@ -54,7 +56,8 @@ impl OutputFile {
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
         if there.is_none() {
-            // The mode of any new file, less the umask. A replacement is private until it has the former file's owner, group and mode.
+            // The mode of any new file, less the umask. A replacement is private until it has the former file's owner,
+            // group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
         // Created under the lock: a signal handler that ends the process finds it listed.
@@ -124,8 +127,8 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     output.finish()
 }
 
-/// Makes sure that a file may be written at `path`, before work is done for it: creates its folders, and refuses to replace a file
-/// without `force`. Each output of a command is admitted once.
+/// Makes sure that a file may be written at `path`, before work is done for it: creates its folders, and refuses to
+/// replace a file without `force`. Each output of a command is admitted once.
 pub fn admit(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
         return Err(invalid_input("standard output is used for the answer; expected a file name"));
@@ -149,8 +152,8 @@ pub fn open_read(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), false)
 }
 
-/// Opens a regular file for reading and appending, and creates it if there is none; follows no link, and refuses a file that
-/// has other names too, which would change with it.
+/// Opens a regular file for reading and appending, and creates it if there is none; follows no link, and refuses a file
+/// that has other names too, which would change with it.
 pub fn open_append(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().create(true).read(true).append(true), true)
 }

@@ -1,8 +1,8 @@
 //! Real files and block devices as places: `file:PATH` and `device:PATH`, on Linux.
 //!
 //! The device of a job is the file or block device that the user names, as a whole. Files that the job itself names are
-//! ranges of it: no name in a job is ever opened. Each worker of a job has an io_uring and a thread of its own (`threads`);
-//! scenes and sessions have one io_uring, on the thread that runs them.
+//! ranges of it: no name in a job is ever opened. Each worker of a job has an io_uring and a thread of its own
+//! (`threads`); scenes and sessions have one io_uring, on the thread that runs them.
 //!
 //! | room | what it does |
 //! |---|---|
@@ -65,8 +65,8 @@ pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String
     RealPlace::for_device(path, wanted)
 }
 
-/// Returns the bytes of the file or, for `device`, the device that `--on` names; for a missing file, the size asked for. Nothing is
-/// created.
+/// Returns the bytes of the file or, for `device`, the device that `--on` names; for a missing file, the size asked
+/// for. Nothing is created.
 #[cfg(target_os = "linux")]
 pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     file::path_length(path, device, wanted)

@@ -45,7 +45,7 @@ use crate::live::{Connection, DiskMessage};
 use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, create_inbox};
 #[cfg(unix)]
 use crate::nbd::NbdClient;
-use crate::nbd::{self, Export, NbdWire, pair};
+use crate::nbd::{self, Export, NbdWire, connection_pair};
 #[cfg(unix)]
 use crate::nbd::{Transmission, negotiate};
 #[cfg(unix)]
@@ -223,8 +223,8 @@ impl ServerListener {
     fn connection_pair(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
         match self {
             #[cfg(unix)]
-            ServerListener::Unix(..) => pair(),
-            ServerListener::Tcp(_) => nbd::tcp_pair(),
+            ServerListener::Unix(..) => connection_pair(),
+            ServerListener::Tcp(_) => nbd::tcp_connection_pair(),
         }
     }
 
@@ -311,7 +311,7 @@ pub fn serve_disk(
     let (inbox, mut messages) = create_inbox()?;
     let ServerSockets { clients, orders, .. } = sockets;
     let pending = PendingClients::new([clients, orders], export, inbox.clone(), disk.attendance_counters())?;
-    let (running, end_signal) = pair()?;
+    let (running, end_signal) = connection_pair()?;
     let probe = pending.start_probe(disk.latency_recorder())?;
     on_start(inbox);
     let accepting = thread::spawn(move || pending.accept_clients(&*end_signal));
@@ -377,7 +377,7 @@ pub(crate) fn serve_to_own_client(stack: &Stack, seed: Seed) -> io::Result<NbdCl
             .with_latency_recorder(disk_latencies)
     };
     let DiskWithClient { client, inbox, disk_thread } = start_disk_with_client(export.clone(), build_disk)?;
-    let mut near = connect_probe_client(pair()?, &export, &inbox)?;
+    let mut near = connect_probe_client(connection_pair()?, &export, &inbox)?;
     let mut has_priority = false;
     let probe = TransportProbe::start_probe(latencies.clone(), TransportKind::Network, move || {
         // The run's client, beside which this one works, has the priority too.
@@ -386,7 +386,7 @@ pub(crate) fn serve_to_own_client(stack: &Stack, seed: Seed) -> io::Result<NbdCl
         }
         make_round_trip(&mut near)
     });
-    Ok(client.with_ending(move |far| {
+    Ok(client.with_end_action(move |far| {
         drop(probe);
         latencies.update_latencies(|latencies| {
             latencies.client = Some(TransportEnds { far, near: RequestTotals::from(&latencies.network) });
@@ -411,7 +411,7 @@ fn start_disk_with_client(
     export: Export,
     build_disk: impl FnOnce() -> LiveDisk + Send + 'static,
 ) -> io::Result<DiskWithClient> {
-    let (near, far) = pair()?;
+    let (near, far) = connection_pair()?;
     let (inbox, mut messages) = create_inbox()?;
     let disk_thread = thread::spawn(move || build_disk().run(&mut messages));
     let disk_inbox = inbox.clone();
@@ -493,7 +493,7 @@ mod tests {
     #[test]
     fn a_client_within_the_program_is_counted_as_any_other() {
         use crate::null::NullDevice;
-        let (mut near, far) = pair().unwrap();
+        let (mut near, far) = connection_pair().unwrap();
         let (inbox, mut messages) = create_inbox().unwrap();
         let hello =
             [&3u32.to_be_bytes()[..], b"IHAVEOPT", &nbd::wire::option::EXPORT_NAME.to_be_bytes(), &[0; 4]].concat();

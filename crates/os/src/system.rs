@@ -1,5 +1,6 @@
-//! Block devices as the kernel shows them in `/sys` and `/proc`: which one a path names, its partitions, its attributes. Files are
-//! read from below a root, so that tests bring a tree of their own. Nothing is written here, and no device is opened.
+//! Block devices as the kernel shows them in `/sys` and `/proc`: which one a path names, its partitions, its
+//! attributes. Files are read from below a root, so that tests bring a tree of their own. Nothing is written here, and
+//! no device is opened.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst (3.5 mountinfo).
 
@@ -144,8 +145,8 @@ impl SystemRoot {
 }
 
 impl BlockDevice {
-    /// Reads an attribute, such as `queue/scheduler`; for a partition without it, that of its disk. `None` if there is none, or an empty
-    /// one.
+    /// Reads an attribute, such as `queue/scheduler`; for a partition without it, that of its disk. `None` if there is
+    /// none, or an empty one.
     pub(crate) fn read_attribute(&self, below: &str) -> Option<String> {
         self.attribute_path(below).and_then(|path| read_trimmed(&path)).filter(|word| !word.is_empty())
     }

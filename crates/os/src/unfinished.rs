@@ -1,6 +1,6 @@
-//! Files that a program would leave unfinished if it ended at once: files that are not in their place yet, temporary folders. Whoever
-//! ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits while it holds it: then no
-//! line and no file is half written.
+//! Files that a program would leave unfinished if it ended at once: files that are not in their place yet, temporary
+//! folders. Whoever ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits
+//! while it holds it: then no line and no file is half written.
 //!
 //! The list is one variable, shared by the whole process.
 

@@ -1,8 +1,8 @@
 //! [`Bytes`] against an array of sectors: random writes, landings in any order, failures, flushes of an array without a
 //! drive, cuts. The array records each write of a sector and its outcome; it has no runs, pieces or files.
 //!
-//! The law: a read finds the newest write of a sector that did not fail, if it is pending; if it has landed, the read finds the last
-//! landing. A cut leaves the last landing.
+//! The law: a read finds the newest write of a sector that did not fail, if it is pending; if it has landed, the read
+//! finds the last landing. A cut leaves the last landing.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -10,11 +10,12 @@ use seekwise_disk::block::SECTOR;
 
 use super::runs::{RUN_COST, RunMap};
 
-/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole pieces.
+/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole
+/// pieces.
 pub const PIECE: u64 = 8;
 
-/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are two thirds
-/// full (24 bytes each, and a pointer).
+/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are
+/// two thirds full (24 bytes each, and a pointer).
 pub(crate) const PIECE_COST: u64 = PIECE * SECTOR + 64;
 
 /// Bytes copied, or written as zeroes, at once.
@@ -229,7 +230,8 @@ fn pieces_of(sectors: &Range<u64>) -> Range<u64> {
     sectors.start / PIECE..sectors.end.div_ceil(PIECE)
 }
 
-/// Returns the first of these bytes that is in no hole of the file, or their end; their start if the system does not tell.
+/// Returns the first of these bytes that is in no hole of the file, or their end; their start if the system does not
+/// tell.
 fn first_data_byte(file: &File, bytes: Range<u64>) -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -261,8 +263,8 @@ fn first_hole_byte(file: &File, bytes: Range<u64>) -> u64 {
     }
 }
 
-/// Zeroes a part of a file: as allocated space if that is wanted and possible, else as a hole. If the file system can do neither,
-/// zeroes are written where it is not zero.
+/// Zeroes a part of a file: as allocated space if that is wanted and possible, else as a hole. If the file system can
+/// do neither, zeroes are written where it is not zero.
 pub fn zero_at(file: &File, offset: u64, bytes: u64, allocated: bool) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

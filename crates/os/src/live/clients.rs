@@ -15,7 +15,7 @@ use super::DiskMessage;
 use super::attendance::AttendanceCounters;
 use crate::clock::{Clock, to_timespec};
 use crate::nbd::wire::RequestHead;
-use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
+use crate::nbd::{MemoryShare, NbdWire, Transmission, connection_pair};
 
 /// How long a client may hold memory that others wait for, and move less than [`LEAST_MOVED_BYTES`]: no link for a disk
 /// is slower.
@@ -51,7 +51,7 @@ pub struct Messages {
 
 /// Creates both ends. Errors are those of the system, which may have no more sockets.
 pub fn create_inbox() -> io::Result<(Inbox, Messages)> {
-    let (socket, wake_socket) = pair()?;
+    let (socket, wake_socket) = connection_pair()?;
     socket.set_non_blocking()?;
     wake_socket.set_non_blocking()?;
     let wake_up = Arc::new(DiskWakeUp { pending: AtomicBool::new(false), socket: Mutex::new(socket) });
@@ -132,7 +132,7 @@ pub(super) struct Clients {
     served: BTreeMap<u64, ServedClient>,
     /// The last number given to a client.
     last_number: u64,
-    share: Arc<MemoryShare>,
+    memory_share: Arc<MemoryShare>,
     pub(super) attendance: AttendanceCounters,
     /// When a client was last turned away; `None` once it is not expected to come again.
     turned_away: Option<Instant>,
@@ -145,12 +145,12 @@ pub(super) struct Clients {
 impl Clients {
     /// Sets the memory of all clients together.
     pub(crate) fn set_memory_limit(&mut self, bytes: u64) {
-        self.share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
+        self.memory_share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
     /// Memory in use by all clients, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        self.share.bytes_taken() as u64
+        self.memory_share.bytes_taken() as u64
     }
 
     /// Adds a client at `now`. At the limit, the client that was added first among those without a request is
@@ -163,7 +163,7 @@ impl Clients {
             self.turned_away = Some(now);
             return self.attendance.update_counters(|counters| counters.turned_away += 1);
         }
-        connection.transmission.use_share(Arc::clone(&self.share));
+        connection.transmission.use_share(Arc::clone(&self.memory_share));
         self.last_number += 1;
         self.served.insert(self.last_number, ServedClient { connection, watched_since: None });
         let served = self.served.values().filter(|it| !it.connection.is_probe).count() as u64;
@@ -322,7 +322,7 @@ mod tests {
 
     /// A client's end, and the disk's.
     fn client(is_probe: bool) -> (Box<dyn NbdWire>, Connection) {
-        let (near, wire) = pair().unwrap();
+        let (near, wire) = connection_pair().unwrap();
         near.set_non_blocking().unwrap();
         wire.set_non_blocking().unwrap();
         (near, Connection { wire, transmission: Transmission::new(export(), TransmissionTerms::default()), is_probe })

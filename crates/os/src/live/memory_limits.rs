@@ -3,13 +3,13 @@
 //! The limit is on all of the program's memory. The memory that it took before its first client is subtracted
 //! beforehand; after that, requests, answers and content are counted.
 
-use crate::nbd::{EACH, LARGEST};
+use crate::nbd::{CLIENT_MEMORY, MAX_REQUEST_BYTES};
 
-/// Least memory of all clients together besides [`EACH`]: a largest request, and some small ones.
-const LEAST_FOR_CLIENTS: u64 = LARGEST + (8 << 20);
+/// Least memory of all clients together besides [`CLIENT_MEMORY`]: a largest request, and some small ones.
+const LEAST_FOR_CLIENTS: u64 = MAX_REQUEST_BYTES + (8 << 20);
 
 /// Least memory of the disk's content: a large write, on its way and where it lies.
-const LEAST_FOR_CONTENTS: u64 = 2 * LARGEST;
+const LEAST_FOR_CONTENTS: u64 = 2 * MAX_REQUEST_BYTES;
 
 /// Memory that is not counted, such as stacks of threads, and freed memory that is not given back to the system.
 const UNCOUNTED: u64 = 16 << 20;
@@ -47,7 +47,7 @@ impl MemoryRoom {
     /// needed.
     pub fn divide_limit(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
         let program = resident_bytes().unwrap_or(ASSUMED_PROGRAM) + UNCOUNTED;
-        let for_clients = LEAST_FOR_CLIENTS + clients as u64 * EACH;
+        let for_clients = LEAST_FOR_CLIENTS + clients as u64 * CLIENT_MEMORY;
         let least = program + for_clients + LEAST_FOR_CONTENTS;
         if limit < least {
             let least = least.div_ceil(1 << 20);

@@ -1,8 +1,8 @@
-//! Files that must not be taken for others: inputs and outputs of the commands at work, and files that hold nothing but our own data.
-//! Nothing is opened or judged here.
+//! Files that must not be taken for others: inputs and outputs of the commands at work, and files that hold nothing but
+//! our own data. Nothing is opened or judged here.
 //!
-//! The list is one variable, shared by the whole process: readers and places deep below a command mark files without knowing it, and
-//! a file that was found to be ours is not read again by a later command.
+//! The list is one variable, shared by the whole process: readers and places deep below a command mark files without
+//! knowing it, and a file that was found to be ours is not read again by a later command.
 
 #[cfg(target_os = "linux")]
 use std::collections::BTreeMap;
@@ -64,8 +64,8 @@ impl KnownFiles {
     }
 }
 
-/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a second
-/// output of the same name ([`admit`](super::admit)).
+/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a
+/// second output of the same name ([`admit`](super::admit)).
 pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
     /// Forgets the command's files, also after a panic.
     struct FilesGuard;

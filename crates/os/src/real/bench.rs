@@ -78,8 +78,8 @@ fn device_info(node: &BlockDevice) -> DeviceInfo {
     }
 }
 
-/// Returns the bytes per second of the link of a disk, if this folder is that of a SATA port (`ata1`): it reports `6.0 Gbps`, of which
-/// eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
+/// Returns the bytes per second of the link of a disk, if this folder is that of a SATA port (`ata1`): it reports `6.0
+/// Gbps`, of which eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
 #[cfg(target_os = "linux")]
 fn link_rate(port: &Path) -> Option<u64> {
     let number = port.file_name()?.to_str()?.strip_prefix("ata")?;

@@ -1,6 +1,7 @@
-//! Claims a file or device for writing: judged through the very opening that holds it, and held for as long as a run lasts. A device
-//! is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array or volume. A file is locked
-//! (`flock`) against other runs of this program. Other users are looked for again at the end.
+//! Claims a file or device for writing: judged through the very opening that holds it, and held for as long as a run
+//! lasts. A device is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array
+//! or volume. A file is locked (`flock`) against other runs of this program. Other users are looked for again at the
+//! end.
 
 #![expect(clippy::disallowed_methods, reason = "claims the file or device of a run")]
 
@@ -24,8 +25,8 @@ pub(crate) struct WriteClaim {
     found: ResolvedPath,
 }
 
-/// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy of the
-/// opening, and the lock with it, until it runs.
+/// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy
+/// of the opening, and the lock with it, until it runs.
 #[derive(Debug)]
 struct LockedFile(File);
 
@@ -78,8 +79,8 @@ impl WriteClaim {
     }
 }
 
-/// Whether a file may be written, where `destroy` is the name that the user gave; the error says why not. The file is opened for
-/// reading alone.
+/// Whether a file may be written, where `destroy` is the name that the user gave; the error says why not. The file is
+/// opened for reading alone.
 pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), String> {
     let shown = found.path.display();
     let used = find_users(found);

@@ -1,10 +1,10 @@
-//! A real file as a device: requests in, by the kernel's ring ([`RingDevice`]) or one call after another ([`CallDevice`]), and
-//! completions out. A transfer that ends short continues where it ended, an interrupted call is repeated; a failure is reported
-//! with operation, place, size and the system's reason.
+//! A real file as a device: requests in, by the kernel's ring ([`RingDevice`]) or one call after another
+//! ([`CallDevice`]), and completions out. A transfer that ends short continues where it ended, an interrupted call is
+//! repeated; a failure is reported with operation, place, size and the system's reason.
 //!
-//! The time of a request until the kernel has taken it (fio's submission latency) counts as `processor`, the time after that (fio's
-//! completion latency) as `queue`: nothing behind the kernel is seen from here. The wait for its turn to be submitted counts, as
-//! everywhere, as `driver`.
+//! The time of a request until the kernel has taken it (fio's submission latency) counts as `processor`, the time after
+//! that (fio's completion latency) as `queue`: nothing behind the kernel is seen from here. The wait for its turn to be
+//! submitted counts, as everywhere, as `driver`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,9 +30,9 @@ use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
 use crate::clock::{BUSY_WAIT, Clock};
 use crate::real_time::{TimedDevice, answer_control};
 
-/// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is
-/// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
-/// the processor time 4 to 14 % below.
+/// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is not
+/// to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64,
+/// and the processor time 4 to 14 % below.
 const BATCH: usize = 4;
 
 /// Failures that are reported one by one; the others are counted.

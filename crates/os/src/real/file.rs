@@ -82,7 +82,8 @@ impl RealPlace {
         Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
     }
 
-    /// Prepares the place for `work`, whose workers open it as `handles` say (one for all: all alike), or says why that cannot be.
+    /// Prepares the place for `work`, whose workers open it as `handles` say (one for all: all alike), or says why that
+    /// cannot be.
     fn fit_to_work(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
         let shown = self.found.path.display();
         let mut fit = match work {

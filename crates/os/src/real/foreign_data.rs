@@ -1,6 +1,6 @@
-//! Whether a file holds anything that Seekwise did not write. All data of the file are read (`SEEK_DATA`, and the whole file if
-//! holes are not told from data): each sector must begin with our mark or hold zeroes alone. A file that was read once, or written by a
-//! run of ours, is not read again by this process while nothing has changed it.
+//! Whether a file holds anything that Seekwise did not write. All data of the file are read (`SEEK_DATA`, and the whole
+//! file if holes are not told from data): each sector must begin with our mark or hold zeroes alone. A file that was
+//! read once, or written by a run of ours, is not read again by this process while nothing has changed it.
 //!
 //! Reads go past the page cache if possible, so a declared warm cache stays as it was.
 //!
@@ -20,8 +20,8 @@ use crate::outputs::{FileStamp, is_own, record_own};
 /// Bytes read at once.
 const PIECE: usize = 1 << 20;
 
-/// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error nothing is
-/// known of the file.
+/// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error
+/// nothing is known of the file.
 pub(crate) fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
     if is_own(&before) {

@@ -1,6 +1,6 @@
-//! Resolves the path of a file or device: its length, and how it must be read; opens it. A file that is asked for (`real.layout`) is
-//! created when a run begins, after all that could refuse the run. Reading never opens for writing. Nothing is grown, truncated or
-//! replaced.
+//! Resolves the path of a file or device: its length, and how it must be read; opens it. A file that is asked for
+//! (`real.layout`) is created when a run begins, after all that could refuse the run. Reading never opens for writing.
+//! Nothing is grown, truncated or replaced.
 //!
 //! Whether it may be written is decided by `probe` for devices, by `claim` for files.
 
@@ -134,7 +134,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux `include/uapi/linux/magic.h`).
+/// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux
+/// `include/uapi/linux/magic.h`).
 fn kernel_file_system(file: &File) -> Option<&'static str> {
     const KERNEL_FILE_SYSTEMS: [(u32, &str); 12] = [
         (0x9fa0, "proc"),
@@ -170,8 +171,8 @@ fn missing_error(path: &Path, kind: PathKind, why: &io::Error) -> String {
     }
 }
 
-/// Returns the alignment of direct transfers: as the kernel reports it (statx), else the device's logical sector, else 512 bytes;
-/// `None` if a direct opening fails.
+/// Returns the alignment of direct transfers: as the kernel reports it (statx), else the device's logical sector, else
+/// 512 bytes; `None` if a direct opening fails.
 fn direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
     File::options().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok()?;
     let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();

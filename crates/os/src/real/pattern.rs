@@ -1,5 +1,5 @@
-//! The data of writes: bytes that no layer below can compress, drawn from a seed, in sectors with our mark. By the mark a file
-//! that Seekwise wrote is told from others.
+//! The data of writes: bytes that no layer below can compress, drawn from a seed, in sectors with our mark. By the mark
+//! a file that Seekwise wrote is told from others.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::rng::Seed;

@@ -3,8 +3,8 @@
 //! no prompt, which could be answered by habit.
 //!
 //! The kernel's answers decide (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) show
-//! what would be lost. While judged, the device is opened for reading alone. A writer then claims it: `claim` opens it for us
-//! alone and judges it again.
+//! what would be lost. While judged, the device is opened for reading alone. A writer then claims it: `claim` opens it
+//! for us alone and judges it again.
 
 #![expect(clippy::disallowed_methods, reason = "probes a device, read only")]
 
@@ -48,8 +48,8 @@ pub(crate) enum EndsContent {
     Unread(String),
 }
 
-/// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; the error says why not.
-/// A regular file or a folder may: the caller decides what is written there.
+/// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; the error
+/// says why not. A regular file or a folder may: the caller decides what is written there.
 pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -185,7 +185,8 @@ fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
     (signatures(ends), seen)
 }
 
-/// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes them.
+/// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes
+/// them.
 fn device_names(node: &BlockDevice) -> Vec<String> {
     let behind = node.partition_number().map_or(String::new(), |part| format!("-part{part}"));
     let known = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
@@ -198,7 +199,8 @@ fn device_names(node: &BlockDevice) -> Vec<String> {
     names.into_iter().map(|name| name + &behind).collect()
 }
 
-/// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them say.
+/// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them
+/// say.
 fn parse_unit_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let text = page.get(4..4 + length.min(page.len() - 4))?;

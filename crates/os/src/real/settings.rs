@@ -1,6 +1,6 @@
-//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back, and
-//! restored when the run is over. The former values are in a file before anything changes, so that a killed program leaves
-//! what [`restore`] needs; a restart of the machine removes the file, as it resets the settings.
+//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back,
+//! and restored when the run is over. The former values are in a file before anything changes, so that a killed program
+//! leaves what [`restore`] needs; a restart of the machine removes the file, as it resets the settings.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block (`queue/scheduler`, `queue/nr_requests`, `queue/write_cache`),
 //! Documentation/ABI/testing/sysfs-class-scsi_disk (`cache_type`), Documentation/scsi (`queue_depth`).
@@ -92,7 +92,8 @@ impl DeviceSettings {
         Ok(held)
     }
 
-    /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored too.
+    /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored
+    /// too.
     fn required_changes(&self, node: &BlockDevice) -> Result<Vec<SysfsChange>, String> {
         let mut changes = Vec::new();
         if let Some(wanted) = &self.scheduler {
@@ -119,7 +120,8 @@ impl DeviceSettings {
     }
 }
 
-/// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`) switches none.
+/// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`)
+/// switches none.
 fn cache_file(node: &BlockDevice, wanted: WriteCacheSetting) -> Result<(PathBuf, &'static str), String> {
     if wanted == WriteCacheSetting::Unflushed {
         let path = node.attribute_path("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;

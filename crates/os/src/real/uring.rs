@@ -1,9 +1,10 @@
-//! The kernel's ring, and the memory that it reads and writes: the one file with `unsafe` code, behind an interface that
-//! is safe to call. A request's purpose and duration are not known here. Not `IOPOLL`, not `SQPOLL`.
+//! The kernel's ring, and the memory that it reads and writes: the one file with `unsafe` code, behind an interface
+//! that is safe to call. A request's purpose and duration are not known here. Not `IOPOLL`, not `SQPOLL`.
 //!
-//! Soundness: the [`Ring`] owns the memory and the files. A place of the memory is reached by its slot, and only while the kernel has
-//! nothing of that slot. A ring that is dropped waits until the kernel has nothing any more, for so long as a disk may take; memory that
-//! does not come back by then is leaked, and reported. Entries that were pushed and never submitted are never carried out.
+//! Soundness: the [`Ring`] owns the memory and the files. A place of the memory is reached by its slot, and only while
+//! the kernel has nothing of that slot. A ring that is dropped waits until the kernel has nothing any more, for so long
+//! as a disk may take; memory that does not come back by then is leaked, and reported. Entries that were pushed and
+//! never submitted are never carried out.
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 #![allow(unsafe_code, reason = "the kernel takes addresses; the rest of the crate sees none")]
@@ -47,8 +48,8 @@ pub(crate) struct SlotMemory {
     size: usize,
 }
 
-// SAFETY: it owns its allocation, as a `Box<[u8]>` does, and hands out no other access to it: an address leaves this file
-// only as a slice that borrows it.
+// SAFETY: it owns its allocation, as a `Box<[u8]>` does, and hands out no other access to it: an address leaves this
+// file only as a slice that borrows it.
 unsafe impl Send for SlotMemory {}
 
 impl SlotMemory {
@@ -65,8 +66,8 @@ impl SlotMemory {
     /// The bytes of a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         let at = self.byte_address(slot, 0, self.size);
-        // SAFETY: `byte_address` has checked that so many bytes from there on lie within the allocation. All of it was zeroed, so they are
-        // initialised, and `self` is borrowed as a whole for as long as the slice lives.
+        // SAFETY: `byte_address` has checked that so many bytes from there on lie within the allocation. All of it was
+        // zeroed, so they are initialised, and `self` is borrowed as a whole for as long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(at, self.size) }
     }
 
@@ -75,8 +76,8 @@ impl SlotMemory {
         let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
         let begins = begins.expect("no such slot");
         assert!(from.checked_add(bytes).is_some_and(|end| end <= self.size), "past the slot");
-        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it; `from` and `bytes` stay
-        // in the slot.
+        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it; `from` and `bytes`
+        // stay in the slot.
         unsafe { self.at.as_ptr().add(begins + from) }
     }
 }
@@ -152,8 +153,8 @@ impl Ring {
         let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&raw)?;
         let whole = libc_iovec(&memory);
-        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it any more,
-        // or never (see `Drop`).
+        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it
+        // any more, or never (see `Drop`).
         let registered = unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
         let flying = vec![false; slots];
         Ok(Ring { ring, memory: Some(memory), _files: files, flying, in_flight: 0, registered })
@@ -177,8 +178,9 @@ impl Ring {
         if self.ring.submission().is_full() {
             self.submit()?;
         }
-        // SAFETY: what the entry points to is within one slot (`byte_address` has checked it) that nothing else sees until its
-        // completion was reaped, in memory that outlives what the kernel does with it; its file is registered with the ring.
+        // SAFETY: what the entry points to is within one slot (`byte_address` has checked it) that nothing else sees
+        // until its completion was reaped, in memory that outlives what the kernel does with it; its file is registered
+        // with the ring.
         unsafe { self.ring.submission().push(&made) }.map_err(|_| ErrorKind::WouldBlock)?;
         self.flying[slot] = true;
         self.in_flight += 1;
@@ -287,8 +289,8 @@ impl fmt::Display for RingRemainder {
 }
 
 impl Ring {
-    /// Waits until the kernel has nothing of the memory; memory that it does not give back is leaked, for ever. Entries that were not
-    /// submitted are dropped. The ring is not to be used after this.
+    /// Waits until the kernel has nothing of the memory; memory that it does not give back is leaked, for ever. Entries
+    /// that were not submitted are dropped. The ring is not to be used after this.
     pub fn settle(&mut self) -> Result<(), RingRemainder> {
         self.settle_within(PATIENCE, SLICE)
     }
@@ -321,8 +323,9 @@ impl Ring {
         let longest = Timespec::from(longest);
         let arguments = SubmitArgs::new().timespec(&longest);
         let flags = (EnterFlags::EXT_ARG | EnterFlags::GETEVENTS).bits();
-        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is (`repr(transparent)`); it
-        // and the time that it points to live until the call returns. No entry is given: `to_submit` is 0.
+        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is
+        // (`repr(transparent)`); it and the time that it points to live until the call returns. No entry is given:
+        // `to_submit` is 0.
         let waited = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&arguments)) };
         accept_early_end(waited)
     }
@@ -359,8 +362,8 @@ fn libc_iovec(memory: &SlotMemory) -> nix::libc::iovec {
     nix::libc::iovec { iov_base: memory.at.as_ptr().cast(), iov_len: memory.layout.size() }
 }
 
-/// Creates the best ring that this kernel offers: one thread submits, and completions wait until that thread asks for them;
-/// older kernels offer less.
+/// Creates the best ring that this kernel offers: one thread submits, and completions wait until that thread asks for
+/// them; older kernels offer less.
 fn build_ring(slots: u32) -> io::Result<IoUring> {
     let entries = slots.clamp(1, MOST_ENTRIES).next_power_of_two();
     // As many completions as can be in flight: none is ever dropped.

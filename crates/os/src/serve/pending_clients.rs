@@ -136,14 +136,14 @@ impl NegotiatingClient {
             if received == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            match self.handshake.take_bytes(&piece[..received], &mut self.output.bytes) {
-                HandshakeStep::On => {}
+            match self.handshake.receive(&piece[..received], &mut self.output.bytes) {
+                HandshakeStep::Continues => {}
                 HandshakeStep::Leaves => {
                     // The client may not wait for this.
                     let _ = self.output.send_available(&mut *self.wire);
                     return Err(ErrorKind::ConnectionAborted.into());
                 }
-                HandshakeStep::Goes(negotiated) => return Ok(Some(negotiated)),
+                HandshakeStep::Begins(terms) => return Ok(Some(terms)),
             }
         }
         self.output.send_available(&mut *self.wire)?;
