@@ -134,7 +134,7 @@ pub fn heed() {}
 #[cfg(unix)]
 pub fn stop() -> ! {
     // Both are held until the end: nothing is written any more.
-    let unfinished = unfinished::hold();
+    let unfinished = unfinished::lock_unfinished();
     let now = hold_signals();
     if let Some(bar) = &now.bar {
         bar.finish_and_clear();
@@ -145,8 +145,8 @@ pub fn stop() -> ! {
     }
     now.undo.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise::leftovers::put_back_own();
-    crate::output::print_to_stderr(now.closing_words(unfinished.records()));
+    seekwise::leftovers::restore_own_settings();
+    crate::output::print_to_stderr(now.closing_words(unfinished.kept_records()));
     std::process::exit(crate::exit::STOPPED.into())
 }
 

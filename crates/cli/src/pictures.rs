@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seekwise::Error;
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::render_png;
 use seekwise::reading::mark_inputs;
 
@@ -29,7 +29,7 @@ impl PictureArgs {
         }
         mark_inputs(inputs);
         for (_, _, path) in both.into_iter().flatten() {
-            admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+            prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
         }
         Ok(())
     }

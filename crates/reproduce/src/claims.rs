@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use seekwise::execute::{Progress, make_runs};
-use seekwise::outputs::scratch;
+use seekwise::outputs::create_temporary_folder;
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
 use seekwise::study_plan::{self, PlannedStudy, StudyOptions, StudySession};
@@ -131,7 +131,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
     let folder = match &claims.out {
         Some(out) => out.as_path(),
         None => {
-            kept = scratch().map_err(Error::new)?;
+            kept = create_temporary_folder().map_err(Error::new)?;
             kept.path()
         }
     };

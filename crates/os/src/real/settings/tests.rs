@@ -37,7 +37,7 @@ impl Tree {
     }
 
     fn get(&self, word: &str) -> String {
-        read_value(&self.0.join("sys/block/loop0").join(word)).unwrap()
+        read_setting(&self.0.join("sys/block/loop0").join(word)).unwrap()
     }
 
     fn apply(&self, settings: &[(&str, &str)]) -> Result<SettingsGuard, String> {
