@@ -1,5 +1,5 @@
-//! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits
-//! on the clock, as all of the live target does; no time is judged.
+//! Tests of a served disk from a client's side: data, flushes, power cuts, refusals, several connections. The tests
+//! wait on the clock, as served disks do; none judges a time.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

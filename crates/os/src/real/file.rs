@@ -357,12 +357,12 @@ mod tests {
     use seekwise_formats::fio::{self, FioContext};
     use seekwise_work::workload::{AccessLine, AccessSpec, BlockSizes, FioPattern, IometerPattern, Region};
 
-    /// Two workers with 3 and 5 requests in flight, and the pattern of both: blocks of 4 KiB, written 8, trimmed 16.
     fn tuple_of(pattern: &Pattern) -> (u64, [bool; 2]) {
         let PatternUse { largest_bytes, reads, writes } = pattern_use(pattern);
         (largest_bytes, [reads, writes])
     }
 
+    /// Two workers with 3 and 5 requests in flight, and the pattern of both: blocks of 4 KiB, written 8, trimmed 16.
     fn fio_workers() -> ([Worker; 2], FioPattern) {
         let text = "[j]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=64k\n";
         let (mut job, _) = fio::parse("j.fio", text, &FioContext::bare()).unwrap().job(1 << 24).unwrap();

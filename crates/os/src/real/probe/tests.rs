@@ -1,4 +1,5 @@
-//! What is refused, and in which words: on trees that stand for a system's. Real devices: `crates/os/tests/probe.rs`.
+//! Tests which devices are refused, and in which words, on trees of files that stand for a system's. Tests on real
+//! devices are in `crates/os/tests/probe.rs`.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Settings in a tree that stands for `/sys`: files there take anything, so what the kernel would refuse is refused by
-//! hand. A real device: `crates/cli/tests/restore.rs`.
+//! Tests settings in a tree of files that stands for `/sys`. Files take any value, so refusals of the kernel are
+//! imitated by hand. A test on a real device is in `crates/cli/tests/restore.rs`.
 
 use super::record::restore_in;
 use super::*;
