@@ -74,8 +74,8 @@ pub trait Tally {
 
 impl Tally for () {}
 
-/// Judges what a cut leaves of a source's own objects, such as the files of a scene. Its notes, the requests and the cuts
-/// come in one order of time. `()` judges nothing.
+/// Judges what a cut leaves of a source's own objects, such as the files of a scene. The source's notes, the requests and
+/// the cuts come in one order of time. `()` judges nothing.
 pub trait SourceJudge {
     /// Takes the source's next note: its instant, and whether the work ends with it.
     fn take_note(&mut self) -> Option<(Instant, bool)> {

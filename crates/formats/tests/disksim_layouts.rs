@@ -183,7 +183,7 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
         let Some(FigureValue::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
             panic!("{name} has no zones")
         };
-        let spans: Vec<(u64, u64)> = profile.geometry.zone_spans().collect();
+        let spans: Vec<(u64, u64)> = profile.geometry.zone_block_bounds().collect();
         let heads = f64::from(profile.geometry.surfaces());
         let revolution = profile.mechanics.revolution().nanos() as f64;
         for row in rows {

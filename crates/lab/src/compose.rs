@@ -160,7 +160,7 @@ pub fn pairing_words(made: &StudyProvenance) -> &'static str {
 
 fn verdict_meanings() -> Vec<report::VerdictMeaning> {
     let meaning = |(word, says): (&str, &str)| report::VerdictMeaning { word: word.to_owned(), says: says.to_owned() };
-    stats::meanings().map(meaning).collect()
+    stats::verdict_meanings().map(meaning).collect()
 }
 
 fn report_interval(interval: Interval) -> report::ReportInterval {

@@ -162,7 +162,7 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
             settings.extend(job_settings::from_job(&cached.0, sectors).into_iter().chain(system))
         }
         (Work::Trace(spec), JobOrigin::Trace(traced)) => {
-            settings.extend(trace::to_settings(&spec.name, traced, spec.how))
+            settings.extend(trace::trace_settings(&spec.name, traced, spec.how))
         }
         (_, JobOrigin::Scene(own)) => {
             settings.extend(own.iter().cloned().chain(job_settings::from_scene(runtime, sectors)))

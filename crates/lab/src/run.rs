@@ -489,7 +489,7 @@ pub struct KindRecord {
     pub iops: f64,
     pub bytes_per_s: f64,
     /// Response times, from the issue; `None` without requests.
-    #[serde(deserialize_with = "Response::kept")]
+    #[serde(deserialize_with = "Response::deserialize_nonzero")]
     pub response_ms: Option<Response>,
     /// Times since requests were due by a rate or a trace; `None` without such requests.
     pub since_due_ms: Option<Response>,
@@ -518,7 +518,7 @@ impl KindRecord {
 
 /// Mean of each part, in ms; 0 without requests.
 fn tally_anatomy(tally: &RequestTally) -> MeanParts {
-    MeanParts::from_parts(|part| tally.mean_part(part).unwrap_or(0.0) / 1e6)
+    MeanParts::from_parts(|part| tally.mean_part_ns(part).unwrap_or(0.0) / 1e6)
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
@@ -567,7 +567,7 @@ impl SettingPeriod {
             from,
             until: Instant::FAR,
             changed,
-            recorder: RunRecorder::new(groups).with_due(due),
+            recorder: RunRecorder::new(groups).with_due_workers(due),
         };
         for change in target.changes() {
             if stretches.is_empty() {
@@ -626,7 +626,7 @@ pub fn measure_run_until(
     mut watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
     let (groups, due) = (work.groups(), work.issue_at_fixed_times());
-    let mut recorder = RunRecorder::new(&groups).with_due(&due);
+    let mut recorder = RunRecorder::new(&groups).with_due_workers(&due);
     let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
     let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), tell, &mut |record| {

@@ -113,7 +113,7 @@ fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
 fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     let fixed = prepared(text, None);
     let (study, cells, made) = &fixed;
-    if !rounds::may_shorten(study, made, cells) {
+    if !rounds::may_shorten_runs(study, made, cells) {
         return vec![("fixed", fixed)];
     }
     let plan = rounds::plan_sampling(study, made, cells, 2, &PilotWatch::NONE).unwrap();
@@ -248,7 +248,7 @@ fn fits() -> Vec<(String, String)> {
         let text = catalogue::find_text(fit::DRIVE).unwrap();
         texts.push((
             format!("fit-{name}-profile"),
-            write::fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
+            write::write_fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
         ));
     }
     texts

@@ -43,7 +43,7 @@ impl Lever {
         let number: Option<f64> = setting.value.parse().ok();
         let own =
             in_drive.zip(number).and_then(|(key, value)| ranges::range_for_key(key, value)).map(LeverRange::Number);
-        let rule = in_drive.and_then(ranges::find_rule).map(|(_, words)| LeverRange::Choice(words));
+        let rule = in_drive.and_then(ranges::find_rule).map(|rule| LeverRange::Choice(rule.choices));
         let twice = || scale_value(&setting.key, &setting.value, 1.0).map(|_| LeverRange::Twice);
         Some(Lever {
             key: setting.key.clone(),
@@ -73,7 +73,7 @@ impl Lever {
     /// The place of the present value in the range, from 0 to 1.
     pub fn present_place(&self) -> f64 {
         match (&self.range, self.value.parse::<f64>()) {
-            (LeverRange::Number(range), Ok(value)) => range.place_of(value),
+            (LeverRange::Number(range), Ok(value)) => range.position_of(value),
             _ => 0.5,
         }
     }

@@ -17,7 +17,7 @@ pub use seekwise_lab::crash::instants::{InstantReason, InstantWeights, landing_t
 
 /// Trials: a check on the medium of each cut, and its verdict.
 pub use seekwise_lab::crash::trial::{
-    CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack,
+    CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack_can_be_cut,
 };
 pub use seekwise_lab::crash::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 

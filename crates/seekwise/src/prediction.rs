@@ -8,7 +8,7 @@ use seekwise_disk::time::Span;
 use seekwise_drives::key_names::{is_job_key, is_real_key, job};
 use seekwise_lab::plan::study_cells;
 use seekwise_lab::run::pool_responses;
-use seekwise_lab::stats::demerit::of_histograms;
+use seekwise_lab::stats::demerit::demerit_ms_of_histograms;
 use seekwise_lab::stats::mean_interval;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::validate::platter;
@@ -157,8 +157,8 @@ impl Prediction {
     /// How far the two distributions are apart, in ms and in percent of the measured mean.
     pub fn demerit(&self) -> (f64, f64) {
         let [predicted, measured] = self.pooled();
-        let ms = of_histograms(&predicted, &measured);
-        let mean = measured.mean().unwrap_or(0.0) / 1e6;
+        let ms = demerit_ms_of_histograms(&predicted, &measured);
+        let mean = measured.mean_ns().unwrap_or(0.0) / 1e6;
         (ms, if mean > 0.0 { 100.0 * ms / mean } else { 0.0 })
     }
 
@@ -171,7 +171,7 @@ impl Prediction {
             times.iter().sum::<f64>() / times.len().max(1) as f64
         };
         let doubt = |(words, of): (&str, OfRun)| {
-            platter::doubt_platter(
+            platter::platter_doubt(
                 words,
                 median(&self.measurements, of),
                 median(&self.predictions, of),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::study::Study;
-use seekwise_lab::demand::job_extent;
+use seekwise_lab::demand::{JobExtent, job_extent};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::Cell;
@@ -213,7 +213,7 @@ struct RunProgress<'a> {
 
 impl<'a> RunProgress<'a> {
     fn begin_reports(prepared: &PreparedCell, observer: &'a dyn Observer) -> RunProgress<'a> {
-        let (seconds, requests) = job_extent(&prepared.job);
+        let JobExtent { seconds, requests } = job_extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         match seconds {
             Some(seconds) => observer.begin(Some(seconds.ceil() as u64), 0, unit),

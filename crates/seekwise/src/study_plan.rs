@@ -186,11 +186,12 @@ impl StudyOptions<'_> {
             results::admit(files, folder, text, self.force)?;
             let planned = plan()?;
             let said = self.sampling.or(planned.study.sampling);
-            let wanted =
-                said.unwrap_or_else(|| match rounds::may_shorten(&planned.study, &planned.made, &planned.prepared) {
+            let wanted = said.unwrap_or_else(|| {
+                match rounds::may_shorten_runs(&planned.study, &planned.made, &planned.prepared) {
                     true => Sampling::UntilDecided,
                     false => Sampling::Fixed,
-                });
+                }
+            });
             return self.begin_results(lock, text, planned, Some(wanted), observer);
         }
         let kept = results::kept(files, folder)?;

@@ -55,7 +55,7 @@ fn joined_sources_share_a_device_and_are_told_apart() {
     let joined = JoinedSources::new()
         .with_source(boxed(&reads, Timing::Think), 3)
         .with_source(boxed(&writes, Timing::Arrival), 1);
-    assert_eq!(joined.sources().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(joined.sources_with_first_origin().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
     let (all, _) = records(joined, drive());
     for (origin, rows) in [(0, &reads), (3, &writes)] {
         let mut own: Vec<&Record> = all.iter().filter(|record| record.request.origin == origin).collect();

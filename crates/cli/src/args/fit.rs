@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use seekwise::fit::parse_share;
+use seekwise::fit::parse_held_share;
 use seekwise::time::Duration;
 
 use super::name;
@@ -48,6 +48,6 @@ pub struct FitArgs {
 
 /// `50%`, `all` or `none`.
 fn share(text: &str) -> Result<f64, String> {
-    let share = parse_share(text);
+    let share = parse_held_share(text);
     share.filter(|share| *share < 1.0).ok_or_else(|| "expected a share such as 50%, or none".into())
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use seekwise::flush_audit::{
-    AuditInterval, AuditJudgement, AuditSubject, AuditTimings, Certainty, ModelledStack, Overwrite, evidence_curve,
-    evidence_picture, judge_timings, measure_timings,
+    AuditInterval, AuditJudgement, AuditSubject, AuditTimings, Certainty, ModelledStack, Overwrite,
+    flush_gap_percentiles, flush_gap_picture, judge_timings, measure_timings,
 };
 use seekwise::pictures::{draw_svg, draw_terminal};
 use seekwise::places::{LivePlace, PLACES, PlaceSource, RealTime, RemotePlace, find_place};
@@ -48,8 +48,8 @@ pub fn flush_audit(args: &FlushAuditArgs, files: &Files, json: bool) -> CommandR
     let timings = timings?;
     print_warnings(bench.changes_since_start());
     let judgement = judge_timings(&timings);
-    let points = evidence_curve(&timings);
-    args.pictures.write(args.force, || draw_svg(&evidence_picture(&points), PICTURE.0, PICTURE.1))?;
+    let points = flush_gap_percentiles(&timings);
+    args.pictures.write(args.force, || draw_svg(&flush_gap_picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print_text(&format_judgement(&on, &judgement, &points))?,
@@ -274,7 +274,7 @@ fn format_judgement(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> S
     let why: String = said.why.iter().map(|why| format!("- {why}.\n")).collect();
     let width = screen::output_width();
     let head = screen::wrap_text(&format!("{text}\n{why}"), width);
-    let picture = evidence_picture(points);
+    let picture = flush_gap_picture(points);
     let drawn = draw_terminal(&picture, width.min(COLUMNS), ROWS);
     let caption = screen::wrap_text(&format!("{} (a spindle makes steps)", picture.caption()), width);
     format!("{head}\n\n{}\n\n{caption}\n{drawn}", medians_table(said, width).trim_end())

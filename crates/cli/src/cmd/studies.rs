@@ -170,8 +170,8 @@ fn show_study(files: &Files, name: &str, json: bool) -> CommandResult {
 fn study_extent(planned: &PlannedStudy) -> StudyExtent {
     let runs = planned.study.runs;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| bounds::job_extent(&cell.job)).collect();
-    let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
-    let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
+    let seconds: Option<f64> = cells.iter().map(|cell| cell.seconds).sum();
+    let requests: Option<u64> = cells.iter().map(|cell| cell.requests).sum();
     StudyExtent {
         cells: cells.len(),
         seconds: seconds.map(|seconds| seconds * f64::from(runs)),

@@ -90,7 +90,7 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
         first.sentence(all.n as usize),
         first.demerit_without_ms,
         all.demerit_ms,
-        first.circumstance.keys()
+        first.circumstance.profile_keys()
     )];
     let more = off.len().saturating_sub(MOST_SHOWN);
     if more > 0 {
@@ -145,7 +145,7 @@ fn format_validation(
     for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         errors.add_row(errors_row(name, side));
     }
-    let sides = [true, false].map(|reads| samples.both_times(Some(reads)));
+    let sides = [true, false].map(|reads| samples.measured_and_simulated(Some(reads)));
     let sides = sides.map(|(mut measured, mut simulated)| {
         measured.sort_unstable();
         simulated.sort_unstable();

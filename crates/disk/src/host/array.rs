@@ -271,7 +271,7 @@ impl Array {
     /// Forgets the numbers of writes that can no longer land, when there are many.
     fn forget_settled(&mut self, context: &ArrayContext) {
         if self.numbering.is_scan_due() {
-            let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
+            let mut unsettled: BTreeSet<u64> = (0..self.portions.places_ever_used())
                 .map(|portion| &self.portions[portion])
                 .filter(|portion| portion.live)
                 .map(|portion| portion.number)
@@ -449,7 +449,7 @@ impl Array {
         status: Status,
         chosen: impl Fn(&Portion) -> bool,
     ) {
-        for index in 0..self.portions.len() {
+        for index in 0..self.portions.places_ever_used() {
             let portion = &mut self.portions[index];
             if portion.live && chosen(portion) && portion.status == Status::Done {
                 portion.status = status;
@@ -478,7 +478,7 @@ impl Array {
                 false => self.failing.push_back((at, portion)),
             }
         }
-        for index in 0..self.portions.len() {
+        for index in 0..self.portions.places_ever_used() {
             let portion = &mut self.portions[index];
             if portion.live && !portion.begun && chosen(portion) {
                 portion.ledger.book_until(Part::Driver, now);
@@ -582,7 +582,7 @@ impl HostLayer for Array {
         let sent = |command: &MemberCommand| {
             command.portion != NOBODY && command.sent && chosen(&self.portions[command.portion])
         };
-        (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
+        (0..self.commands.places_ever_used()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 
     /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.

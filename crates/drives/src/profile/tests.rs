@@ -393,8 +393,8 @@ fn a_media_cache_takes_slots_of_the_layout() {
     let profile = drive.profile().unwrap();
     let media = profile.cache.media_cache.unwrap();
     assert_eq!((media.stretches, media.slots, media.largest), (2, 1024, 128));
-    assert!(profile.geometry.is_reserved(media.first_slot + media.stride, media.slots));
-    assert!(!profile.geometry.is_reserved(media.first_slot - 1, media.slots));
+    assert!(profile.geometry.has_only_holes(media.first_slot + media.stride, media.slots));
+    assert!(!profile.geometry.has_only_holes(media.first_slot - 1, media.slots));
     drive.set("geometry.sectors", "7900").unwrap();
     assert!(!drive.profile().unwrap_err().is_empty());
 }

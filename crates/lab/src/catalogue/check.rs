@@ -48,7 +48,7 @@ pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> 
     let ms = |span: seekwise_disk::time::Span| span.nanos() as f64 / 1e6;
     let settle = ms(mechanics.switch_and_settle().1);
     let full = seek.seek_time(geometry.cylinders().saturating_sub(1));
-    let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
+    let inner = geometry.zone_block_bounds().filter(|span| span.0 < span.1);
     // The last zone of a fair length: short remainders at the end say nothing.
     let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
     let rate = |span: Option<(u64, u64)>, write: bool| {
@@ -56,7 +56,7 @@ pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> 
     };
     // A stream is as fast as the slower of medium and link.
     let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
-    let outer = geometry.zone_spans().find(|span| span.0 < span.1);
+    let outer = geometry.zone_block_bounds().find(|span| span.0 < span.1);
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();

@@ -36,7 +36,7 @@ fn seek_points(profile: &Profile) -> Vec<(f64, f64)> {
 
 fn rate_points(profile: &Profile) -> Vec<(f64, f64)> {
     let gb = |lba: u64| (lba * SECTOR) as f64 / 1e9;
-    let spans = profile.geometry.zone_spans().filter(|(first, end)| first < end);
+    let spans = profile.geometry.zone_block_bounds().filter(|(first, end)| first < end);
     // Zone remainders too short for a whole band would show as needles.
     let whole = spans.filter(|(first, end)| end - first > profile.geometry.sectors() / 1000);
     whole

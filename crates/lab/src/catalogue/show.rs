@@ -71,7 +71,7 @@ pub struct DriveSheet {
 pub fn build_sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
-    let (first, end) = geometry.zone_spans().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
+    let (first, end) = geometry.zone_block_bounds().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
     let summary = DriveSummary {
         name: drive.name.clone(),
         title: drive.title.clone(),

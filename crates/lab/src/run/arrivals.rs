@@ -61,7 +61,7 @@ impl Arrivals {
         let count: u64 = counted.iter().map(|tally| tally.since_due().count()).sum();
         let bytes: u64 = counted.iter().map(|tally| tally.bytes_due()).sum();
         let waited: f64 =
-            counted.iter().map(|it| it.mean_backlog().unwrap_or(0.0) * it.since_due().count() as f64).sum();
+            counted.iter().map(|it| it.mean_backlog_ns().unwrap_or(0.0) * it.since_due().count() as f64).sum();
         let longest = counted.iter().map(|tally| tally.longest_backlog()).max().unwrap_or(Span::ZERO);
         let wanted = wanted_totals(work, windows);
         let asked = |sum: f64| (sum > 0.0).then(|| over(sum));
@@ -131,7 +131,7 @@ mod tests {
         let request = Request { op: Op::Read, sectors: 8, ..Request::NONE };
         let finished = issued + Span::from_millis(8);
         let completion = Completion { submitted: issued, finished, ..Completion::NONE };
-        let mut recorder = RunRecorder::new(&[0]).with_due(&[true]);
+        let mut recorder = RunRecorder::new(&[0]).with_due_workers(&[true]);
         recorder.count_record(&Record { request, issued, completion, ..Record::NONE });
         Arrivals::from_run(&job, &[None], &recorder.finish_after(Span::from_secs(seconds))).unwrap()
     }

@@ -19,7 +19,7 @@ pub struct OperationRecord {
     /// How many a second, from the program's beginning to its end.
     pub per_s: f64,
     /// `None` if none ended.
-    #[serde(deserialize_with = "Response::kept")]
+    #[serde(deserialize_with = "Response::deserialize_nonzero")]
     pub response_ms: Option<Response>,
 }
 

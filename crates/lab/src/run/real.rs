@@ -338,9 +338,9 @@ mod tests {
         {
             let mut ledger = Ledger::open(Instant::ZERO);
             ledger.book_until(Part::Processor, Instant::ZERO + Span::from_micros(submission));
-            ledger.book_until(Part::Queue, ledger.mark() + Span::from_micros(completion));
+            ledger.book_until(Part::Queue, ledger.booked_until() + Span::from_micros(completion));
             let request = Request { op, sectors: 8, ..Request::NONE };
-            let completion = Completion { finished: ledger.mark(), parts: ledger.parts(), ..Completion::NONE };
+            let completion = Completion { finished: ledger.booked_until(), parts: ledger.parts(), ..Completion::NONE };
             recorder.take_record(&Record { request, completion, ..Record::NONE });
         }
         let observed = recorder.finish();

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use seekwise::crash::{
-    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack, is_root,
+    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
     parse_recipes, recipes, tool_output,
 };
 use seekwise::error::Diagnostic;
@@ -54,7 +54,7 @@ impl CrashPlan {
                 "`{key}` changes during a run; expected settings that hold from the start"
             )));
         }
-        check_stack(&stack).map_err(CommandError::new)?;
+        check_stack_can_be_cut(&stack).map_err(CommandError::new)?;
         let system = recipe.fs.as_deref().map(parse_file_system).transpose()?;
         // A recipe's size is meant for its own file system: another one may need more.
         let usual = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {

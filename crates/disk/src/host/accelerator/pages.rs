@@ -389,7 +389,7 @@ impl CachePages {
             self.dirty.retire(at);
             match self.dirty.oldest_first().take_while(|&other| self.frames[other].epoch < epoch).last() {
                 Some(older) => self.dirty.move_after(at, older),
-                None => self.dirty.demote(at),
+                None => self.dirty.make_oldest(at),
             }
         }
     }

@@ -48,7 +48,7 @@ impl Array {
         now: Instant,
         member: u32,
     ) -> Result<(), ControlError> {
-        let busy = (0..self.portions.len()).any(|index| self.portions[index].is_rebuild());
+        let busy = (0..self.portions.places_ever_used()).any(|index| self.portions[index].is_rebuild());
         if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
             return Err(ControlError::BadValue);
         }

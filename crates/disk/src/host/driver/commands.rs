@@ -102,7 +102,7 @@ impl DriverCommands {
             let command = self.get(number);
             command.stage != CommandStage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
         };
-        (0..self.commands.len()).filter(holds).collect()
+        (0..self.commands.places_ever_used()).filter(holds).collect()
     }
 
     /// The pieces of a command, by rising address.

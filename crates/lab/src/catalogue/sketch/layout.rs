@@ -44,7 +44,7 @@ impl SustainedRates {
     /// The rates of a drive: outermost zone, and the innermost of a fair length, as in the checks.
     pub(super) fn from_profile(profile: &Profile) -> SustainedRates {
         let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
-        let mut spans = profile.geometry.zone_spans().filter(fair);
+        let mut spans = profile.geometry.zone_block_bounds().filter(fair);
         let first = spans.next().unwrap_or((0, profile.geometry.sectors()));
         let last = spans.last().unwrap_or(first);
         let rate = |span: (u64, u64)| sustained_mb_s(profile, span.0, span.1, false);

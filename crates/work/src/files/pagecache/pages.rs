@@ -186,7 +186,7 @@ impl PageCache {
     /// The run that holds the page, if it is one that changed last.
     fn latest_run(&self, file: File, page: u64) -> Option<u32> {
         let holds = |run: &PageRun| run.file == file && run.from <= page && page < run.end();
-        self.latest.into_iter().find(|&id| id < self.runs.len() && holds(&self.runs[id]))
+        self.latest.into_iter().find(|&id| id < self.runs.places_ever_used() && holds(&self.runs[id]))
     }
 
     fn remember_run(&mut self, id: u32) {
@@ -241,9 +241,9 @@ impl PageCache {
     }
 
     fn store_run(&mut self, run: PageRun) -> u32 {
-        let before = self.runs.len();
+        let before = self.runs.places_ever_used();
         let id = self.runs.put(run);
-        if self.runs.len() > before {
+        if self.runs.places_ever_used() > before {
             for list in &mut self.lists {
                 list.push_newest();
                 list.retire(id as usize);
