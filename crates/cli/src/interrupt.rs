@@ -138,7 +138,7 @@ pub fn handle_signals() {}
 #[cfg(unix)]
 pub fn end_interrupted() -> ! {
     // With both locks held, nothing more is written.
-    let unfinished = unfinished::hold();
+    let unfinished = unfinished::lock_unfinished();
     let state = lock_signals();
     if let Some(bar) = &state.bar {
         bar.finish_and_clear();
@@ -149,8 +149,8 @@ pub fn end_interrupted() -> ! {
     }
     state.undo_actions.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise::leftovers::put_back_own();
-    crate::output::print_to_stderr(state.closing_line(unfinished.records()));
+    seekwise::leftovers::restore_own_settings();
+    crate::output::print_to_stderr(state.closing_line(unfinished.kept_records()));
     std::process::exit(crate::exit::STOPPED.into())
 }
 

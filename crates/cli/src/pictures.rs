@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seekwise::Error;
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::render_png;
 use seekwise::reading::mark_inputs;
 
@@ -25,7 +25,7 @@ impl PictureArgs {
         }
         mark_inputs(inputs);
         for path in self.svg.iter().chain(&self.png) {
-            admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+            prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use seekwise::execute::{Progress, make_runs};
-use seekwise::outputs::scratch;
+use seekwise::outputs::create_temporary_folder;
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
 use seekwise::study_plan::{self, PlannedStudy, StudyOptions, StudySession};
@@ -152,7 +152,7 @@ pub fn run_and_judge_claims(
     let folder = match &request.out {
         Some(out) => out.as_path(),
         None => {
-            temporary = scratch().map_err(Error::new)?;
+            temporary = create_temporary_folder().map_err(Error::new)?;
             temporary.path()
         }
     };

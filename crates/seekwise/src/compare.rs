@@ -463,13 +463,13 @@ mod tests {
 
     use super::*;
     use crate::reading::Files;
-    use seekwise_os::outputs::scratch;
+    use seekwise_os::outputs::create_temporary_folder;
 
     #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
         let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
         let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
-        let folder = scratch().unwrap();
+        let folder = create_temporary_folder().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
         assert_eq!((whole.missing_runs(), whole.comparison().unwrap().findings.len()), (0, 2));
         assert!(whole.comparison().unwrap().json().get("missing_runs").is_none());

@@ -35,7 +35,7 @@ pub use self::check_bench::CheckBench;
 #[cfg(target_os = "linux")]
 pub use seekwise_os::kernel::{
     ExitCause, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, ProgramExit, ShellProgram, is_root,
-    tool_output,
+    run_tool_for_output,
 };
 #[cfg(target_os = "linux")]
 pub use seekwise_os::session::{ProgramSession, SessionRecord};

@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::study::warn_once;
 use crate::system::clock::Clock;
-use crate::system::outputs::{admit, write_whole};
+use crate::system::outputs::{prepare_output, write_whole};
 
 /// The findings of a fit.
 pub use seekwise_lab::fit::evaluator::FitEnding;
@@ -106,7 +106,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     // A fit that goes on replaces what it wrote when it ended early.
     let force = fit.force || fit.resume;
     for path in std::iter::once(&fit.out).chain(&fit.page) {
-        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
     let parameters = movable_parameters(fit, &given)?;
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };

@@ -11,7 +11,7 @@ use seekwise_formats::fio::WorkerIolog;
 use seekwise_work::workload::Tell;
 
 use crate::error::Error;
-use crate::system::outputs::{OutputFile, admit, open_read};
+use crate::system::outputs::{OutputFile, open_read, prepare_output};
 
 /// How all versions of fio's logs begin.
 const HEAD: &[u8; 12] = b"fio version ";
@@ -47,7 +47,7 @@ pub(crate) fn admit_all(logs: &[WorkerIolog], force: bool) -> Result<(), Error> 
                 "exists and is no log of fio's; a job replaces no other file, whatever --force says".to_owned(),
             );
         }
-        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
     Ok(())
 }

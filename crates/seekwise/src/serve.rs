@@ -8,7 +8,7 @@ use seekwise_os::outputs::OutputFile;
 
 /// A disk at work, and messages to it.
 pub use seekwise_disk::block::{Device, SECTOR};
-pub use seekwise_os::live::transports::DoorRecorder;
+pub use seekwise_os::live::transports::LatencyRecorder;
 pub use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 pub use seekwise_os::null::NullDevice;
 
@@ -19,7 +19,7 @@ pub use seekwise_os::bytes::{Bytes, PlatterMedium};
 pub use seekwise_os::nbd::Export;
 #[cfg(target_os = "linux")]
 pub use seekwise_os::serve::fuse::FuseFolder;
-pub use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve_disk};
+pub use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, measure_path_cost, serve_disk};
 
 /// A command that runs beside it.
 pub use seekwise_os::serve::command::BesideCommand;
@@ -27,7 +27,7 @@ pub use seekwise_os::serve::command::BesideCommand;
 /// Orders to a disk that is served, and the ends of refusals.
 pub use seekwise_drives::change::{UNCHANGEABLE, UNFIT};
 pub use seekwise_os::live::OrderReply;
-pub use seekwise_os::serve::send;
+pub use seekwise_os::serve::send_order;
 
 /// How well the machine kept up.
 pub use seekwise_run::receipt::attendance::CLIENTS;

@@ -40,7 +40,7 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Command
         return plan::print_recipes(args, files, json);
     }
     if let Some(path) = &args.keep {
-        outputs::admit(path, false).map_err(|why| keep_error(path, &why))?;
+        outputs::prepare_output(path, false).map_err(|why| keep_error(path, &why))?;
     }
     let plan = CrashPlan::from_args(args, files)?;
     print_warnings(&plan.warnings);

@@ -15,7 +15,7 @@ pub fn run_command(args: &args::ExplainArgs, files: Files, bounds: &Bounds, json
     let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
     let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
     if let Some(out) = &args.out {
-        outputs::admit(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
+        outputs::prepare_output(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
     }
     let progress = ProgressObserver::new();
     let request = Explain { id, runs, only, alone, out, resume, force, threads, files };

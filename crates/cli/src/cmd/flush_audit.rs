@@ -201,7 +201,7 @@ impl HeldSettings {
     #[cfg(target_os = "linux")]
     fn apply(args: &FlushAuditArgs, path: &Path) -> Result<HeldSettings, CommandError> {
         use seekwise::flush_audit::{DEVICE_KEYS, DeviceSettings};
-        use seekwise::leftovers::put_back;
+        use seekwise::leftovers::restore_settings;
         setup::reject_repeated_keys(&args.set)?;
         let mut settings = DeviceSettings::default();
         for (key, value) in &args.set {
@@ -219,7 +219,7 @@ impl HeldSettings {
         if let Some(record) = guard.record_path().map(Path::to_owned) {
             // A signal ends the program without dropping the guard.
             crate::interrupt::lock_signals().push_undo(move || {
-                let _ = put_back(&record);
+                let _ = restore_settings(&record);
             });
         }
         Ok(HeldSettings { guard: Some(guard) })

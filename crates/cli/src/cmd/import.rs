@@ -10,7 +10,7 @@ use crate::args::{self, ImportSource};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
 use crate::tables::new_table;
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::reading::STANDARD_INPUT;
 use seekwise::{Error, Files};
 
@@ -54,7 +54,8 @@ pub fn run_command(args: &args::ImportArgs, files: &Files, json: bool) -> Comman
     let imported = import_disksim(&args.file, &text, &load_file, args.drive.as_deref(), &name)?;
     print_warnings(&imported.warnings);
     if let Some(path) = out {
-        let written = admit(path, args.force).and_then(|()| write_whole(path, imported.toml.as_bytes(), args.force));
+        let written =
+            prepare_output(path, args.force).and_then(|()| write_whole(path, imported.toml.as_bytes(), args.force));
         written.map_err(|why| Error::of_file(path, &why))?;
     }
     match (json, out) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seekwise::drives::{self, Datasheet, ReadingCache, draft_profile, nearest_drive};
 use seekwise::keys::{Figure, FigureValue, KeyEntry, KeySection, StackFile, figure, hosts, layers, sections};
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::{Error, jobs};
 
 use super::print_text;
@@ -66,7 +66,7 @@ pub fn run_command(args: &args::InitArgs) -> CommandResult {
         print_text(&text)?;
         return Ok(CommandAnswer::Done);
     };
-    let written = admit(path, args.force).and_then(|()| write_whole(path, text.as_bytes(), args.force));
+    let written = prepare_output(path, args.force).and_then(|()| write_whole(path, text.as_bytes(), args.force));
     written.map_err(|why| Error::of_file(path, &why))?;
     print_to_stderr(format!("Written: {}", path.display()));
     Ok(CommandAnswer::Done)

@@ -15,9 +15,9 @@ use seekwise::reading::spoken;
 #[cfg(target_os = "linux")]
 use seekwise::serve::FuseFolder;
 use seekwise::serve::{
-    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, DoorRecorder, Export, FILE, Inbox, ListenAddress,
-    LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets, begin_recording,
-    path_cost, serve_disk,
+    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, Export, FILE, Inbox, LatencyRecorder,
+    ListenAddress, LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets,
+    begin_recording, measure_path_cost, serve_disk,
 };
 use seekwise::setup::{self, Seed, Stack, WrittenChange};
 use seekwise::time::{Instant, Span};
@@ -48,7 +48,8 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let (content, image) = open_content(args, disk_bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
     let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
-    let round_trip = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let round_trip =
+        measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let [control, folder] =
         [control_path(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
@@ -202,7 +203,7 @@ impl MountedFolder {
         path: &Path,
         export: &Export,
         room: MemoryRoom,
-        latencies: &DoorRecorder,
+        latencies: &LatencyRecorder,
         inbox: Inbox,
     ) -> Result<MountedFolder, CommandError> {
         let folder = FuseFolder::mount(path, export, room.max_callers(), inbox)
@@ -247,7 +248,7 @@ impl MountedFolder {
         path: &Path,
         _: &Export,
         _: MemoryRoom,
-        _: &DoorRecorder,
+        _: &LatencyRecorder,
         _: Inbox,
     ) -> Result<MountedFolder, CommandError> {
         Err(CommandError::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use seekwise::crash::{
     FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
-    parse_recipes, recipes, tool_output,
+    parse_recipes, recipes, run_tool_for_output,
 };
 use seekwise::error::Diagnostic;
 use seekwise::leftovers::FOLDER;
@@ -220,7 +220,7 @@ pub fn create_scratch_folder(
     if let Some(user) = user {
         let unknown =
             |why: &dyn Display| CommandError::new(format!("--user {user}: {why}; expected a user of this machine"));
-        let group = tool_output("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
+        let group = run_tool_for_output("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
         chown(folder.path(), None, Some(group.parse().map_err(|why| unknown(&why))?)).map_err(wrong)?;
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o710)).map_err(wrong)?;
     }
