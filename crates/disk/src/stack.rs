@@ -133,8 +133,8 @@ impl Layer {
             Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units)),
             Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units)),
             Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below)),
-            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_number(number)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_number(number)),
+            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_layer_number(number)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_layer_number(number)),
             Layer::Processor(spec) => Box::new(Processor::build_above(*spec, below)),
         }
     }

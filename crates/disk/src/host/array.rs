@@ -53,7 +53,7 @@ pub use self::parity::ParityWrite;
 use self::portions::{MemberCommand, NOBODY, Portion, PortionKind, RangeLocks};
 use self::progress::Rebuild;
 pub use self::progress::RebuildProgress;
-use super::layer::{self, HostLayer, LayeredDevice};
+use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{
@@ -234,7 +234,7 @@ impl Array {
         };
         let mut array = LayeredDevice::new(array, depth, below);
         for member in (0..count).filter(|member| lost >> member & 1 == 1) {
-            let (array, context) = array.parts_mut();
+            let (array, context) = array.layer_and_context_mut();
             array.lose_member(context, Instant::ZERO, member).expect("a device that can switch its units off");
         }
         array
@@ -322,7 +322,7 @@ impl Array {
                     _ => Flags::NONE,
                 };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
-                context.submit(now, request);
+                context.submit_below(now, request);
             }
         }
         sent
@@ -397,8 +397,8 @@ impl Array {
         let parent = &mut context.slots[portion.parent];
         parent.note -= 1;
         // The account is that of the portion that ends last.
-        parent.account().ledger = portion.ledger;
-        parent.note_part_status(portion.status);
+        parent.account_mut().ledger = portion.ledger;
+        parent.keep_first_error(portion.status);
         if parent.note == 0 {
             context.answer_request(now, portion.parent, context.slots[portion.parent].status);
         }
@@ -492,12 +492,12 @@ impl HostLayer for Array {
     type Note = u32;
     const PART: Part = Part::Driver;
 
-    fn limits(&self, room: u32, _: Limits) -> Limits {
+    fn limits(&self, max_in_flight: u32, _: Limits) -> Limits {
         let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
-        Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
+        Limits { sectors, max_transfer: u32::MAX, depth: max_in_flight, ..self.limits }
     }
 
-    fn accept_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32) -> NextTurn {
         self.forget_settled(context);
         // Keeps the count above zero until the request is split.
         context.slots[slot].note = 1;
@@ -511,14 +511,14 @@ impl HostLayer for Array {
         now
     }
 
-    fn handle_completion(&mut self, context: &mut ArrayContext, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut ArrayContext, completion: &mut Completion) -> NextTurn {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
         self.asking |= 1 << command.member;
         let portion = &self.portions[command.portion];
         if portion.parent != NOBODY {
-            context.slots[portion.parent].account().effort.add(&completion.effort);
+            context.slots[portion.parent].account_mut().effort.add(&completion.effort);
         }
         let mut status = completion.status;
         let gone = self.is_gone(command.member);
@@ -554,7 +554,7 @@ impl HostLayer for Array {
     }
 
     /// Sends commands while there is room, and starts portions whose turn it is.
-    fn run_due_work(&mut self, context: &mut ArrayContext, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut ArrayContext, now: Instant) -> NextTurn {
         self.refuse_due(context, now);
         while let Some(portion) = self.turns.next(&self.portions) {
             self.run_portion(context, now, portion);
@@ -567,7 +567,7 @@ impl HostLayer for Array {
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due()).min(look)
     }
 
-    fn extend_log(&self, below: DriveLog) -> DriveLog {
+    fn add_own_counts(&self, below: DriveLog) -> DriveLog {
         DriveLog { bitmap_writes: below.bitmap_writes + self.bitmap_counts().0, ..below }
     }
 

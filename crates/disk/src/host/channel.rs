@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::{Completion, Device, Limits, Status};
 use crate::record::Part;
 use crate::time::Instant;
@@ -79,21 +79,21 @@ impl HostLayer for Channel {
     type Note = ();
     const PART: Part = Part::Controller;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        let depth = if self.drives == 1 { below.depth.min(room) } else { 1 };
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        let depth = if self.drives == 1 { below.depth.min(max_in_flight) } else { 1 };
         Limits { depth, ..below }
     }
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         let cable = self.cable_mut(context, slot);
         cable.waiting.push_back(slot);
         cable.send_waiting(context, now);
         Instant::FAR
     }
 
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, now) = (completion.tag, completion.finished);
-        context.answer_with(slot, completion);
+        context.answer_with_completion(slot, completion);
         let cable = self.cable_mut(context, slot);
         cable.held -= 1;
         cable.send_waiting(context, now);

@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -136,7 +136,7 @@ impl Controller {
         // Each command counts an interrupt. Only the first of the batch keeps it.
         let mut surplus = 0;
         while let Some(slot) = self.batch.pop_front() {
-            let effort = &mut context.slots[slot].account().effort;
+            let effort = &mut context.slots[slot].account_mut().effort;
             effort.interrupts = effort.interrupts.saturating_sub(surplus);
             surplus = 1;
             context.answer_request(at, slot, Status::Done);
@@ -158,7 +158,7 @@ impl HostLayer for Controller {
     type Note = ();
     const PART: Part = Part::Controller;
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         // Completions whose interrupt is held back are over on the link.
         let is_alone = context.in_flight() as usize == self.batch.len() + 1;
         let wake = if is_alone { self.wake } else { Span::ZERO };
@@ -168,11 +168,11 @@ impl HostLayer for Controller {
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, done) = (completion.tag, completion.finished);
         let Request { op, sectors, .. } = context.slots[slot].request;
         if !matches!(op, Op::Read | Op::Write) || completion.status != Status::Done {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
@@ -186,22 +186,22 @@ impl HostLayer for Controller {
         // Completions keep their order: none ends before the last of those that still move.
         let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus_free_from);
         if end > done || !self.moving.is_empty() {
-            context.adopt_completion(slot, completion);
+            context.book_completion(slot, completion);
             self.moving.push_back((end.max(done), slot));
             return end;
         }
         if self.coalesce.is_none() {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
-        context.adopt_completion(slot, completion);
+        context.book_completion(slot, completion);
         self.finish_command(context, done, slot);
         self.raise
     }
 
     /// Sends down the commands that are due, or completes those whose data have crossed the bus.
     #[inline(always)]
-    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> NextTurn {
         match pop_due(&mut self.working, now) {
             Some((at, slot)) => context.pass_down(at, slot),
             None => {

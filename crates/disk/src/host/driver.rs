@@ -41,7 +41,7 @@ use crate::block::setting::{DriverSetting, LayerSetting};
 pub use crate::block::setting::{FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
 use crate::block::setting_use::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
-use crate::host::layer::{self, HostLayer, LayeredDevice};
+use crate::host::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
 
@@ -145,7 +145,7 @@ impl Driver {
     fn forwards_flushes(&self, context: &DriverContext) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
-            FlushPolicy::Cached => context.limits(0).volatile_cache,
+            FlushPolicy::Cached => context.limits_below(0).volatile_cache,
             FlushPolicy::Drop | FlushPolicy::Never => false,
         }
     }
@@ -320,7 +320,7 @@ impl Driver {
         if let Some(timeout) = self.spec.timeout {
             self.alarms.push_back((now + timeout, tag));
         }
-        context.submit(now, request);
+        context.submit_below(now, request);
         true
     }
 
@@ -374,7 +374,7 @@ impl Driver {
     fn end_barrier_wait(context: &mut DriverContext, now: Instant, slot: u32) {
         let held = &mut context.slots[slot];
         if core::mem::take(&mut held.note.behind) {
-            held.account().ledger.book_until(Part::Flush, now);
+            held.account_mut().ledger.book_until(Part::Flush, now);
         }
     }
 
@@ -390,20 +390,20 @@ impl Driver {
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut context.slots[slot];
         if completion.status == Status::Aborted && parent.status == Status::Done && again {
-            parent.account().effort.add(&completion.effort);
+            parent.account_mut().effort.add(&completion.effort);
             return self.queue_piece_alone(context, now, piece);
         }
         parent.note.left -= 1;
         if parent.note.left > 0 {
-            parent.account().effort.add(&completion.effort);
-            parent.note_part_status(completion.status);
+            parent.account_mut().effort.add(&completion.effort);
+            parent.keep_first_error(completion.status);
             return;
         }
         if last && parent.status == Status::Done && !parent.note.through {
-            return context.answer_with(slot, completion);
+            return context.answer_with_completion(slot, completion);
         }
-        parent.note_part_status(completion.status);
-        context.adopt_completion(slot, completion);
+        parent.keep_first_error(completion.status);
+        context.book_completion(slot, completion);
         let parent = &mut context.slots[slot];
         if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
             // The write is done; its flush goes down like any other.
@@ -460,7 +460,7 @@ impl Driver {
             }
             self.commands.count_timeout(self.sent[tag as usize]);
             let control = if self.queuing.is_ata() { Control::Reset } else { Control::Abort(tag) };
-            context.control(now, &control).expect("a command that is below");
+            context.control_below(now, &control).expect("a command that is below");
             context.collect_completions(self);
         }
     }
@@ -470,12 +470,12 @@ impl HostLayer for Driver {
     type Note = RequestNote;
     const PART: Part = Part::Driver;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
         let fua = below.fua || self.spec.write_through != ForcedWritePolicy::Fua;
-        Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
+        Limits { max_transfer: u32::MAX, depth: max_in_flight, fua, ..below }
     }
 
-    fn accept_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32) -> NextTurn {
         let (down, through) = self.apply_policies(context, context.slots[slot].request);
         let parent = &mut context.slots[slot];
         (parent.request, parent.note.through) = (down, through);
@@ -493,7 +493,7 @@ impl HostLayer for Driver {
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, context: &mut DriverContext, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut DriverContext, completion: &mut Completion) -> NextTurn {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
         self.scheduler.note_completion(completion.finished, &self.commands.get(number).request);
@@ -515,7 +515,7 @@ impl HostLayer for Driver {
     }
 
     #[inline(always)]
-    fn run_due_work(&mut self, context: &mut DriverContext, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut DriverContext, now: Instant) -> NextTurn {
         if self.send_next(context, now) {
             let more = !self.is_full() && self.has_waiting();
             return if more { now } else { self.next_own_event().max(now) };
@@ -528,7 +528,7 @@ impl HostLayer for Driver {
     }
 
     fn held_slots(&self, context: &DriverContext) -> Vec<u32> {
-        context.live_slots().collect()
+        context.unanswered_slots().collect()
     }
 
     /// Takes a request's pieces out of the waiting commands. Other pieces in these commands go on waiting.
@@ -587,7 +587,7 @@ impl HostLayer for Driver {
         setting: LayerSetting,
     ) -> Option<Result<(), ControlError>> {
         match setting {
-            LayerSetting::Driver { number, setting } if number == context.number() => match setting {
+            LayerSetting::Driver { number, setting } if number == context.layer_number() => match setting {
                 DriverSetting::Depth(depth) if !(1..=self.sent.len() as u32).contains(&depth) => {
                     return Some(Err(ControlError::BadValue));
                 }

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use super::ports::Ports;
 use crate::block::{Completion, Device, Landing, Limits, Op, Request, Status};
 use crate::record::Part;
@@ -64,7 +64,7 @@ impl MixedUnit {
             let request = context.slots[slot].request;
             // A flush has no address.
             let lba = request.lba.saturating_sub(self.first);
-            context.submit(now, Request { tag: slot, lba, ..request });
+            context.submit_below(now, Request { tag: slot, lba, ..request });
         }
     }
 }
@@ -73,11 +73,11 @@ impl HostLayer for MixedDevices {
     type Note = ();
     const PART: Part = Part::Driver;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        Limits { depth: room, ..below }
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        Limits { depth: max_in_flight, ..below }
     }
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         let request = context.slots[slot].request;
         match self.units.get_mut(usize::from(request.unit)) {
             Some(unit) if request.op == Op::Flush || request.lba >= unit.first => {
@@ -89,9 +89,9 @@ impl HostLayer for MixedDevices {
         Instant::FAR
     }
 
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, now) = (completion.tag, completion.finished);
-        context.answer_with(slot, completion);
+        context.answer_with_completion(slot, completion);
         let unit = &mut self.units[usize::from(context.slots[slot].request.unit)];
         unit.sent -= 1;
         unit.send_waiting(context, now);

@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::busy_curve::BusyCurve;
 use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
@@ -177,16 +177,16 @@ impl HostLayer for Processor {
     type Note = HandoverMark;
     const PART: Part = Part::Processor;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        Limits { depth: room, computes: true, ..below }
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        Limits { depth: max_in_flight, computes: true, ..below }
     }
 
     /// Programs compute in addition to the requests that the device below accepts.
     fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
-        request.op == Op::Compute || context.in_flight() - (self.computing.len() as u32) < context.room()
+        request.op == Op::Compute || context.in_flight() - (self.computing.len() as u32) < context.max_in_flight()
     }
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         let request = context.slots[slot].request;
         if request.op != Op::Compute {
             return self.queue_work(now, self.spec.issue, CoreWork::Issue(slot));
@@ -198,7 +198,7 @@ impl HostLayer for Processor {
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
         self.advance_work(now);
         let meanwhile = self.count_programmed_io(now, context.slots[slot].note, effort.programmed);
@@ -206,13 +206,13 @@ impl HostLayer for Processor {
         let parity = self.parity.transfer_time(u64::from(effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
         let takes = interrupts + copied + parity + (effort.programmed - meanwhile) + self.spec.finish;
-        context.adopt_completion(slot, completion);
+        context.book_completion(slot, completion);
         context.slots[slot].status = completion.status;
         self.queue_work(now, takes, CoreWork::Finish(slot))
     }
 
     #[inline(always)]
-    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> NextTurn {
         self.advance_work(now);
         if let Some((_, work)) = self.running.pop_if(|&mut (at, _)| at <= now) {
             self.start_waiting(now);

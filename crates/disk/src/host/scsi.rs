@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -191,21 +191,21 @@ impl HostLayer for ScsiBus {
 
     fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let (depth, has) = self.units[usize::from(request.unit)];
-        has < depth && context.in_flight() < context.room()
+        has < depth && context.in_flight() < context.max_in_flight()
     }
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         self.units[usize::from(context.slots[slot].request.unit)].1 += 1;
         self.wanting.push(BusRequest { slot, rank: HOST, span: self.spec.command, lost: false });
         now.max(self.next())
     }
 
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, done) = (completion.tag, completion.finished);
         let request = context.slots[slot].request;
         self.units[usize::from(request.unit)].1 -= 1;
         if completion.status != Status::Done {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
         let bytes = match request.op {
@@ -220,16 +220,16 @@ impl HostLayer for ScsiBus {
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         let left = self.take_idle(began, done, self.spec.reconnect + self.rate.transfer_time(bytes));
         if left == Span::ZERO {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
-        context.adopt_completion(slot, completion);
+        context.book_completion(slot, completion);
         self.wanting.push(BusRequest { slot, rank: arbitration_rank(request.unit), span: left, lost: false });
         done.max(self.next())
     }
 
     /// Ends a data phase, or gives the bus to the next.
-    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> NextTurn {
         if let Some((_, slot)) = self.moving.take_if(|(end, _)| *end <= now) {
             context.answer_request(now, slot, Status::Done);
         } else if self.free_from() <= now

@@ -133,11 +133,11 @@ impl Array {
         let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::blank_flush(NOBODY, now) };
         let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
         self.intents.current = Some(index);
-        self.intents.forced = forced_members((0..self.spec.members).map(|member| context.limits(member as u8)));
+        self.intents.forced = forced_members((0..self.spec.members).map(|member| context.limits_below(member as u8)));
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = !self.failed | new;
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
-            match context.limits(member as u8).volatile_cache {
+            match context.limits_below(member as u8).volatile_cache {
                 true => {
                     self.intents.steps[member as usize] = (IntentStep::Before, 1);
                     self.flush_member(now, index, member);
@@ -169,7 +169,8 @@ impl Array {
         if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
             return;
         }
-        let (cached, forced) = (context.limits(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
+        let (cached, forced) =
+            (context.limits_below(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
         match step {
             IntentStep::Before => self.send_pages(now, index, member),
             IntentStep::Pages if cached && !forced => {

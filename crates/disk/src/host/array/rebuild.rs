@@ -34,7 +34,7 @@ impl Array {
         member: u32,
     ) -> Result<(), ControlError> {
         self.drop_member(context, now, member);
-        context.control(now, &Control::Set(LayerSetting::Unit { unit: member, on: false }))?;
+        context.control_below(now, &Control::Set(LayerSetting::Unit { unit: member, on: false }))?;
         // The member's landings until now come first.
         context.collect_landings(self);
         numbering::report_member(&mut context.landings, now, member, LandingKind::Gone);
@@ -55,7 +55,7 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        context.control(now, &Control::Set(LayerSetting::Unit { unit: member, on: true }))?;
+        context.control_below(now, &Control::Set(LayerSetting::Unit { unit: member, on: true }))?;
         self.progress = RebuildProgress { began: Some(now), ..RebuildProgress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())

@@ -313,7 +313,7 @@ impl Array {
         let parent = self.portions[index].parent;
         if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
-            context.slots[parent].account().effort.add(&effort);
+            context.slots[parent].account_mut().effort.add(&effort);
         }
     }
 
