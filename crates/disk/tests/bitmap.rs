@@ -5,7 +5,7 @@ use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_disk::drive::profile::Faults;
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_disk::host::array::{Array, ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
+use seekwise_disk::host::array::{Array, ArraySpec, BitmapCounts, BitmapSpec, ParityWrite, ReadBalance};
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::host::ports::Ports;
 use seekwise_disk::queue::{Discipline, Policy};
@@ -62,13 +62,14 @@ fn the_first_write_to_a_region_pays_for_its_bit() {
     assert!(!waited(&same));
     let other = serve(&mut device, same.finished, write(2, 64, 8));
     assert!(waited(&other));
-    assert_eq!(device.layer().bitmap_counts(), (2, 0));
+    assert_eq!(device.layer().bitmap_counts(), BitmapCounts { pages_written: 2, resync_regions: 0 });
     let quiet = after(other.finished, 1000);
     device.handle_timeout(quiet);
-    assert_eq!(device.layer().bitmap_counts(), (3, 0), "both bits in one page");
+    let both_cleared = BitmapCounts { pages_written: 3, resync_regions: 0 };
+    assert_eq!(device.layer().bitmap_counts(), both_cleared, "both bits in one page");
     let again = serve(&mut device, quiet, write(3, 0, 8));
     assert!(waited(&again));
-    assert_eq!(device.layer().bitmap_counts().0, 4);
+    assert_eq!(device.layer().bitmap_counts().pages_written, 4);
 }
 
 /// A drive with a cache gets a flush, the page, and a flush, or, where it is SCSI's FUA, a flush and the page.
@@ -114,7 +115,7 @@ fn pending_bits_of_a_page_go_together() {
     for _ in 0..8 {
         device.proceed(Instant::FAR).expect("an answer");
     }
-    assert_eq!(device.layer().bitmap_counts().0, 2);
+    assert_eq!(device.layer().bitmap_counts().pages_written, 2);
 }
 
 /// What is left of a run of writes after a cut: blocks in clean and in dirty regions, and how many differ in each.
