@@ -129,7 +129,7 @@ impl Layer {
         match self {
             Layer::Identity => Box::new(IdentityLayer::build_above(below)),
             Layer::Controller(spec) => Box::new(Controller::build_above(*spec, below)),
-            Layer::Bus(rate) => Box::new(Controller::build_bus(*rate, below, units)),
+            Layer::Bus(rate) => Box::new(Controller::build_shared_bus(*rate, below, units)),
             Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units)),
             Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units)),
             Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below)),
