@@ -140,7 +140,7 @@ impl Case {
     fn verdict(&mut self, lost: u64) -> Option<DurabilityLaw> {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
-        let blocks = self.members(&image, &written, lost).read_written();
+        let blocks = self.members(&image, &written, lost).read_written_blocks();
         self.client.checker.judge_image(&blocks, PowerFailure::Cut).err().map(|breach| breach.law)
     }
 
@@ -161,7 +161,7 @@ fn lose_at_any_instant(level: RaidLevel, count: u32, seed: u64) -> Option<Durabi
         lost |= 1 << member;
     }
     case.client.work_until(case.client.now() + Span::from_millis(100));
-    case.client.drain_and_flush();
+    case.client.flush_and_wait();
     case.verdict(lost)
 }
 
@@ -196,8 +196,8 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             let from = case.client.landings.len();
             case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(1))));
             case.client.work_until(case.client.now() + Span::from_millis(300));
-            case.client.drain_and_flush();
-            case.client.rest_for(Span::from_secs(60));
+            case.client.flush_and_wait();
+            case.client.idle_for(Span::from_secs(60));
             let mut sectors: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
             let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1 && landing.number > 0);
             // A copy that a later write replaced in the buffer is reported as discarded.
@@ -272,7 +272,7 @@ fn all_holes(
     volume: seekwise_disk::host::array::layout::ArrayVolume,
     written: &[Request],
 ) -> Vec<u64> {
-    VolumeMembers { image, volume, lost: 0, writes: written }.find_holes().collect()
+    VolumeMembers { image, volume, lost: 0, writes: written }.blocks_in_write_holes().collect()
 }
 
 #[test]

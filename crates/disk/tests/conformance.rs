@@ -24,13 +24,14 @@ use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::{DriveLog, Effort, Part, Parts};
 use seekwise_disk::rng::Seed;
 use seekwise_disk::testing::{
-    Layer, SmallDrive, SmallStack, conformance, conformance_through, random_array, random_stack, random_tower,
+    Layer, SmallDrive, SmallStack, check_array_conformance, check_conformance, random_array, random_stack,
+    random_tall_stack,
 };
 use seekwise_disk::time::{Instant, Span};
 
 fn check(what: &str, stack: &SmallStack, seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
+        if let Err(violation) = check_conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
             panic!("{what}, seed {seed}: {violation:?}\n{stack:?}");
         }
     }
@@ -128,7 +129,7 @@ const STICK: FlashSpec = FlashSpec {
 #[test]
 fn a_flash_stick_keeps_the_contract() {
     for seed in 0..20 {
-        conformance(&|| Box::new(Flash::new(STICK)), CutSector::Old, seed).expect("keeps the contract");
+        check_conformance(&|| Box::new(Flash::new(STICK)), CutSector::Old, seed).expect("keeps the contract");
     }
 }
 
@@ -184,11 +185,11 @@ fn devices_beside_one_another_keep_the_contract() {
         let of = || MixedDevices::build_above(vec![drive(), stick(), drive()]);
         for seed in 0..15 {
             let alone = || -> Box<dyn Device> { Box::new(Unit { of: Box::new(of()), unit, first }) };
-            conformance(&alone, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}: {wrong:?}"));
+            check_conformance(&alone, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}: {wrong:?}"));
             let below = || -> Box<dyn Device> {
                 Box::new(Unit { of: Box::new(IdentityLayer::build_above(Box::new(of()))), unit, first })
             };
-            conformance(&below, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}, below: {wrong:?}"));
+            check_conformance(&below, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}, below: {wrong:?}"));
         }
     }
 }
@@ -204,8 +205,8 @@ fn random_stacks_keep_the_contract() {
 /// Where seeds of the two others broke the contract, one in a thousand, merging drivers, accelerators and queues that abort
 /// stood together; here they do more often. Of these 400, 7 broke it with the layers as they were then.
 #[test]
-fn random_towers_keep_the_contract() {
-    swarm(400, |seed| through_sight(&random_tower(&mut Seed(seed).stream("tower")), seed));
+fn random_tall_stacks_keep_the_contract() {
+    swarm(400, |seed| through_sight(&random_tall_stack(&mut Seed(seed).stream("tower")), seed));
 }
 
 /// Runs the `sample` first seeds, or those that the environment asks for, to their end; then fails with all that fail.
@@ -381,7 +382,7 @@ impl Device for Canary {
 
 /// The rule that the suite reports for a device, by the first seed of ten at which it fails.
 fn verdict(make: &dyn Fn() -> Box<dyn Device>) -> Option<u8> {
-    (0..10).find_map(|seed| conformance(make, cached().cut_sector, seed).err()).map(|violation| violation.rule)
+    (0..10).find_map(|seed| check_conformance(make, cached().cut_sector, seed).err()).map(|violation| violation.rule)
 }
 
 #[test]
@@ -423,8 +424,8 @@ fn a_canary_that_differs_from_run_to_run_is_caught() {
 }
 
 fn through_sight(stack: &SmallStack, seed: u64) {
-    let sight = stack.client_sight();
-    if let Err(violation) = conformance_through(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
+    let sight = stack.block_copies();
+    if let Err(violation) = check_array_conformance(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");
     }
 }
@@ -435,7 +436,7 @@ fn canaries_above_arrays_are_caught() {
         let verdict = |seed: u64| {
             let stack = random_array(&mut Seed(seed).stream("array"));
             let make = || Canary::above(lie, stack.build());
-            conformance_through(&make, stack.drive.cut_sector, &stack.client_sight(), seed).err()
+            check_array_conformance(&make, stack.drive.cut_sector, &stack.block_copies(), seed).err()
         };
         assert_eq!((0..10).find_map(verdict).map(|violation| violation.rule), Some(5));
     }
