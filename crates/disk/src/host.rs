@@ -1,4 +1,5 @@
-//! The host's layers. Each is a device that owns the devices below it; most are built on [`layer`].
+//! The layers between a client and the drives: adapters, cables, arrays, drivers, caches and processors of a host. Each
+//! is a device that owns the devices below it; most are built on [`layer`].
 
 pub mod accelerator;
 pub mod array;

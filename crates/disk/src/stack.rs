@@ -1,9 +1,9 @@
-//! A stack: a drive, the layers above it in order, and what changes during a run; the only description and
-//! builder of a device. Running a job, cutting the power and counting sectors all begin here.
+//! A stack: a drive, the layers above it in order, and the changes of settings during a run. Every modelled device is
+//! built from such a description; running a job or cutting the power is the work of others.
 //!
-//! Layers stand in any order that makes sense, and one kind may occur twice ([`Stack::check`] reports those that make
-//! none). Each drive of an [`Layer::Array`] has its own copy of what stands below the array, except for what the drives
-//! share ([`Layer::is_shared`]), which stands directly below it:
+//! Layers stand in any order that makes sense ([`Stack::check`]), and one kind may occur twice. Each drive of an
+//! [`Layer::Array`] has its own copy of the layers below the array, except for those that the drives share
+//! ([`Layer::is_shared`]). Shared layers stand directly below the array:
 //!
 //! ```text
 //! processor             layers[5]
@@ -47,10 +47,11 @@ use crate::time::Instant;
 
 pub use self::used_settings::{UnusedSettings, UsedSettings};
 
-/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
-/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Drives only turn slower than
-/// the profile, so that a skew that just suffices at its speed suffices for all.
-const SLOWEST: u64 = 200;
+/// The most by which a drive of an array turns slower than its profile, in millionths. Spindles are locked to a crystal of
+/// 100 parts in a million either way, so two differ by twice that at most (inferred: the usual tolerance of such parts;
+/// makers state far wider limits of the speed, 0.1 to 0.5 %). No drive turns faster, so that a skew that just suffices at
+/// the profile's speed suffices for all.
+const MAX_SLOWDOWN: u64 = 200;
 
 /// The description of a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,12 +130,12 @@ impl Layer {
         match self {
             Layer::Identity => Box::new(IdentityLayer::build_above(below)),
             Layer::Controller(spec) => Box::new(Controller::build_above(*spec, below)),
-            Layer::Bus(rate) => Box::new(Controller::build_bus(*rate, below, units)),
+            Layer::Bus(rate) => Box::new(Controller::build_shared_bus(*rate, below, units)),
             Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units)),
             Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units)),
             Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below)),
-            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_number(number)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_number(number)),
+            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_layer_number(number)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_layer_number(number)),
             Layer::Processor(spec) => Box::new(Processor::build_above(*spec, below)),
         }
     }
@@ -155,43 +156,45 @@ impl Stack {
 
     /// Builds the stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        self.build_on(&mut |number| Box::new(self.build_drive(seed, number)))
+        self.build_above_drives(&mut |drive_number| Box::new(self.build_drive(seed, drive_number)))
     }
 
-    /// As [`Stack::build`], with drives that report their arm movements to `told`.
-    pub fn build_logged(&self, seed: Seed, told: &MovementLog) -> Box<dyn Device> {
-        self.build_on(&mut |number| {
-            let mut drive = self.build_drive(seed, number);
-            drive.record_movements(number, told.clone());
+    /// As [`Stack::build`], with drives that report their arm movements to `log`.
+    pub fn build_logged(&self, seed: Seed, log: &MovementLog) -> Box<dyn Device> {
+        self.build_above_drives(&mut |drive_number| {
+            let mut drive = self.build_drive(seed, drive_number);
+            drive.record_movements(drive_number, log.clone());
             Box::new(drive)
         })
     }
 
-    fn build_on(&self, drive: Drives<'_>) -> Box<dyn Device> {
+    /// Builds the layers, and the devices beside them, above drives that `build_drive` returns.
+    fn build_above_drives(&self, build_drive: DriveBuilder<'_>) -> Box<dyn Device> {
         if self.beside.is_empty() {
-            return build_layers(&self.layers, drive);
+            return build_layers(&self.layers, build_drive);
         }
-        let computes = matches!(self.layers.last(), Some(Layer::Processor(_)));
-        let (below, processor) = self.layers.split_at(self.layers.len() - usize::from(computes));
+        let has_processor = matches!(self.layers.last(), Some(Layer::Processor(_)));
+        let (below, processor) = self.layers.split_at(self.layers.len() - usize::from(has_processor));
         let numbers = number_layers(&self.layers);
-        let own = (build_one(below, &numbers[..below.len()], 0, drive), self.drives());
-        let stick = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
-        let all = MixedDevices::build_above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
+        let stack_and_units = (build_one(below, &numbers[..below.len()], 0, build_drive), self.drives());
+        let flash_and_units = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
+        let beside = self.beside.iter().map(flash_and_units);
+        let all = MixedDevices::build_above(core::iter::once(stack_and_units).chain(beside).collect());
         match processor.first() {
             Some(layer) => layer.build_above(1, Box::new(all), 1),
             None => Box::new(all),
         }
     }
 
-    /// Builds a drive. The first turns as its profile says; each of the others is slower by up to `SLOWEST` millionths:
-    /// the same part number, another crystal.
-    pub fn build_drive(&self, seed: Seed, number: u32) -> Drive {
+    /// Builds a drive. The first turns as its profile says; each of the others is slower by up to `MAX_SLOWDOWN`
+    /// millionths: its part number is equal, its crystal is another.
+    pub fn build_drive(&self, seed: Seed, drive_number: u32) -> Drive {
         let mut profile = self.profile.clone();
-        if number > 0 {
-            let slower = seed.numbered_stream("speed", u64::from(number)).below(SLOWEST + 1);
-            profile.mechanics = profile.mechanics.slowed_by(slower);
+        if drive_number > 0 {
+            let slowdown = seed.numbered_stream("speed", u64::from(drive_number)).below(MAX_SLOWDOWN + 1);
+            profile.mechanics = profile.mechanics.slowed_by(slowdown);
         }
-        Drive::new(profile, seed.numbered_stream("phase", u64::from(number)).next_u64())
+        Drive::new(profile, seed.numbered_stream("phase", u64::from(drive_number)).next_u64())
     }
 
     /// The mechanics of each of its drives.
@@ -226,8 +229,8 @@ impl Stack {
 
     /// The volumes of its array, one after another; none without an array.
     pub fn volumes(&self) -> Vec<ArrayVolume> {
-        let laid = |spec: &ArraySpec| spec.volumes(self.profile.geometry.sectors());
-        self.array().map(laid).unwrap_or_default()
+        let drive_sectors = self.profile.geometry.sectors();
+        self.array().map(|spec| spec.volumes(drive_sectors)).unwrap_or_default()
     }
 
     /// The sectors that a job sees: without those of devices beside the stack, which are for scenes only.
@@ -251,18 +254,18 @@ impl Stack {
     /// Checks that each layer makes sense at its place; returns the first that does not, from the top.
     pub fn check(&self) -> Result<(), MisplacedLayer> {
         let arrays = self.layers.iter().filter(|layer| matches!(layer, Layer::Array(_))).count();
-        let array = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
-        let top = self.layers.len().saturating_sub(1);
-        for (place, (layer, name)) in self.layers.iter().zip(self.layer_names()).enumerate().rev() {
-            let above = self.layers.get(place + 1);
+        let array_index = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
+        let top_index = self.layers.len().saturating_sub(1);
+        for (index, (layer, name)) in self.layers.iter().zip(self.layer_names()).enumerate().rev() {
+            let above = self.layers.get(index + 1);
             let why = match layer {
-                Layer::Processor(_) if place != top => "its programs are above all else: it stands on top",
+                Layer::Processor(_) if index != top_index => "its programs are above all else: it stands on top",
                 Layer::Array(_) if arrays > 1 => "one array is all that a stack has (`raid-10` stripes mirrors)",
                 Layer::Scsi(_) if self.drives() > MOST_DRIVES => "a SCSI bus has 15 drives at most",
                 shared if shared.is_shared() => match above {
                     Some(Layer::Array(_)) => continue,
-                    Some(above) if above.is_shared() && array.is_some_and(|array| place < array) => continue,
-                    _ if array.is_none() => continue,
+                    Some(above) if above.is_shared() && array_index.is_some_and(|array| index < array) => continue,
+                    _ if array_index.is_none() => continue,
                     _ => "the array's drives share it: it stands right below the array",
                 },
                 _ => continue,
@@ -275,43 +278,59 @@ impl Stack {
 
 /// The number of each of `layers` among those of its kind, from the top, from 1.
 fn number_layers(layers: &[Layer]) -> Vec<u32> {
-    let number = |(place, layer): (usize, &Layer)| {
-        1 + layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count() as u32
+    let number = |(index, layer): (usize, &Layer)| {
+        1 + layers[index + 1..].iter().filter(|other| other.kind() == layer.kind()).count() as u32
     };
     layers.iter().enumerate().map(number).collect()
 }
 
-/// Returns the drive with a number.
-type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
+/// Builds the drive with a number.
+type DriveBuilder<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
 
-/// Builds `layers`, the lowest first, above the drives that `drive` returns by number.
-pub(crate) fn build_layers(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
-    build_one(layers, &number_layers(layers), 0, drive)
+/// Builds `layers`, the lowest first, above drives that `build_drive` returns.
+pub(crate) fn build_layers(layers: &[Layer], build_drive: DriveBuilder<'_>) -> Box<dyn Device> {
+    build_one(layers, &number_layers(layers), 0, build_drive)
 }
 
-/// Builds the device on which an array of `count` drives with `layers` below it stands.
-pub fn build_below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    build_members(layers, &number_layers(layers), count, drive)
+/// Builds the device on which an array of `drives` drives stands, with `layers` below the array.
+pub fn build_below_array(layers: &[Layer], drives: u32, build_drive: DriveBuilder<'_>) -> Box<dyn Device> {
+    build_members(layers, &number_layers(layers), drives, build_drive)
 }
 
 /// Builds `layers` above the drive with this number, or, with an array among them, above all drives of the array.
-fn build_one(layers: &[Layer], numbers: &[u32], drive_number: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    let (Some((layer, below)), Some((&own, others))) = (layers.split_last(), numbers.split_last()) else {
-        return drive(drive_number);
+fn build_one(
+    layers: &[Layer],
+    layer_numbers: &[u32],
+    drive_number: u32,
+    build_drive: DriveBuilder<'_>,
+) -> Box<dyn Device> {
+    let (Some((top, below)), Some((&number, numbers_below))) = (layers.split_last(), layer_numbers.split_last()) else {
+        return build_drive(drive_number);
     };
-    match layer {
-        Layer::Array(spec) => layer.build_above(own, build_members(below, others, spec.members, drive), spec.members),
-        _ => layer.build_above(own, build_one(below, others, drive_number, drive), 1),
+    match top {
+        Layer::Array(spec) => {
+            let members = build_members(below, numbers_below, spec.members, build_drive);
+            top.build_above(number, members, spec.members)
+        }
+        _ => top.build_above(number, build_one(below, numbers_below, drive_number, build_drive), 1),
     }
 }
 
 /// Builds the drives of an array, each with its own layers, and the layers that they share.
-fn build_members(layers: &[Layer], numbers: &[u32], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    match (layers.split_last(), numbers.split_last()) {
-        (Some((layer, below)), Some((&own, others))) if layer.is_shared() => {
-            layer.build_above(own, build_members(below, others, count, drive), count)
+fn build_members(
+    layers: &[Layer],
+    layer_numbers: &[u32],
+    drives: u32,
+    build_drive: DriveBuilder<'_>,
+) -> Box<dyn Device> {
+    match (layers.split_last(), layer_numbers.split_last()) {
+        (Some((top, below)), Some((&number, numbers_below))) if top.is_shared() => {
+            top.build_above(number, build_members(below, numbers_below, drives, build_drive), drives)
         }
-        _ => Box::new(Ports::new((0..count).map(|number| build_one(layers, numbers, number, drive)).collect())),
+        _ => {
+            let members = (0..drives).map(|drive_number| build_one(layers, layer_numbers, drive_number, build_drive));
+            Box::new(Ports::new(members.collect()))
+        }
     }
 }
 
@@ -328,7 +347,7 @@ mod tests {
     use crate::testing::SmallDrive;
     use crate::time::Span;
 
-    fn stack(layers: Vec<Layer>) -> Stack {
+    fn stack_of(layers: Vec<Layer>) -> Stack {
         Stack { layers, ..Stack::bare(SmallDrive::default().profile()) }
     }
 
@@ -368,18 +387,18 @@ mod tests {
             (RaidLevel::Raid10, 4),
             (RaidLevel::Raid5, 4),
         ] {
-            let stack = stack(alloc::vec![CONTROLLER, Layer::Bus(1 << 27), array(level, members), driver()]);
+            let stack = stack_of(alloc::vec![CONTROLLER, Layer::Bus(1 << 27), array(level, members), driver()]);
             assert_eq!(stack.sectors(), stack.build(Seed(1)).limits(0).sectors);
             assert_eq!(stack.drives(), members);
         }
-        let bare = stack(alloc::vec![]);
+        let bare = stack_of(alloc::vec![]);
         assert_eq!(bare.sectors(), bare.build(Seed(1)).limits(0).sectors);
     }
 
     #[test]
     fn a_layer_that_stands_twice_is_numbered_from_the_top() {
         let names =
-            stack(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).layer_names();
+            stack_of(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).layer_names();
         assert_eq!(names, ["controller-2", "driver-2", "array", "controller", "driver"]);
     }
 
@@ -390,38 +409,41 @@ mod tests {
         let twice = Stack { layers, ..Stack::bare(profile) };
         let drops =
             |number| Control::Set(LayerSetting::Driver { number, setting: DriverSetting::Flush(FlushPolicy::Drop) });
-        let done = |number| twice.build(Seed(1)).control(Instant::ZERO, &drops(number));
-        assert_eq!([1, 2, 3].map(done), [Ok(()), Ok(()), Err(ControlError::UnknownKey)]);
-        let blamed = |number| {
+        let change = |number| twice.build(Seed(1)).control(Instant::ZERO, &drops(number));
+        assert_eq!([1, 2, 3].map(change), [Ok(()), Ok(()), Err(ControlError::UnknownKey)]);
+        let first_breaker = |number| {
             let changes = alloc::vec![SettingChange { at: Instant::ZERO, control: drops(number) }];
             Stack { changes, ..twice.clone() }.promise_breakers().first().map(|breaker| breaker.level.clone())
         };
-        assert_eq!([1, 2, 3].map(blamed), [Some("driver".to_string()), Some("driver-2".to_string()), None]);
+        assert_eq!([1, 2, 3].map(first_breaker), [Some("driver".to_string()), Some("driver-2".to_string()), None]);
     }
 
-    fn refused(layers: Vec<Layer>) -> Option<String> {
-        stack(layers).check().err().map(|misplaced| misplaced.layer)
+    fn misplaced_layer(layers: Vec<Layer>) -> Option<String> {
+        stack_of(layers).check().err().map(|misplaced| misplaced.layer)
     }
 
     #[test]
     fn an_order_that_makes_no_sense_is_refused() {
         let bus = Layer::Bus(1 << 27);
         let raid = || array(RaidLevel::Raid0, 2);
-        assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), bus.clone(), raid(), driver(), processor()]), None);
-        assert_eq!(refused(alloc::vec![driver(), raid(), CONTROLLER]), None);
-        assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), driver()]), None, "one drive");
-        assert_eq!(refused(alloc::vec![processor(), driver()]).as_deref(), Some("processor"));
-        assert_eq!(refused(alloc::vec![processor(), processor()]).as_deref(), Some("processor-2"));
-        assert_eq!(refused(alloc::vec![bus.clone(), CONTROLLER, raid()]).as_deref(), Some("bus"));
-        assert_eq!(refused(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
-        assert_eq!(refused(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
+        assert_eq!(
+            misplaced_layer(alloc::vec![CONTROLLER, bus.clone(), bus.clone(), raid(), driver(), processor()]),
+            None
+        );
+        assert_eq!(misplaced_layer(alloc::vec![driver(), raid(), CONTROLLER]), None);
+        assert_eq!(misplaced_layer(alloc::vec![CONTROLLER, bus.clone(), driver()]), None, "one drive");
+        assert_eq!(misplaced_layer(alloc::vec![processor(), driver()]).as_deref(), Some("processor"));
+        assert_eq!(misplaced_layer(alloc::vec![processor(), processor()]).as_deref(), Some("processor-2"));
+        assert_eq!(misplaced_layer(alloc::vec![bus.clone(), CONTROLLER, raid()]).as_deref(), Some("bus"));
+        assert_eq!(misplaced_layer(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
+        assert_eq!(misplaced_layer(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
         let scsi = || Layer::Scsi(ScsiSpec { rate: 1 << 27, command: Span::ZERO, reconnect: Span::ZERO, fair: false });
-        assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(RaidLevel::Raid0, 15)]), None);
-        assert_eq!(refused(alloc::vec![scsi(), array(RaidLevel::Raid0, 16)]).as_deref(), Some("scsi"));
-        assert_eq!(refused(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));
+        assert_eq!(misplaced_layer(alloc::vec![Layer::Channel(2), scsi(), array(RaidLevel::Raid0, 15)]), None);
+        assert_eq!(misplaced_layer(alloc::vec![scsi(), array(RaidLevel::Raid0, 16)]).as_deref(), Some("scsi"));
+        assert_eq!(misplaced_layer(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));
     }
 
-    /// By hand, at the beginning or after a change.
+    /// Expected values are worked out by hand. A setting counts at the beginning or after a change.
     #[test]
     fn settings_that_break_promises_are_named_where_they_can_do_harm() {
         let caching = SmallDrive::default().with_buffer(4, 64).with_write_back(2);
@@ -431,7 +453,7 @@ mod tests {
         let lose = |member| LayerSetting::Array(ArraySetting::Lose(member));
         let lower = LayerSetting::Driver { number: 2, setting: DriverSetting::WriteThrough(ForcedWritePolicy::Ignore) };
         let upper = LayerSetting::Driver { number: 1, setting: DriverSetting::PowerOff(PowerOffPolicy::AtOnce) };
-        // The drive, its layers, the changes; level and setting, value, promise.
+        // A drive, its layers and the changes; each setting that breaks a promise, with its value and the promise.
         type Case<'a> = (&'a SmallDrive, Vec<Layer>, &'a [LayerSetting], &'a [&'a str]);
         let cases: [Case<'_>; 8] = [
             (&SmallDrive::default(), alloc::vec![dropping()], &[], &[]),
@@ -447,8 +469,8 @@ mod tests {
             let change = |&setting| SettingChange { at: Instant::ZERO, control: Control::Set(setting) };
             let changes = changes.iter().map(change).collect();
             let stack = Stack { layers, changes, ..Stack::bare(drive.profile()) };
-            let named = |it: breakers::PromiseBreaker| format!("{}={} {:?}", it.setting, it.value, it.breaks);
-            let found: Vec<String> = stack.promise_breakers().into_iter().map(named).collect();
+            let describe = |it: breakers::PromiseBreaker| format!("{}={} {:?}", it.setting, it.value, it.breaks);
+            let found: Vec<String> = stack.promise_breakers().into_iter().map(describe).collect();
             assert_eq!(found, expected);
         }
     }

@@ -1,4 +1,5 @@
-//! The cache in host memory, by hand: what ends in memory, what goes down and when, what a cut leaves.
+//! The cache in host memory (`host/accelerator.rs`): requests that end in memory, writes in the background, and the data that
+//! a cut leaves. Expected values are worked out by hand.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ use seekwise_disk::time::{Instant, Span};
 
 const HIT: Span = Span::from_micros(5);
 
-/// Does not write in the background within the time of a test.
+/// A cache that does not write in the background within the time of a test.
 const LAZY: AcceleratorSpec = AcceleratorSpec {
     size: 1 << 20,
     hit: HIT,
@@ -33,13 +34,14 @@ fn drive() -> SmallDrive {
     SmallDrive::default().with_buffer(4, 64)
 }
 
-/// The cache, the time, and what the medium holds.
+/// A cache above a drive, the present instant, and the content of the medium.
 struct Scene {
     device: LayeredDevice<Accelerator>,
     now: Instant,
     image: SectorImage,
-    landed: Vec<(u64, u64)>,
-    told: Vec<Landing>,
+    /// All landings so far.
+    landings: Vec<Landing>,
+    /// The stamp of the last request.
     stamp: u64,
 }
 
@@ -48,7 +50,7 @@ impl Scene {
         let mut device = Accelerator::build_above(spec, Box::new(small.drive()));
         device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
         let (now, image) = (Instant::ZERO, SectorImage::new());
-        Scene { device, now, image, landed: Vec::new(), told: Vec::new(), stamp: 0 }
+        Scene { device, now, image, landings: Vec::new(), stamp: 0 }
     }
 
     fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
@@ -59,67 +61,65 @@ impl Scene {
         self.stamp
     }
 
-    /// Runs until the next answer.
-    fn answer(&mut self) -> Completion {
-        let completion = self.device.proceed(Instant::FAR).expect("an answer");
+    /// Runs until the next completion.
+    fn next_completion(&mut self) -> Completion {
+        let completion = self.device.proceed(Instant::FAR).expect("a completion");
         self.now = completion.finished;
         assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
-        self.listen();
+        self.collect_landings();
         completion
     }
 
-    fn listen(&mut self) {
+    fn collect_landings(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
             self.image.apply_landing(&landing);
-            self.told.push(landing);
-            if landing.kind == LandingKind::Landed {
-                self.landed.push((landing.lba, landing.stamp));
-            }
+            self.landings.push(landing);
         }
     }
 
-    /// Serves one request alone, and returns how long it took.
-    fn takes(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> Span {
+    /// Submits a request, and returns its response time.
+    fn time_request(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> Span {
         self.submit(op, flags, lba, sectors);
-        let done = self.answer();
+        let done = self.next_completion();
         assert_eq!(done.status, Status::Done);
         done.finished.since(done.submitted)
     }
 
     fn write(&mut self, lba: u64) -> Span {
-        self.takes(Op::Write, Flags::NONE, lba, 8)
+        self.time_request(Op::Write, Flags::NONE, lba, 8)
     }
 
     fn read(&mut self, lba: u64) -> Span {
-        self.takes(Op::Read, Flags::NONE, lba, 8)
+        self.time_request(Op::Read, Flags::NONE, lba, 8)
     }
 
     fn flush(&mut self) -> Span {
-        self.takes(Op::Flush, Flags::NONE, 0, 0)
+        self.time_request(Op::Flush, Flags::NONE, 0, 0)
     }
 
     fn control(&mut self, control: &Control) {
         self.device.control(self.now, control).expect("a control that it knows");
-        self.listen();
+        self.collect_landings();
     }
 
-    /// Lets `span` pass.
-    fn rest(&mut self, span: Span) {
+    /// Advances time by `span` without a request.
+    fn idle_for(&mut self, span: Span) {
         self.now += span;
         self.device.handle_timeout(self.now);
-        self.listen();
+        self.collect_landings();
     }
 
-    /// Sectors of the write with this stamp that landed, and that never will, by what was told so far.
-    fn fate(&self, stamp: u64) -> (u32, u32) {
+    /// How many sectors of the write with this stamp were reported as landed, and how many as discarded.
+    fn landed_and_discarded(&self, stamp: u64) -> (u32, u32) {
         let sum = |kind: LandingKind| {
-            let told = self.told.iter().filter(|landing| (landing.stamp, landing.kind) == (stamp, kind));
-            told.map(|landing| landing.sectors).sum::<u32>()
+            let reported = self.landings.iter().filter(|landing| (landing.stamp, landing.kind) == (stamp, kind));
+            reported.map(|landing| landing.sectors).sum::<u32>()
         };
         (sum(LandingKind::Landed), sum(LandingKind::Discarded))
     }
 
-    fn holds(&self, lba: u64) -> Option<u64> {
+    /// The stamp of the write that the medium holds in a block.
+    fn stamp_on_medium(&self, lba: u64) -> Option<u64> {
         match self.image.get(0, lba) {
             Some(ImageSector::Stamp(stamp)) => Some(stamp),
             _ => None,
@@ -128,15 +128,15 @@ impl Scene {
 }
 
 #[test]
-fn what_is_there_takes_a_look_and_a_copy() {
+fn a_hit_takes_the_time_of_a_hit_and_a_miss_that_of_the_drive() {
     let mut scene = Scene::new(LAZY, &drive());
     assert_eq!(scene.write(800), HIT);
-    assert_eq!(scene.read(800), HIT, "what was written");
+    assert_eq!(scene.read(800), HIT, "written");
     assert!(scene.read(2_000) > HIT, "from the drive");
-    assert_eq!(scene.read(2_000), HIT, "kept");
-    assert!(scene.takes(Op::Read, Flags::NONE, 2_004, 8) > HIT, "half of it is not there");
+    assert_eq!(scene.read(2_000), HIT, "kept after a read");
+    assert!(scene.time_request(Op::Read, Flags::NONE, 2_004, 8) > HIT, "half of it is not there");
     scene.submit(Op::Read, Flags::NONE, 800, 8);
-    let effort = scene.answer().effort;
+    let effort = scene.next_completion().effort;
     assert_eq!((effort.copied, effort.commands, effort.interrupts), (8, 0, 0));
 }
 
@@ -149,9 +149,12 @@ fn a_cut_loses_what_no_flush_covered() {
     scene.write(1_600);
     scene.write(804);
     scene.control(&Control::PowerCut);
-    assert_eq!((scene.holds(800), scene.holds(804), scene.holds(1_600)), (Some(kept), Some(kept), None));
+    assert_eq!(
+        (scene.stamp_on_medium(800), scene.stamp_on_medium(804), scene.stamp_on_medium(1_600)),
+        (Some(kept), Some(kept), None)
+    );
     scene.control(&Control::PowerOn);
-    assert!(scene.read(800) > HIT, "memory holds nothing any more");
+    assert!(scene.read(800) > HIT, "memory stamp_on_medium nothing any more");
 }
 
 #[test]
@@ -159,9 +162,9 @@ fn a_dropped_flush_is_a_lie() {
     let mut scene = Scene::new(AcceleratorSpec { drops_flushes: true, ..LAZY }, &drive());
     scene.write(800);
     assert_eq!(scene.flush(), HIT);
-    assert_eq!(scene.takes(Op::Write, Flags::FUA, 1_600, 8), HIT, "the mark is forgotten with it");
+    assert_eq!(scene.time_request(Op::Write, Flags::FUA, 1_600, 8), HIT, "the mark is forgotten with it");
     scene.control(&Control::PowerCut);
-    assert_eq!((scene.holds(800), scene.holds(1_600)), (None, None));
+    assert_eq!((scene.stamp_on_medium(800), scene.stamp_on_medium(1_600)), (None, None));
 }
 
 #[test]
@@ -173,9 +176,9 @@ fn an_orderly_power_off_writes_out_first() {
     });
     scene.control(&Control::PowerOff);
     scene.submit(Op::Write, Flags::NONE, 3_200, 8);
-    assert_eq!(scene.answer().status, Status::PowerLost, "nothing new is taken");
-    scene.rest(Span::from_secs(1));
-    assert_eq!([800, 1_600, 2_400].map(|lba| scene.holds(lba)), stamps.map(Some));
+    assert_eq!(scene.next_completion().status, Status::PowerLost, "no new data are accepted");
+    scene.idle_for(Span::from_secs(1));
+    assert_eq!([800, 1_600, 2_400].map(|lba| scene.stamp_on_medium(lba)), stamps.map(Some));
 }
 
 /// The page is written again while it is on its way to the medium: the new data follow the old.
@@ -186,12 +189,13 @@ fn no_update_is_lost_while_its_page_is_written_out() {
     let old = scene.stamp;
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
     let new = scene.submit(Op::Write, Flags::NONE, 800, 8);
-    assert_eq!(scene.answer().tag as u64, new, "it does not wait for the page");
-    assert_eq!(scene.answer().tag as u64, old + 1, "the flush is for what was before it");
-    assert_eq!(scene.holds(800), Some(old));
+    assert_eq!(scene.next_completion().tag as u64, new, "it does not wait for the page");
+    assert_eq!(scene.next_completion().tag as u64, old + 1, "the flush covers writes before it");
+    assert_eq!(scene.stamp_on_medium(800), Some(old));
     assert_eq!(scene.read(800), HIT);
     scene.flush();
-    assert_eq!((scene.holds(800), scene.landed.len()), (Some(new), 2));
+    let landed = scene.landings.iter().filter(|landing| landing.kind == LandingKind::Landed).count();
+    assert_eq!((scene.stamp_on_medium(800), landed), (Some(new), 2));
 }
 
 #[test]
@@ -202,33 +206,38 @@ fn neighbours_leave_in_one_command_under_their_own_stamps() {
     }
     scene.write(4_000);
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
-    let effort = scene.answer().effort;
+    let effort = scene.next_completion().effort;
     assert_eq!(effort.commands, 3, "two runs and the flush");
-    assert_eq!([800, 808, 816, 824].map(|lba| scene.holds(lba)), [2, 4, 3, 1].map(Some));
+    assert_eq!([800, 808, 816, 824].map(|lba| scene.stamp_on_medium(lba)), [2, 4, 3, 1].map(Some));
 }
 
 #[test]
 fn data_go_down_when_idle_old_or_too_many() {
-    let after = |spec: AcceleratorSpec, busy: bool| {
+    // The first step of 100 ms after which the first write is on the medium.
+    let first_step = |spec: AcceleratorSpec, busy: bool| {
         let mut scene = Scene::new(spec, &drive());
         scene.write(800);
         scene.write(4_000);
         for step in 0..10 {
-            scene.rest(Span::from_millis(100));
+            scene.idle_for(Span::from_millis(100));
             if busy {
                 scene.read(1_000 + step * 200);
             }
-            if scene.holds(800).is_some() {
+            if scene.stamp_on_medium(800).is_some() {
                 return Some(step);
             }
         }
         None
     };
-    assert_eq!(after(LAZY, false), None);
-    assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, false), Some(2));
-    assert_eq!(after(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, true), None, "never idle for so long");
-    assert_eq!(after(AcceleratorSpec { dirty_age: Span::from_millis(500), ..LAZY }, true), Some(4));
-    assert_eq!(after(AcceleratorSpec { dirty_share: 0, ..LAZY }, true), Some(0));
+    assert_eq!(first_step(LAZY, false), None);
+    assert_eq!(first_step(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, false), Some(2));
+    assert_eq!(
+        first_step(AcceleratorSpec { idle: Span::from_millis(250), ..LAZY }, true),
+        None,
+        "never idle for so long"
+    );
+    assert_eq!(first_step(AcceleratorSpec { dirty_age: Span::from_millis(500), ..LAZY }, true), Some(4));
+    assert_eq!(first_step(AcceleratorSpec { dirty_share: 0, ..LAZY }, true), Some(0));
 }
 
 #[test]
@@ -237,54 +246,54 @@ fn a_full_cache_waits_for_the_medium() {
     assert_eq!((scene.write(800), scene.write(1_600)), (HIT, HIT));
     assert!(scene.write(2_400) > Span::from_millis(1));
     assert_eq!(scene.write(2_400), HIT, "in its place");
-    // Longer than the cache: past it, after the dirty data of its place.
-    assert!(scene.takes(Op::Write, Flags::NONE, 2_400, 24) > Span::from_millis(1));
-    assert_eq!(scene.holds(2_400), Some(scene.stamp));
+    // A write that is longer than the cache goes to the drive, after older dirty data of its blocks.
+    assert!(scene.time_request(Op::Write, Flags::NONE, 2_400, 24) > Span::from_millis(1));
+    assert_eq!(scene.stamp_on_medium(2_400), Some(scene.stamp));
 }
 
 #[test]
-fn a_forced_write_is_on_the_medium_behind_older_data_of_its_place() {
+fn a_forced_write_is_on_the_medium_after_older_data_of_its_blocks() {
     let mut scene = Scene::new(LAZY, &drive());
     scene.write(800);
     let first = scene.stamp;
-    scene.takes(Op::Write, Flags::FUA, 804, 8);
+    scene.time_request(Op::Write, Flags::FUA, 804, 8);
     let forced = scene.stamp;
-    assert_eq!((scene.holds(800), scene.holds(804)), (Some(first), Some(forced)));
+    assert_eq!((scene.stamp_on_medium(800), scene.stamp_on_medium(804)), (Some(first), Some(forced)));
     assert_eq!(scene.read(804), HIT);
     scene.control(&Control::PowerCut);
-    assert_eq!(scene.holds(811), Some(forced));
+    assert_eq!(scene.stamp_on_medium(811), Some(forced));
 }
 
 #[test]
 fn a_sequential_reader_finds_what_was_read_ahead() {
-    let hits = |read_ahead| {
+    let count_hits = |read_ahead| {
         let mut scene = Scene::new(AcceleratorSpec { read_ahead, ..LAZY }, &SmallDrive::default());
         let step = |index: u64| {
-            scene.rest(Span::from_millis(30));
+            scene.idle_for(Span::from_millis(30));
             scene.read(index * 8) == HIT
         };
         (0..40).map(step).filter(|&hit| hit).count()
     };
-    assert_eq!(hits(0), 0);
-    assert!(hits(64) >= 36, "{}", hits(64));
+    assert_eq!(count_hits(0), 0);
+    assert!(count_hits(64) >= 36, "{}", count_hits(64));
 }
 
 #[test]
-fn without_write_back_a_write_takes_what_it_took() {
+fn without_write_back_a_write_waits_for_the_drive() {
     let mut bare = Scene::new(AcceleratorSpec { write_back: false, ..LAZY }, &drive());
-    assert!(bare.write(800) > HIT && bare.holds(800) == Some(1));
+    assert!(bare.write(800) > HIT && bare.stamp_on_medium(800) == Some(1));
     assert_eq!(bare.read(800), HIT);
     assert!(!bare.device.limits(0).volatile_cache);
 }
 
-/// Fails or aborts every write and counts them; everything else succeeds.
-struct Failing {
+/// A device that ends every write with `status`, and counts them; everything else succeeds.
+struct FailingDevice {
     status: Status,
     writes: Rc<Cell<u32>>,
     ready: VecDeque<Completion>,
 }
 
-impl Device for Failing {
+impl Device for FailingDevice {
     fn limits(&self, _: u8) -> Limits {
         drive().drive().limits(0)
     }
@@ -314,79 +323,81 @@ impl Device for Failing {
     fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
-/// The cache above a device that cannot be written, and the count of its attempts.
-fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
+/// A cache above a device that ends every write with `status`, and the count of writes that reach the device.
+fn scene_above_failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
     let mut scene = Scene::new(spec, &drive());
     let writes = Rc::new(Cell::new(0));
-    scene.device =
-        Accelerator::build_above(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
+    scene.device = Accelerator::build_above(
+        spec,
+        Box::new(FailingDevice { status, writes: writes.clone(), ready: VecDeque::new() }),
+    );
     scene.device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     (scene, writes)
 }
 
 #[test]
-fn what_cannot_be_written_out_is_given_up_and_the_next_flush_says_so() {
-    let (mut scene, tries) = failing(LAZY, Status::MediumError);
+fn data_that_cannot_be_written_are_given_up_and_the_next_flush_fails() {
+    let (mut scene, attempts) = scene_above_failing(LAZY, Status::MediumError);
     scene.write(800);
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
-    assert_eq!((scene.answer().status, tries.get()), (Status::MediumError, u32::from(TRIES)));
+    assert_eq!((scene.next_completion().status, attempts.get()), (Status::MediumError, u32::from(TRIES)));
     assert_eq!(scene.read(800), HIT, "memory still has it");
-    assert_eq!(scene.holds(800), None);
+    assert_eq!(scene.stamp_on_medium(800), None);
     scene.flush();
-    assert_eq!(tries.get(), u32::from(TRIES), "told once, and not tried again");
+    assert_eq!(attempts.get(), u32::from(TRIES), "reported once, and not written again");
 }
 
 #[test]
-fn a_device_that_only_aborts_comes_to_an_end_as_well() {
-    let (mut scene, tries) = failing(LAZY, Status::Aborted);
+fn writes_end_above_a_device_that_aborts_them_all() {
+    let (mut scene, attempts) = scene_above_failing(LAZY, Status::Aborted);
     scene.write(800);
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
-    assert_eq!((scene.answer().status, tries.get()), (Status::MediumError, 200));
+    assert_eq!((scene.next_completion().status, attempts.get()), (Status::MediumError, 200));
 }
 
 #[test]
-fn where_flushes_are_dropped_the_next_write_says_so() {
+fn where_flushes_are_dropped_the_next_write_fails() {
     let spec = AcceleratorSpec { drops_flushes: true, idle: Span::from_millis(1), ..LAZY };
-    let (mut scene, _) = failing(spec, Status::MediumError);
+    let (mut scene, _) = scene_above_failing(spec, Status::MediumError);
     scene.write(800);
-    scene.rest(Span::from_millis(2));
+    scene.idle_for(Span::from_millis(2));
     scene.flush();
     scene.submit(Op::Write, Flags::NONE, 1_600, 8);
-    assert_eq!(scene.answer().status, Status::MediumError);
+    assert_eq!(scene.next_completion().status, Status::MediumError);
     scene.write(1_600);
 }
 
-/// More writes than memory holds: each waits for room, and room comes.
+/// There are more writes than memory holds, so that each waits for room.
 #[test]
 fn writes_that_wait_for_room_end_above_a_failing_device() {
-    let (mut scene, _) = failing(AcceleratorSpec { size: 1 << 14, ..LAZY }, Status::MediumError);
+    let (mut scene, _) = scene_above_failing(AcceleratorSpec { size: 1 << 14, ..LAZY }, Status::MediumError);
     for lba in 0..40 {
         scene.submit(Op::Write, Flags::NONE, lba * 64, 8);
-        assert_eq!(scene.answer().status, Status::Done);
+        assert_eq!(scene.next_completion().status, Status::Done);
     }
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
-    assert_eq!(scene.answer().status, Status::MediumError);
+    assert_eq!(scene.next_completion().status, Status::MediumError);
     scene.control(&Control::PowerOff);
     assert_eq!(scene.device.poll_timeout(), None);
 }
 
-/// Each write takes a millisecond and ends as the next of `outcomes` says, with so many of its sectors on the medium;
-/// then all succeed. Everything else is done at once.
-struct Clumsy {
+/// A device whose writes take a millisecond each. A write ends with the next status of `outcomes`, and with this many of its
+/// sectors on the medium; after the last of them, all writes succeed. Other requests succeed at once.
+struct PartlyFailing {
     outcomes: VecDeque<(Status, u32)>,
-    flying: VecDeque<(Instant, Request)>,
+    in_flight: VecDeque<(Instant, Request)>,
     ready: VecDeque<Completion>,
     landings: VecDeque<Landing>,
 }
 
-impl Clumsy {
+impl PartlyFailing {
     fn finish(&mut self, at: Instant, tag: u32, status: Status) {
         let (parts, effort) = (Parts::default(), Effort::default());
         self.ready.push_back(Completion { tag, status, submitted: at, finished: at, parts, effort });
     }
 }
 
-impl Device for Clumsy {
+impl Device for PartlyFailing {
     fn limits(&self, _: u8) -> Limits {
         drive().with_queue(4, Policy::Fcfs).drive().limits(0)
     }
@@ -395,18 +406,18 @@ impl Device for Clumsy {
             self.finish(now, request.tag, Status::Done);
             return Ok(now);
         }
-        self.flying.push_back((now + Span::from_millis(1), request));
-        Ok(self.flying[0].0)
+        self.in_flight.push_back((now + Span::from_millis(1), request));
+        Ok(self.in_flight[0].0)
     }
     fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.flying.front().map(|flying| flying.0)
+        self.in_flight.front().map(|in_flight| in_flight.0)
     }
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(at, request)) = self.flying.front().filter(|flying| flying.0 <= now) {
-            self.flying.pop_front();
+        while let Some(&(at, request)) = self.in_flight.front().filter(|in_flight| in_flight.0 <= now) {
+            self.in_flight.pop_front();
             let (status, sectors) = self.outcomes.pop_front().unwrap_or((Status::Done, request.sectors));
             if sectors > 0 {
                 let run = (request.lba, sectors);
@@ -425,23 +436,24 @@ impl Device for Clumsy {
         self.landings.pop_front()
     }
     fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.flying.iter().for_each(|(_, request)| tell(request.stamp));
+        self.in_flight.iter().for_each(|(_, request)| tell(request.stamp));
         self.landings.iter().for_each(|landing| tell(landing.stamp));
     }
 }
 
-fn clumsy(outcomes: &[(Status, u32)]) -> Scene {
+/// A cache above a device whose first writes end with these statuses, and with this many sectors on the medium.
+fn scene_above_partly_failing(outcomes: &[(Status, u32)]) -> Scene {
     let mut scene = Scene::new(LAZY, &drive());
-    let (flying, ready, landings) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-    let below = Clumsy { outcomes: outcomes.iter().copied().collect(), flying, ready, landings };
+    let (in_flight, ready, landings) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+    let below = PartlyFailing { outcomes: outcomes.iter().copied().collect(), in_flight, ready, landings };
     scene.device = Accelerator::build_above(LAZY, Box::new(below));
     scene.device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
     scene
 }
 
-/// Attempts count by what they left: a cut has nothing to add, whatever went wrong before.
+/// Failed attempts leave sectors on the medium; a cut adds nothing to their reports.
 #[test]
-fn what_was_tried_again_is_not_lost_with_its_first_attempt() {
+fn a_write_that_is_attempted_again_is_not_lost_with_its_first_attempt() {
     let (error, aborted) = ((Status::MediumError, 0), (Status::Aborted, 0));
     let cases = [
         (&[][..], (8, 0)),
@@ -450,26 +462,26 @@ fn what_was_tried_again_is_not_lost_with_its_first_attempt() {
         (&[(Status::Aborted, 3)], (3 + 8, 0)),
         (&[error; TRIES as usize], (0, 8)),
     ];
-    for (outcomes, fate) in cases {
-        let mut scene = clumsy(outcomes);
+    for (outcomes, expected) in cases {
+        let mut scene = scene_above_partly_failing(outcomes);
         scene.write(800);
         scene.submit(Op::Flush, Flags::NONE, 0, 0);
-        scene.answer();
-        assert_eq!(scene.fate(1), fate, "{outcomes:?}");
+        scene.next_completion();
+        assert_eq!(scene.landed_and_discarded(1), expected, "{outcomes:?}");
         scene.control(&Control::PowerCut);
-        assert_eq!(scene.fate(1), fate, "{outcomes:?}: after a cut");
+        assert_eq!(scene.landed_and_discarded(1), expected, "{outcomes:?}: after a cut");
     }
 }
 
-/// A page is written again on its way, and the run comes back: three sectors of the first write are on the medium by
-/// then, the other five will never get there.
+/// A page is written again while it is being written out, and the device aborts its run. Three sectors of the first write
+/// are on the medium then; the other five never will be.
 #[test]
-fn what_landed_of_a_run_that_came_back_is_told_before_what_did_not() {
-    let mut scene = clumsy(&[(Status::Aborted, 3)]);
+fn landed_sectors_of_an_aborted_run_are_reported_before_the_others() {
+    let mut scene = scene_above_partly_failing(&[(Status::Aborted, 3)]);
     scene.write(800);
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
     let again = scene.submit(Op::Write, Flags::NONE, 800, 8);
-    assert_eq!(u64::from(scene.answer().tag), again, "in memory at once");
-    assert_eq!(scene.answer().status, Status::Done, "the flush");
-    assert_eq!((scene.fate(1), scene.fate(again)), ((3, 5), (8, 0)));
+    assert_eq!(u64::from(scene.next_completion().tag), again, "in memory at once");
+    assert_eq!(scene.next_completion().status, Status::Done, "the flush");
+    assert_eq!((scene.landed_and_discarded(1), scene.landed_and_discarded(again)), ((3, 5), (8, 0)));
 }

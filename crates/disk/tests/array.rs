@@ -1,4 +1,5 @@
-//! Arrays by hand and by swarm: the cost of each level, a member lost at any instant, the rebuild, the write hole.
+//! Arrays (`host/array.rs`): the commands of each level, the loss of a member at any instant, the rebuild, and the write
+//! hole. Expected values are worked out by hand, or are laws that hold for random arrays.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -48,57 +49,57 @@ fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
 }
 
-/// Runs one request from `now` to its end.
-fn serve(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
+/// Submits a request at `now`, and runs the device to its completion.
+fn run_request(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
     device.submit(now, request).expect("room");
     device.proceed(Instant::FAR).expect("an answer")
 }
 
-fn set(device: &mut dyn Device, now: Instant, setting: ArraySetting) {
+fn change_setting(device: &mut dyn Device, now: Instant, setting: ArraySetting) {
     device.control(now, &Control::Set(LayerSetting::Array(setting))).expect("a setting of the array");
 }
 
-/// How many commands a request became.
-fn commands(spec: &ArraySpec, request: Request) -> u32 {
-    serve(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.commands.into()
+/// The number of commands to drives that a request becomes.
+fn command_count(spec: &ArraySpec, request: Request) -> u32 {
+    run_request(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.commands.into()
 }
 
 #[test]
 fn each_level_sends_the_commands_it_must() {
-    let (read, write) = (|lba, sectors| request(0, Op::Read, lba, sectors), |lba, n| request(0, Op::Write, lba, n));
-    let of = |level, members, what| commands(&spec(level, members), what);
-    assert_eq!(of(RaidLevel::Raid0, 2, read(0, 128)), 2, "chunks that follow one another on a member go as one");
-    assert_eq!(of(RaidLevel::Raid0, 3, write(8, 16)), 2);
-    assert_eq!((of(RaidLevel::Raid1, 2, read(0, 64)), of(RaidLevel::Raid1, 2, write(0, 64))), (1, 2));
-    assert_eq!((of(RaidLevel::Raid10, 4, read(0, 32)), of(RaidLevel::Raid10, 4, write(0, 32))), (2, 4));
-    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 8)), 4, "two reads, two writes");
-    assert_eq!(of(RaidLevel::Raid5, 3, write(0, 8)), 3, "one read to reconstruct, two writes");
-    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 64)), 5, "a whole row: no read");
-    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 640)), 5, "whole rows: one command a member");
-    assert_eq!(of(RaidLevel::Raid6, 6, write(0, 8)), 6, "three reads either way, three writes");
+    let read = |lba, sectors| request(0, Op::Read, lba, sectors);
+    let write = |lba, sectors| request(0, Op::Write, lba, sectors);
+    let count = |level, members, request| command_count(&spec(level, members), request);
+    assert_eq!(count(RaidLevel::Raid0, 2, read(0, 128)), 2, "chunks that follow one another on a member go as one");
+    assert_eq!(count(RaidLevel::Raid0, 3, write(8, 16)), 2);
+    assert_eq!((count(RaidLevel::Raid1, 2, read(0, 64)), count(RaidLevel::Raid1, 2, write(0, 64))), (1, 2));
+    assert_eq!((count(RaidLevel::Raid10, 4, read(0, 32)), count(RaidLevel::Raid10, 4, write(0, 32))), (2, 4));
+    assert_eq!(count(RaidLevel::Raid5, 5, write(0, 8)), 4, "two reads, two writes");
+    assert_eq!(count(RaidLevel::Raid5, 3, write(0, 8)), 3, "one read to reconstruct, two writes");
+    assert_eq!(count(RaidLevel::Raid5, 5, write(0, 64)), 5, "a whole row: no read");
+    assert_eq!(count(RaidLevel::Raid5, 5, write(0, 640)), 5, "whole rows: one command a member");
+    assert_eq!(count(RaidLevel::Raid6, 6, write(0, 8)), 6, "three reads either way, three writes");
     let degraded = ArraySpec { lost: 1, ..spec(RaidLevel::Raid5, 4) };
-    assert_eq!(commands(&degraded, read(0, 16)), 3, "a lost chunk: all others of its row");
-    assert_eq!(commands(&degraded, read(16, 16)), 1);
-    assert_eq!(commands(&degraded, write(0, 8)), 3, "to a lost chunk: two reads, and parity");
+    assert_eq!(command_count(&degraded, read(0, 16)), 3, "a lost chunk: all others of its row");
+    assert_eq!(command_count(&degraded, read(16, 16)), 1);
+    assert_eq!(command_count(&degraded, write(0, 8)), 3, "to a lost chunk: two reads, and parity");
 }
 
 #[test]
 fn two_drives_stripe_twice_as_fast() {
-    let rate = |spec: &ArraySpec| {
+    let sectors_per_ns = |spec: &ArraySpec| {
         let mut device = array(spec, &SmallDrive::default().with_buffer(4, 256));
         let mut now = Instant::ZERO;
         for index in 0..40 {
-            now = serve(&mut device, now, request(0, Op::Read, index * 128, 128)).finished;
+            now = run_request(&mut device, now, request(0, Op::Read, index * 128, 128)).finished;
         }
         40.0 * 128.0 / now.nanos() as f64
     };
-    let one = ArraySpec { members: 1, ..spec(RaidLevel::Raid0, 1) };
-    let gain = rate(&spec(RaidLevel::Raid0, 2)) / rate(&one);
+    let gain = sectors_per_ns(&spec(RaidLevel::Raid0, 2)) / sectors_per_ns(&spec(RaidLevel::Raid0, 1));
     assert!((1.8..2.1).contains(&gain), "{gain}");
 }
 
-/// A small array of any drive, directly below its client.
-fn any(level: RaidLevel, rng: &mut Rng) -> SmallStack {
+/// A small array of random drives, with nothing above it.
+fn random_array_stack(level: RaidLevel, rng: &mut Rng) -> SmallStack {
     let mut drive = random_profile(rng);
     (drive.weak, drive.firmware.recovery_limit) = (Vec::new(), None);
     let members = level.least_members() + if level == RaidLevel::Raid10 { 0 } else { rng.below(2) as u32 };
@@ -106,6 +107,7 @@ fn any(level: RaidLevel, rng: &mut Rng) -> SmallStack {
     SmallStack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) })] }
 }
 
+/// A random client of a random array.
 struct Case {
     client: TestClient,
     stack: SmallStack,
@@ -114,7 +116,7 @@ struct Case {
 impl Case {
     fn new(level: RaidLevel, seed: u64) -> Case {
         let rng = &mut Seed(seed).stream("lost");
-        let stack = any(level, rng);
+        let stack = random_array_stack(level, rng);
         let device = stack.build();
         let limits = device.limits(0);
         let habits = ClientHabits::random(&limits, rng);
@@ -130,17 +132,17 @@ impl Case {
         }
     }
 
-    /// The members, less `lost`.
+    /// The members without those in `lost`.
     fn members<'a>(&self, image: &'a SectorImage, written: &'a [Request], lost: u64) -> VolumeMembers<'a> {
         let sectors = self.stack.drive.geometry().expect("a layout").sectors();
         VolumeMembers { image, volume: self.spec().volumes(sectors)[0], lost, writes: written }
     }
 
-    /// What a client finds of its durable writes without the `lost` members.
-    fn verdict(&mut self, lost: u64) -> Option<DurabilityLaw> {
+    /// The law of durability that the content of the array breaks without the members in `lost`.
+    fn law_broken_without(&mut self, lost: u64) -> Option<DurabilityLaw> {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
-        let blocks = self.members(&image, &written, lost).read_written();
+        let blocks = self.members(&image, &written, lost).read_written_blocks();
         self.client.checker.judge_image(&blocks, PowerFailure::Cut).err().map(|breach| breach.law)
     }
 
@@ -149,20 +151,21 @@ impl Case {
     }
 }
 
-/// Works, loses members at any instant, goes on, flushes. Returns the broken law, if any.
-fn lose_at_any_instant(level: RaidLevel, count: u32, seed: u64) -> Option<DurabilityLaw> {
+/// Runs a client that loses `losses` members, each at a random instant, and ends with a flush. Returns the law of durability
+/// that the result breaks.
+fn law_broken_by_losses(level: RaidLevel, losses: u32, seed: u64) -> Option<DurabilityLaw> {
     let mut case = Case::new(level, seed);
     let rng = &mut Seed(seed).stream("instants");
     let mut lost = 0;
-    for _ in 0..count {
+    for _ in 0..losses {
         case.client.work_until(case.client.now() + Span::from_micros(rng.below(150_000)));
         let member = rng.below(u64::from(case.spec().members)) as u32;
         case.lose(member);
         lost |= 1 << member;
     }
     case.client.work_until(case.client.now() + Span::from_millis(100));
-    case.client.drain_and_flush();
-    case.verdict(lost)
+    case.client.flush_and_wait();
+    case.law_broken_without(lost)
 }
 
 #[test]
@@ -175,12 +178,12 @@ fn a_lost_member_costs_redundant_levels_nothing_and_raid_0_its_data() {
             (RaidLevel::Raid6, 1),
             (RaidLevel::Raid6, 2),
         ] {
-            assert_eq!(lose_at_any_instant(level, count, seed), None, "{level:?}, {count} lost, seed {seed}");
+            assert_eq!(law_broken_by_losses(level, count, seed), None, "{level:?}, {count} lost, seed {seed}");
         }
     }
     let lost =
-        (0..60).filter(|&seed| lose_at_any_instant(RaidLevel::Raid0, 1, seed) == Some(DurabilityLaw::Durable)).count();
-    // What no flush had covered before the loss was not promised, and no flush succeeds after it.
+        (0..60).filter(|&seed| law_broken_by_losses(RaidLevel::Raid0, 1, seed) == Some(DurabilityLaw::Durable)).count();
+    // Some lose nothing durable: no flush had covered their data before the loss, and no flush succeeds after it.
     assert!(lost > 30, "RAID 0 lost data in {lost} of 60");
 }
 
@@ -193,27 +196,37 @@ fn a_rebuilt_member_holds_all_that_was_written() {
             case.client.work_until(Instant::ZERO + Span::from_millis(50));
             case.lose(1);
             case.client.work_until(case.client.now() + Span::from_millis(50));
-            let from = case.client.landings.len();
+            let landings_before = case.client.landings.len();
             case.client.control(&Control::Set(LayerSetting::Array(ArraySetting::Replace(1))));
             case.client.work_until(case.client.now() + Span::from_millis(300));
-            case.client.drain_and_flush();
-            case.client.rest_for(Span::from_secs(60));
-            let mut sectors: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
-            let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1 && landing.number > 0);
-            // A copy that a later write replaced in the buffer is reported as discarded.
-            let came = |landing: &&Landing| landing.stamp == 0 || landing.kind == LandingKind::Landed;
-            for landing in new.filter(|landing| landing.kind != LandingKind::Taken).filter(came) {
+            case.client.flush_and_wait();
+            case.client.idle_for(Span::from_secs(60));
+            let mut stamps_by_sector: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
+            let on_new_drive = case.client.landings[landings_before..]
+                .iter()
+                .filter(|landing| landing.member == 1 && landing.number > 0);
+            // Copies of the rebuild have stamp 0. Some are reported as discarded: a later write replaced them in the buffer.
+            let counts = |landing: &&Landing| match landing.kind {
+                LandingKind::Taken => false,
+                LandingKind::Landed => true,
+                _ => landing.stamp == 0,
+            };
+            for landing in on_new_drive.filter(counts) {
                 for sector in landing.sector..landing.sector + u64::from(landing.sectors) {
-                    sectors[sector as usize].push(landing.stamp);
+                    stamps_by_sector[sector as usize].push(landing.stamp);
                 }
             }
-            for (sector, stamps) in sectors.iter().enumerate() {
+            for (sector, stamps) in stamps_by_sector.iter().enumerate() {
                 let copies = stamps.iter().filter(|&&stamp| stamp == 0).count();
                 assert_eq!(copies, 1, "{level:?}, seed {seed}: sector {sector} of the new drive: {stamps:?}");
-                let after = stamps.iter().skip_while(|&&stamp| stamp > 0).skip(1);
-                let twin = case.client.image.get(0, sector as u64);
-                if let (RaidLevel::Raid1 | RaidLevel::Raid10, Some(&last)) = (level, after.last()) {
-                    assert_eq!(Some(ImageSector::Stamp(last)), twin, "seed {seed}: sector {sector} and its copy");
+                let after_copy = stamps.iter().skip_while(|&&stamp| stamp > 0).skip(1);
+                let on_other_drive = case.client.image.get(0, sector as u64);
+                if let (RaidLevel::Raid1 | RaidLevel::Raid10, Some(&last)) = (level, after_copy.last()) {
+                    assert_eq!(
+                        Some(ImageSector::Stamp(last)),
+                        on_other_drive,
+                        "seed {seed}: sector {sector} and its copy"
+                    );
                 }
             }
         }
@@ -221,16 +234,18 @@ fn a_rebuilt_member_holds_all_that_was_written() {
 }
 
 impl Case {
+    /// The sector after the last that the array uses on each member.
     fn members_end(&self) -> u64 {
         let (image, written) = (SectorImage::new(), Vec::new());
         self.members(&image, &written, 0).volume.end()
     }
 }
 
-/// The write hole: a cut between data and parity leaves a row in which a later loss destroys data that nobody wrote.
+/// The write hole: a cut between the writes of data and parity leaves a row in which the later loss of a drive destroys data
+/// that were not being written.
 #[test]
 fn a_cut_between_data_and_parity_leaves_a_hole() {
-    let (mut holes, mut whole) = (0, 0);
+    let (mut cuts_with_hole, mut cuts_without) = (0, 0);
     for cut in 0..120 {
         let stack = SmallStack { drive: SmallDrive::default(), layers: vec![Layer::Array(spec(RaidLevel::Raid5, 4))] };
         let mut device = stack.build();
@@ -238,7 +253,7 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
         device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("landings");
         let first = request(0, Op::Write, 0, 48);
         let second = request(1, Op::Write, 0, 8);
-        let now = serve(&mut *device, Instant::ZERO, first).finished;
+        let now = run_request(&mut *device, Instant::ZERO, first).finished;
         device.submit(now, second).expect("room");
         let at = now + Span::from_micros(cut * 400);
         device.handle_timeout(at);
@@ -249,30 +264,21 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
         let written = [first, second];
         let sectors = SmallDrive::default().geometry().expect("a layout").sectors();
         let volume = spec(RaidLevel::Raid5, 4).volumes(sectors)[0];
-        let all = VolumeMembers { image: &image, volume, lost: 0, writes: &written };
-        // Read directly, each block holds the old or the new data: no law is broken.
-        let read = |lba| all.read_block(lba).expect("nothing is lost");
+        let complete = VolumeMembers { image: &image, volume, lost: 0, writes: &written };
+        // A direct read of each block returns the old or the new data: no law is broken.
+        let read = |lba| complete.read_block(lba).expect("no member is lost");
         assert!((0..8).all(|lba| read(lba) == Some(ImageSector::Stamp(1)) || read(lba) == Some(ImageSector::Stamp(2))));
         assert!((8..48).all(|lba| read(lba) == Some(ImageSector::Stamp(1))));
-        // Blocks 16 to 24 lie beside what was written, on another drive.
+        // Blocks 16 to 24 are on another drive than the last write, in its row.
         let lost = 1 << volume.data_member(0, 1, 0);
-        let without = VolumeMembers { lost, ..all };
-        let gone = (16..24).filter(|&lba| without.read_block(lba) == Err(UnrecoverableBlock)).count();
-        let agree = without.volume.capacity() > 0 && all_holes(&image, volume, &written).is_empty();
-        match gone {
-            0 => whole += u32::from(agree),
-            _ => holes += 1,
+        let degraded = VolumeMembers { lost, ..complete };
+        if (16..24).any(|lba| degraded.read_block(lba) == Err(UnrecoverableBlock)) {
+            cuts_with_hole += 1;
+        } else if complete.blocks_in_write_holes().next().is_none() {
+            cuts_without += 1;
         }
     }
-    assert!(holes > 0 && whole > 0, "{holes} cuts with a hole, {whole} without");
-}
-
-fn all_holes(
-    image: &SectorImage,
-    volume: seekwise_disk::host::array::layout::ArrayVolume,
-    written: &[Request],
-) -> Vec<u64> {
-    VolumeMembers { image, volume, lost: 0, writes: written }.find_holes().collect()
+    assert!(cuts_with_hole > 0 && cuts_without > 0, "{cuts_with_hole} cuts with a hole, {cuts_without} without");
 }
 
 #[test]
@@ -284,63 +290,72 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
     let mut device = array(&ArraySpec { shares, ..spec(RaidLevel::Raid0, 2) }, &SmallDrive::default());
     let (fast, safe) = (device.layer().volumes()[0].capacity(), device.layer().volumes()[1].capacity());
     assert_eq!(device.limits(0).sectors, fast + safe);
-    let mut now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
-    now = serve(&mut device, now, request(0, Op::Write, fast, 64)).finished;
-    set(&mut device, now, ArraySetting::Lose(1));
-    let lost = serve(&mut device, now, request(0, Op::Read, 0, 64));
+    let mut now = run_request(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
+    now = run_request(&mut device, now, request(0, Op::Write, fast, 64)).finished;
+    change_setting(&mut device, now, ArraySetting::Lose(1));
+    let lost = run_request(&mut device, now, request(0, Op::Read, 0, 64));
     assert_eq!(lost.status, Status::MediumError);
-    let kept = serve(&mut device, lost.finished, request(0, Op::Read, fast, 64));
+    let kept = run_request(&mut device, lost.finished, request(0, Op::Read, fast, 64));
     assert_eq!(kept.status, Status::Done);
-    let both = serve(&mut device, kept.finished, request(0, Op::Write, fast - 8, 16));
+    let both = run_request(&mut device, kept.finished, request(0, Op::Write, fast - 8, 16));
     assert_eq!(both.status, Status::MediumError, "half of it is lost");
 }
 
 #[test]
 fn a_flush_of_a_lost_volume_fails() {
-    let of = |level, members, lost: &[u32]| {
+    // The status of a flush during which members are lost, and of the next one.
+    let flush_statuses = |level, members, lost: &[u32]| {
         let mut device = array(&spec(level, members), &SmallDrive::default().with_buffer(4, 256).with_write_back(4));
-        let now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
+        let now = run_request(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
         device.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
-        lost.iter().for_each(|&member| set(&mut device, now, ArraySetting::Lose(member)));
+        lost.iter().for_each(|&member| change_setting(&mut device, now, ArraySetting::Lose(member)));
         let flush = device.proceed(Instant::FAR).expect("an answer");
-        let after = serve(&mut device, flush.finished, request(1, Op::Flush, 0, 0));
-        assert!(after.status == Status::Done || after.finished > flush.finished, "an error takes time");
-        (flush.status, after.status)
+        let next = run_request(&mut device, flush.finished, request(1, Op::Flush, 0, 0));
+        assert!(next.status == Status::Done || next.finished > flush.finished, "an error takes time");
+        (flush.status, next.status)
     };
-    let (fails, works) = (Status::MediumError, Status::Done);
-    assert_eq!(of(RaidLevel::Raid0, 2, &[1]), (fails, fails), "under way, and afterwards");
-    assert_eq!(of(RaidLevel::Raid5, 3, &[0, 2]), (fails, fails));
-    assert_eq!(of(RaidLevel::Raid5, 3, &[0]), (works, works), "one lost can be borne");
-    assert_eq!(of(RaidLevel::Raid1, 2, &[0]), (works, works));
+    let (error, done) = (Status::MediumError, Status::Done);
+    assert_eq!(flush_statuses(RaidLevel::Raid0, 2, &[1]), (error, error));
+    assert_eq!(flush_statuses(RaidLevel::Raid5, 3, &[0, 2]), (error, error));
+    assert_eq!(flush_statuses(RaidLevel::Raid5, 3, &[0]), (done, done), "the level survives the loss of one");
+    assert_eq!(flush_statuses(RaidLevel::Raid1, 2, &[0]), (done, done));
 }
 
 #[test]
 fn parity_is_counted_for_the_processor() {
-    let of =
-        |spec: &ArraySpec, what| serve(&mut array(spec, &SmallDrive::default()), Instant::ZERO, what).effort.parity;
-    let (write, read) = (|n| request(0, Op::Write, 0, n), request(0, Op::Read, 0, 8));
-    assert_eq!((of(&spec(RaidLevel::Raid0, 2), write(64)), of(&spec(RaidLevel::Raid1, 2), write(64))), (0, 0));
-    assert_eq!(of(&spec(RaidLevel::Raid5, 5), write(8)), 24, "the old data, the new, the old parity");
-    assert_eq!(of(&spec(RaidLevel::Raid5, 3), write(8)), 16, "reconstructed from both");
-    assert_eq!(of(&spec(RaidLevel::Raid5, 5), write(640)), 640, "whole rows");
+    let parity_sectors = |spec: &ArraySpec, request| {
+        run_request(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.parity
+    };
+    let (write, read) = (|sectors| request(0, Op::Write, 0, sectors), request(0, Op::Read, 0, 8));
+    assert_eq!(
+        (parity_sectors(&spec(RaidLevel::Raid0, 2), write(64)), parity_sectors(&spec(RaidLevel::Raid1, 2), write(64))),
+        (0, 0)
+    );
+    assert_eq!(parity_sectors(&spec(RaidLevel::Raid5, 5), write(8)), 24, "the old data, the new, the old parity");
+    assert_eq!(parity_sectors(&spec(RaidLevel::Raid5, 3), write(8)), 16, "reconstructed from both");
+    assert_eq!(parity_sectors(&spec(RaidLevel::Raid5, 5), write(640)), 640, "whole rows");
     let five = spec(RaidLevel::Raid5, 5);
-    assert_eq!((of(&five, read), of(&ArraySpec { lost: 1, ..five.clone() }, read)), (0, 32), "read from the others");
-    assert_eq!(of(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "no parity to keep up");
+    assert_eq!(
+        (parity_sectors(&five, read), parity_sectors(&ArraySpec { lost: 1, ..five.clone() }, read)),
+        (0, 32),
+        "read from the others"
+    );
+    assert_eq!(parity_sectors(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "the parity of this row is lost");
 }
 
 #[test]
 fn copies_are_read_as_the_balance_says() {
-    // Two far places read by turns: nearest keeps one drive at each.
-    let total = |balance| {
+    // Reads alternate between two far places: with the nearest copy, each drive stays at one of them.
+    let total_time = |balance| {
         let mut device = array(&ArraySpec { balance, ..spec(RaidLevel::Raid1, 2) }, &SmallDrive::default());
         let mut now = Instant::ZERO;
         for turn in 0..20 {
             let lba = if turn % 2 == 0 { 0 } else { 7000 };
-            now = serve(&mut device, now, request(0, Op::Read, lba + turn, 1)).finished;
+            now = run_request(&mut device, now, request(0, Op::Read, lba + turn, 1)).finished;
         }
         now
     };
-    let (nearest, first) = (total(ReadBalance::Nearest), total(ReadBalance::First));
+    let (nearest, first) = (total_time(ReadBalance::Nearest), total_time(ReadBalance::First));
     assert!(nearest < first, "{nearest:?} against {first:?}");
 }
 
@@ -350,83 +365,103 @@ fn a_rebuild_keeps_to_its_rate_and_ends() {
     let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
     let mut device = array(&spec, &drive);
     let bytes = device.layer().volumes()[0].sectors * 512;
-    set(&mut device, Instant::ZERO, ArraySetting::Lose(2));
+    change_setting(&mut device, Instant::ZERO, ArraySetting::Lose(2));
     assert_eq!(device.layer().lost_members(), 4);
-    set(&mut device, Instant::ZERO, ArraySetting::Replace(2));
+    change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(2));
     while let Some(next) = device.poll_timeout() {
         device.handle_timeout(next);
     }
     let progress = device.layer().rebuild_progress();
-    let took = progress.ended.expect("it ends").nanos() as f64 / 1e9;
-    let least = bytes as f64 / 1e6;
-    assert!(took >= least * 0.9 && took < least * 1.3, "{took} s for {least} s at the rate");
+    let seconds = progress.ended.expect("it ends").nanos() as f64 / 1e9;
+    let seconds_at_rate = bytes as f64 / 1e6;
+    let share = seconds / seconds_at_rate;
+    assert!((0.9..1.3).contains(&share), "{seconds} s for {seconds_at_rate} s at the rate");
     assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost_members()), (bytes, 0, 0));
 }
 
-/// Without power nothing is rebuilt; with it the rebuild begins anew, and takes as long as any.
+/// Without power nothing is rebuilt. With power the rebuild begins anew, and takes its whole time.
 #[test]
 fn a_rebuild_that_a_cut_ended_begins_anew_when_the_power_is_back() {
     let spec = ArraySpec { lost: 1 << 2, rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
     let mut device = array(&spec, &SmallDrive::default().with_buffer(4, 256));
-    set(&mut device, Instant::ZERO, ArraySetting::Replace(2));
-    // A byte takes a microsecond.
-    let whole = Span::from_micros(device.layer().volumes()[0].sectors * 512);
-    let (cut, on) = (Instant::ZERO + Span::from_nanos(whole.nanos() / 2), Instant::ZERO + whole.times(4));
+    change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(2));
+    // At 1 MB/s a byte takes a microsecond.
+    let rebuild_time = Span::from_micros(device.layer().volumes()[0].sectors * 512);
+    let cut = Instant::ZERO + Span::from_nanos(rebuild_time.nanos() / 2);
+    let power_on = Instant::ZERO + rebuild_time.times(4);
     device.handle_timeout(cut);
     assert!(device.layer().rebuild_progress().sectors > 0);
     device.control(cut, &Control::PowerCut).expect("known");
-    device.handle_timeout(on);
+    device.handle_timeout(power_on);
     assert_eq!(device.layer().rebuild_progress().sectors, 0);
-    device.control(on, &Control::PowerOn).expect("known");
-    device.handle_timeout(on + whole.times(2));
+    device.control(power_on, &Control::PowerOn).expect("known");
+    device.handle_timeout(power_on + rebuild_time.times(2));
     let ended = device.layer().rebuild_progress().ended.expect("it ends");
-    assert!(ended.since(on).nanos() >= whole.nanos() / 10 * 9, "{ended:?} after {on:?}");
+    assert!(ended.since(power_on).nanos() >= rebuild_time.nanos() / 10 * 9, "{ended:?} after {power_on:?}");
     assert_eq!(device.layer().lost_members(), 0);
 }
 
-// Members that are scripted: which sectors of which of them a request reaches, and what an error of one of them does to it.
+/// A sector of a member: the member, and its sector.
+type MemberSector = (u32, u64);
 
-/// A command that reached a member: which, whether it writes, the first sector and the one behind the last.
-type Reached = (u32, bool, u64, u64);
+/// A command to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct MemberCommand {
+    member: u32,
+    writes: bool,
+    /// The first sector, and the first after the last.
+    sectors: (u64, u64),
+}
 
-/// Members that take a millisecond for each command, all of them at once; some sectors of some cannot be read.
-struct Members {
+/// The members of an array, as the device below it. Each command takes [`COMMAND_TIME`], however many there are. Some sectors
+/// cannot be read.
+struct ScriptedMembers {
     sectors: u64,
-    unreadable: Vec<(u32, u64)>,
-    reached: Rc<RefCell<Vec<Reached>>>,
-    under_way: VecDeque<Completion>,
+    unreadable: Vec<MemberSector>,
+    /// All reads and writes so far.
+    commands: Rc<RefCell<Vec<MemberCommand>>>,
+    in_flight: VecDeque<Completion>,
     ready: VecDeque<Completion>,
 }
 
-const TAKES: Span = Span::from_millis(1);
+const COMMAND_TIME: Span = Span::from_millis(1);
 
-impl Device for Members {
+impl Device for ScriptedMembers {
     fn limits(&self, _: u8) -> Limits {
         Limits { sectors: self.sectors, depth: 64, ..SmallDrive::default().drive().limits(0) }
     }
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         let (member, writes) = (u32::from(request.unit), request.op == Op::Write);
-        let spoilt = |at: &(u32, u64)| at.0 == member && (request.lba..request.end()).contains(&at.1);
-        let fails = !writes && self.unreadable.iter().any(spoilt);
+        let is_in_request =
+            |&(other, sector): &MemberSector| other == member && (request.lba..request.end()).contains(&sector);
+        let fails = !writes && self.unreadable.iter().any(is_in_request);
         if request.op != Op::Flush {
-            self.reached.borrow_mut().push((member, writes, request.lba, request.end()));
+            let sectors = (request.lba, request.end());
+            self.commands.borrow_mut().push(MemberCommand { member, writes, sectors });
         }
         let (tag, status) = (request.tag, if fails { Status::MediumError } else { Status::Done });
         let (mut parts, effort) = (Parts::NONE, Effort { commands: 1, ..Effort::NONE });
-        parts.add(Part::Transfer, TAKES);
-        self.under_way.push_back(Completion { tag, status, submitted: now, finished: now + TAKES, parts, effort });
-        Ok(self.under_way[0].finished)
+        parts.add(Part::Transfer, COMMAND_TIME);
+        self.in_flight.push_back(Completion {
+            tag,
+            status,
+            submitted: now,
+            finished: now + COMMAND_TIME,
+            parts,
+            effort,
+        });
+        Ok(self.in_flight[0].finished)
     }
     fn control(&mut self, _: Instant, _: &Control) -> Result<(), ControlError> {
         Ok(())
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        self.under_way.front().map(|it| it.finished)
+        self.in_flight.front().map(|it| it.finished)
     }
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(done) = self.under_way.pop_front() {
+        while let Some(done) = self.in_flight.pop_front() {
             if done.finished > now {
-                return self.under_way.push_front(done);
+                return self.in_flight.push_front(done);
             }
             self.ready.push_back(done);
         }
@@ -443,26 +478,33 @@ impl Device for Members {
     fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
-/// Ten rows of chunks of 16 sectors and five sectors that stay unused.
-const MEMBER: u64 = 165;
+/// The length of a scripted member: ten rows of chunks of 16 sectors, and five sectors that stay unused.
+const MEMBER_SECTORS: u64 = 165;
 
-/// An array over such members, and what reaches them.
-fn scripted(spec: &ArraySpec, unreadable: &[(u32, u64)]) -> (LayeredDevice<Array>, Rc<RefCell<Vec<Reached>>>) {
-    let reached = Rc::new(RefCell::new(Vec::new()));
-    let (under_way, ready) = Default::default();
-    let members =
-        Members { sectors: MEMBER, unreadable: unreadable.to_vec(), reached: reached.clone(), under_way, ready };
-    (Array::build_above(spec.clone(), Box::new(members)), reached)
+/// An array of such members, and the commands to them.
+fn array_of_scripted_members(
+    spec: &ArraySpec,
+    unreadable: &[MemberSector],
+) -> (LayeredDevice<Array>, Rc<RefCell<Vec<MemberCommand>>>) {
+    let commands = Rc::new(RefCell::new(Vec::new()));
+    let (in_flight, ready) = Default::default();
+    let (sectors, unreadable) = (MEMBER_SECTORS, unreadable.to_vec());
+    let members = ScriptedMembers { sectors, unreadable, commands: commands.clone(), in_flight, ready };
+    (Array::build_above(spec.clone(), Box::new(members)), commands)
 }
 
-/// The commands that a request became, and its answer.
-fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Reached>, Completion) {
-    let (mut device, reached) = scripted(spec, unreadable);
-    let done = serve(&mut device, Instant::ZERO, what);
-    assert_eq!(done.parts.total(), done.finished.since(done.submitted));
-    let mut all = reached.borrow().clone();
-    all.sort_unstable();
-    (all, done)
+/// The commands that a request becomes, sorted, and its completion.
+fn commands_of_request(
+    spec: &ArraySpec,
+    unreadable: &[MemberSector],
+    request: Request,
+) -> (Vec<MemberCommand>, Completion) {
+    let (mut device, commands) = array_of_scripted_members(spec, unreadable);
+    let completion = run_request(&mut device, Instant::ZERO, request);
+    assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
+    let mut sorted = commands.borrow().clone();
+    sorted.sort_unstable();
+    (sorted, completion)
 }
 
 /// Every level, with a number of members.
@@ -477,8 +519,8 @@ fn levels() -> [(RaidLevel, u32); 6] {
     ]
 }
 
-/// Where block `lba` of an array of chunks of 16 lies: member and sector of each copy.
-fn copies(level: RaidLevel, members: u64, lba: u64) -> Vec<(u32, u64)> {
+/// The sector of each copy of block `lba`, in an array with chunks of 16 sectors.
+fn copy_sectors(level: RaidLevel, members: u64, lba: u64) -> Vec<MemberSector> {
     let (chunk, within) = (lba / 16, lba % 16);
     let at = |member: u64, row: u64| (member as u32, row * 16 + within);
     match level {
@@ -489,7 +531,7 @@ fn copies(level: RaidLevel, members: u64, lba: u64) -> Vec<(u32, u64)> {
             let (pairs, pair) = (members / 2, chunk % (members / 2));
             [0, 1].map(|copy| at(2 * pair + copy, chunk / pairs)).to_vec()
         }
-        // Left-symmetric: parity goes one to the left with each row, and data begin behind it.
+        // Left-symmetric: parity moves one member to the left with each row, and data begin after it.
         RaidLevel::Raid5 | RaidLevel::Raid6 => {
             let parities = if level == RaidLevel::Raid5 { 1 } else { 2 };
             let (row, column) = (chunk / (members - parities), chunk % (members - parities));
@@ -499,72 +541,76 @@ fn copies(level: RaidLevel, members: u64, lba: u64) -> Vec<(u32, u64)> {
     }
 }
 
-/// The sectors of runs, one by one.
-fn sectors(reached: &[Reached], writes: bool) -> Vec<(u32, u64)> {
-    let runs = reached.iter().filter(|run| run.1 == writes);
-    runs.flat_map(|&(member, _, from, end)| (from..end).map(move |sector| (member, sector))).collect()
+/// The sectors of all reads, or of all writes, among these commands.
+fn command_sectors(commands: &[MemberCommand], writes: bool) -> BTreeSet<MemberSector> {
+    let chosen = commands.iter().filter(|command| command.writes == writes);
+    let sectors = chosen.flat_map(|&MemberCommand { member, sectors: (from, end), .. }| {
+        (from..end).map(move |sector| (member, sector))
+    });
+    sectors.collect()
 }
 
-/// Runs of sectors that are contiguous on a member.
-fn runs(of: &BTreeSet<(u32, u64)>) -> usize {
-    of.iter().filter(|(member, sector)| *sector == 0 || !of.contains(&(*member, sector - 1))).count()
+/// The number of runs of contiguous sectors.
+fn count_runs(sectors: &BTreeSet<MemberSector>) -> usize {
+    let begins_run = |&&(member, sector): &&MemberSector| sector == 0 || !sectors.contains(&(member, sector - 1));
+    sectors.iter().filter(begins_run).count()
 }
 
 #[test]
 fn each_request_reaches_the_sectors_that_its_level_defines_and_no_others() {
     for (level, members) in levels() {
         let spec = spec(level, members);
-        let capacity = 160 * copies_in_all(level, members);
-        let mut rng = Seed(u64::from(members)).stream("reach");
+        let capacity = 160 * data_columns(level, members);
+        let mut rng = Seed(u64::from(members)).stream("commands_of_request");
         for case in 0..300 {
-            // Every border of a chunk comes up: within it, up to it, over it, and the array's end.
+            // Requests end within chunks, at their borders and at the array's end.
             let lba = if case % 10 == 0 { capacity - 1 - rng.below(40) } else { rng.below(capacity) };
             let length = (1 + rng.below(90)).min(capacity - lba);
-            let what = format!("{level:?}: {length} from {lba}");
+            let context = format!("{level:?}: {length} from {lba}");
             let blocks = lba..lba + length;
-            let (reads, done) = reach(&spec, &[], request(0, Op::Read, lba, length as u32));
-            let read: BTreeSet<(u32, u64)> = sectors(&reads, false).into_iter().collect();
-            let of = |block: u64| copies(level, members.into(), block);
-            let hit = blocks.clone().filter(|&block| of(block).iter().filter(|at| read.contains(at)).count() == 1);
-            assert_eq!((hit.count() as u64, read.len() as u64), (length, length), "{what}: one copy of each block");
-            assert_eq!((reads.len(), usize::from(done.effort.commands)), (runs(&read), runs(&read)), "{what}: joined");
-            let (writes, _) = reach(&spec, &[], request(0, Op::Write, lba, length as u32));
-            let written: BTreeSet<(u32, u64)> = sectors(&writes, true).into_iter().collect();
-            let data: BTreeSet<(u32, u64)> = blocks.flat_map(of).collect();
-            assert!(written.is_superset(&data), "{what}: all copies");
-            // Beside them parity: of each row that is written, at the same sectors of the chunk or between them.
+            let (reads, done) = commands_of_request(&spec, &[], request(0, Op::Read, lba, length as u32));
+            let read = command_sectors(&reads, false);
+            let copies = |block: u64| copy_sectors(level, members.into(), block);
+            let read_copies = |block: u64| copies(block).iter().filter(|&copy| read.contains(copy)).count();
+            let read_once = blocks.clone().filter(|&block| read_copies(block) == 1).count();
+            assert_eq!((read_once as u64, read.len() as u64), (length, length), "{context}: one copy of each block");
+            let expected_commands = (count_runs(&read), count_runs(&read));
+            assert_eq!((reads.len(), usize::from(done.effort.commands)), expected_commands, "{context}: joined");
+            let (writes, _) = commands_of_request(&spec, &[], request(0, Op::Write, lba, length as u32));
+            let written = command_sectors(&writes, true);
+            let data: BTreeSet<MemberSector> = blocks.flat_map(copies).collect();
+            assert!(written.is_superset(&data), "{context}: all copies");
+            // Parity is written in each row with written data, at the sectors of the data and between them.
             let parities = match level {
                 RaidLevel::Raid5 => 1,
                 RaidLevel::Raid6 => 2,
                 _ => 0,
             };
             for row in 0..10 {
-                let in_row = |set: &BTreeSet<(u32, u64)>| -> BTreeSet<u64> {
-                    set.iter().map(|at| at.1).filter(|sector| sector / 16 == row).collect()
+                let in_row = |sectors: &BTreeSet<MemberSector>| -> BTreeSet<u64> {
+                    sectors.iter().map(|&(_, sector)| sector).filter(|sector| sector / 16 == row).collect()
                 };
-                let (own, parity) = (in_row(&data), written.difference(&data).copied().collect());
-                let parity_sectors = in_row(&parity);
-                if parities == 0 || own.is_empty() {
-                    assert!(parity_sectors.is_empty(), "{what}: row {row}");
+                let parity: BTreeSet<MemberSector> = written.difference(&data).copied().collect();
+                let (data_sectors, parity_sectors) = (in_row(&data), in_row(&parity));
+                if parities == 0 || data_sectors.is_empty() {
+                    assert!(parity_sectors.is_empty(), "{context}: row {row}");
                     continue;
                 }
-                let hull = *own.first().expect("one")..=*own.last().expect("one");
-                assert!(
-                    parity_sectors.is_superset(&own) && parity_sectors.iter().all(|at| hull.contains(at)),
-                    "{what}"
-                );
+                let bounds = *data_sectors.first().expect("one")..=*data_sectors.last().expect("one");
+                let is_within = parity_sectors.iter().all(|sector| bounds.contains(sector));
+                assert!(parity_sectors.is_superset(&data_sectors) && is_within, "{context}");
                 let first = (members - 1 + members - (row % u64::from(members)) as u32) % members;
-                let holders: BTreeSet<u32> =
-                    parity.iter().filter(|at: &&(u32, u64)| at.1 / 16 == row).map(|at| at.0).collect();
-                let expected: BTreeSet<u32> = (0..parities).map(|which| (first + which) % members).collect();
-                assert_eq!(holders, expected, "{what}: row {row}");
+                let of_row = parity.iter().filter(|&&(_, sector)| sector / 16 == row);
+                let parity_members: BTreeSet<u32> = of_row.map(|&(member, _)| member).collect();
+                let expected: BTreeSet<u32> = (0..parities).map(|index| (first + index) % members).collect();
+                assert_eq!(parity_members, expected, "{context}: row {row}");
             }
         }
     }
 }
 
-/// Chunks of data in a row.
-fn copies_in_all(level: RaidLevel, members: u32) -> u64 {
+/// The chunks of data in a row, copies counted once.
+fn data_columns(level: RaidLevel, members: u32) -> u64 {
     match level {
         RaidLevel::Linear | RaidLevel::Raid0 => members.into(),
         RaidLevel::Raid1 => 1,
@@ -575,74 +621,81 @@ fn copies_in_all(level: RaidLevel, members: u32) -> u64 {
 }
 
 #[test]
-fn without_a_member_each_block_comes_from_it_or_from_all_others_of_its_row() {
+fn blocks_of_a_lost_member_are_read_from_the_others_of_their_row() {
     for (level, members) in [(RaidLevel::Raid5, 4), (RaidLevel::Raid6, 5)] {
-        let capacity = 160 * copies_in_all(level, members);
+        let capacity = 160 * data_columns(level, members);
         let mut rng = Seed(7).stream("degraded");
         for _ in 0..300 {
             let lost = rng.below(members.into()) as u32;
             let (lba, length) = (rng.below(capacity), 1 + rng.below(70));
             let length = length.min(capacity - lba);
             let spec = ArraySpec { lost: 1 << lost, ..spec(level, members) };
-            let (reads, done) = reach(&spec, &[], request(0, Op::Read, lba, length as u32));
-            let read: BTreeSet<(u32, u64)> = sectors(&reads, false).into_iter().collect();
-            assert!(done.status == Status::Done && read.iter().all(|at| at.0 != lost), "{level:?} without {lost}");
+            let (reads, done) = commands_of_request(&spec, &[], request(0, Op::Read, lba, length as u32));
+            let read = command_sectors(&reads, false);
+            assert!(
+                done.status == Status::Done && read.iter().all(|&(member, _)| member != lost),
+                "{level:?} without {lost}"
+            );
             for block in lba..lba + length {
-                let (member, sector) = copies(level, members.into(), block)[0];
+                let (member, sector) = copy_sectors(level, members.into(), block)[0];
                 let others = (0..members).filter(|&other| other != lost && read.contains(&(other, sector))).count();
-                // As many of the row as it has data: with the second parity one more than that is left.
-                let enough = others as u64 >= copies_in_all(level, members);
-                assert!(if member == lost { enough } else { read.contains(&(member, sector)) }, "{level:?}: {block}");
+                // With a second parity, one of the other members is not needed.
+                let are_enough = others as u64 >= data_columns(level, members);
+                assert!(
+                    if member == lost { are_enough } else { read.contains(&(member, sector)) },
+                    "{level:?}: {block}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn an_error_of_one_member_is_made_good_where_the_level_can_and_told_once_where_it_cannot() {
+fn an_error_of_a_member_is_recovered_where_the_level_can_and_reported_once_where_it_cannot() {
     let (done, error) = (Status::Done, Status::MediumError);
     let read = |lba, sectors| request(0, Op::Read, lba, sectors);
     let write = |lba, sectors| request(0, Op::Write, lba, sectors);
-    // Level, members, what cannot be read, the request; status, milliseconds, commands. A command takes one.
-    type Case<'a> = (RaidLevel, u32, &'a [(u32, u64)], Request, (Status, u64, u16));
+    // Level, members, unreadable sectors, request; status, response time in ms, commands. A command takes 1 ms.
+    type Case<'a> = (RaidLevel, u32, &'a [MemberSector], Request, (Status, u64, u16));
     let cases: [Case<'_>; 15] = [
         (RaidLevel::Raid0, 3, &[(1, 3)], read(0, 48), (error, 1, 3)),
         (RaidLevel::Raid0, 3, &[(1, 3)], read(0, 16), (done, 1, 1)),
         (RaidLevel::Raid0, 3, &[(1, 3)], read(19, 1), (error, 1, 1)),
         (RaidLevel::Raid0, 3, &[(1, 3)], read(20, 12), (done, 1, 1)),
         (RaidLevel::Raid0, 3, &[(0, 0), (2, 0)], read(0, 48), (error, 1, 3)),
-        // The copy of the chunks that failed, and then nothing more.
+        // After an error, the other copy of the chunk is read.
         (RaidLevel::Raid1, 2, &[(0, 3)], read(0, 16), (done, 2, 2)),
         (RaidLevel::Raid1, 2, &[(0, 3), (1, 3)], read(0, 16), (error, 2, 2)),
         (RaidLevel::Raid1, 3, &[(0, 3), (1, 4)], read(0, 16), (done, 3, 3)),
         (RaidLevel::Raid10, 4, &[(2, 3)], read(0, 32), (done, 2, 3)),
-        // The other three of the row; all four commands count.
+        // The other three chunks of the row are read; all four commands count.
         (RaidLevel::Raid5, 4, &[(0, 3)], read(0, 16), (done, 2, 4)),
         (RaidLevel::Raid5, 4, &[(0, 3), (1, 3)], read(0, 16), (error, 2, 4)),
-        // The sectors of the other beside the lost ones were not needed.
+        // The unreadable sector of the other member is not needed.
         (RaidLevel::Raid5, 4, &[(0, 3), (1, 20)], read(0, 16), (done, 2, 4)),
-        // A write that reads old data and old parity first: one more round by the others.
+        // A write reads old data and old parity first. After an error, it reads the other chunks of the row as well.
         (RaidLevel::Raid5, 5, &[], write(0, 8), (done, 2, 4)),
         (RaidLevel::Raid5, 5, &[(0, 3)], write(0, 8), (done, 3, 7)),
         (RaidLevel::Raid5, 5, &[(0, 3), (1, 3)], write(0, 8), (error, 2, 5)),
     ];
-    for (level, members, unreadable, what, (status, ms, commands)) in cases {
-        let (reached, answer) = reach(&spec(level, members), unreadable, what);
+    for (level, members, unreadable, request, expected) in cases {
+        let (commands, answer) = commands_of_request(&spec(level, members), unreadable, request);
         let found = (answer.status, answer.finished.nanos() / 1_000_000, answer.effort.commands);
-        assert_eq!(found, (status, ms, commands), "{level:?} of {members}, {unreadable:?}, {what:?}: {reached:?}");
-        // A read's record has the time of its last command, a write's that of the reads before it too; the rest is the driver's.
-        let members = if what.op == Op::Write { TAKES.times(ms) } else { TAKES };
-        assert_eq!(answer.parts.get(Part::Transfer), members, "{level:?} {unreadable:?}");
+        assert_eq!(found, expected, "{level:?} of {members}, {unreadable:?}, {request:?}: {commands:?}");
+        // A read's record has the members' time of its last command, that of a write has that of its reads too. Other time
+        // counts for the driver.
+        let commands_in_turn = if request.op == Op::Write { expected.1 } else { 1 };
+        assert_eq!(answer.parts.get(Part::Transfer), COMMAND_TIME.times(commands_in_turn), "{level:?} {unreadable:?}");
     }
 }
 
-/// Copies and rows stay whole: a write of them that has begun goes on to its end, everything else ends with the abort.
+/// A write of several copies, or of data and parity, that has begun goes on to its end. Everything else ends with the abort.
 #[test]
 fn an_abort_leaves_no_copies_and_no_row_half_written() {
     let (done, aborted) = (Status::Done, Status::Aborted);
     let (read, write) = (request(0, Op::Read, 0, 8), request(0, Op::Write, 0, 8));
-    // Level, members, the request, milliseconds until the abort, status.
-    for (level, members, what, ms, status) in [
+    // Level, members, request, time of the abort in ms, status.
+    for (level, members, request, abort_ms, status) in [
         (RaidLevel::Raid0, 2, write, 0, aborted),
         (RaidLevel::Raid1, 2, read, 0, aborted),
         (RaidLevel::Raid1, 2, write, 0, done),
@@ -651,15 +704,15 @@ fn an_abort_leaves_no_copies_and_no_row_half_written() {
         (RaidLevel::Raid5, 5, write, 0, aborted),
         (RaidLevel::Raid5, 5, write, 1, done),
     ] {
-        let (mut device, _) = scripted(&spec(level, members), &[]);
-        device.submit(Instant::ZERO, what).expect("room");
-        device.control(Instant::ZERO + Span::from_millis(ms), &Control::Abort(0)).expect("in flight");
+        let (mut device, _) = array_of_scripted_members(&spec(level, members), &[]);
+        device.submit(Instant::ZERO, request).expect("room");
+        device.control(Instant::ZERO + Span::from_millis(abort_ms), &Control::Abort(0)).expect("in flight");
         let answer = device.proceed(Instant::FAR).expect("an answer");
-        assert_eq!(answer.status, status, "{level:?}, {what:?} after {ms} ms");
+        assert_eq!(answer.status, status, "{level:?}, {request:?} after {abort_ms} ms");
     }
 }
 
-/// Ten runs of a row each. Of the other members each row takes as many as it needs, and they take turns.
+/// The rebuild has ten runs of one row each. A row reads as many of the other members as it needs, and these take turns.
 #[test]
 fn a_rebuild_reads_the_other_members_equally_often() {
     for (level, members, needed) in [
@@ -670,22 +723,23 @@ fn a_rebuild_reads_the_other_members_equally_often() {
         (RaidLevel::Raid6, 5, 3),
     ] {
         let spec = ArraySpec { lost: 1, rebuild_run: 16, ..spec(level, members) };
-        let (mut device, reached) = scripted(&spec, &[]);
-        set(&mut device, Instant::ZERO, ArraySetting::Replace(0));
+        let (mut device, commands) = array_of_scripted_members(&spec, &[]);
+        change_setting(&mut device, Instant::ZERO, ArraySetting::Replace(0));
         device.handle_timeout(Instant::ZERO + Span::from_secs(1));
         assert_eq!(device.layer().rebuild_progress().sectors, 160, "{level:?} of {members}");
-        let reads: Vec<(u32, u64)> = reached.borrow().iter().filter(|run| !run.1).map(|run| (run.0, run.2)).collect();
+        let commands = commands.borrow();
+        let reads: Vec<&MemberCommand> = commands.iter().filter(|command| !command.writes).collect();
         assert_eq!(reads.len(), 10 * needed, "{level:?} of {members}");
-        // In as many rows as there are others.
+        // In as many rows as there are other members, each of them is read equally often.
         let end = u64::from(members - 1) * 16;
-        let times = |member: u32| reads.iter().filter(|read| read.0 == member && read.1 < end).count();
-        assert!((1..members).all(|member| times(member) == needed), "{level:?} of {members}: {reads:?}");
+        let count = |member: u32| reads.iter().filter(|read| read.member == member && read.sectors.0 < end).count();
+        assert!((1..members).all(|member| count(member) == needed), "{level:?} of {members}: {reads:?}");
     }
 }
 
-/// A drive that takes two commands: the first fails, the second goes down with it and waits behind two others again.
+/// The drive takes two commands. The first fails; the second is aborted with it, and waits behind two others again.
 #[test]
-fn what_went_down_with_another_can_be_aborted_while_it_waits_again() {
+fn a_command_that_waits_again_after_an_abort_can_be_aborted() {
     let mut drive = SmallDrive::default().with_queue(2, Policy::Fcfs);
     drive.link.queuing = Queuing::Ncq;
     drive.weak = vec![WeakBlocks { lba: 100, sectors: 1, retries: 9 }];
@@ -697,8 +751,8 @@ fn what_went_down_with_another_can_be_aborted_while_it_waits_again() {
     let failed = device.proceed(Instant::FAR).expect("an answer");
     assert_eq!((failed.tag, failed.status), (0, Status::MediumError));
     device.control(failed.finished, &Control::Abort(1)).expect("in flight");
-    let gone = device.poll_completion().expect("at once");
-    assert_eq!((gone.tag, gone.status, gone.finished), (1, Status::Aborted, failed.finished));
+    let aborted = device.poll_completion().expect("at once");
+    assert_eq!((aborted.tag, aborted.status, aborted.finished), (1, Status::Aborted, failed.finished));
     for tag in [2, 3] {
         let done = device.proceed(Instant::FAR).expect("an answer");
         assert_eq!((done.tag, done.status), (tag, Status::Done));

@@ -8,7 +8,7 @@ use seekwise_disk::drive::Drive;
 use seekwise_disk::drive::profile::{AdaptiveDivision, OverheadAfter, ReadAhead, ReadAheadHold, WrittenHits};
 use seekwise_disk::queue::Policy;
 use seekwise_disk::rng::Seed;
-use seekwise_disk::testing::{SmallDrive, conformance};
+use seekwise_disk::testing::{SmallDrive, check_conformance};
 use seekwise_disk::time::{Instant, Span};
 
 const REVOLUTION: u64 = 8_333_333;
@@ -180,7 +180,7 @@ fn an_adaptive_buffer_keeps_the_contract() {
     let mut small = SmallDrive::default().with_buffer(3, 85).with_write_back(2).with_queue(8, Policy::Sptf);
     small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: false });
     for seed in 0..40 {
-        if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
+        if let Err(violation) = check_conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
         }
     }
@@ -403,7 +403,7 @@ fn a_buffer_of_own_lengths_keeps_the_contract() {
     small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: true });
     small.cache.dirty_runs = Some(12);
     for seed in 0..40 {
-        if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
+        if let Err(violation) = check_conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
         }
     }
@@ -517,7 +517,7 @@ fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
                 small.cache.written_hits = hits;
                 small.cache.writes_apart = apart;
                 let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-                conformance(&make, small.cut_sector, seed).expect("the contract");
+                check_conformance(&make, small.cut_sector, seed).expect("the contract");
             }
         }
     }
@@ -655,7 +655,7 @@ fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
             small.firmware.write_verify = verify;
             small.firmware.late_writes_percent = percent.unwrap_or(0);
             let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-            conformance(&make, small.cut_sector, seed).expect("the contract");
+            check_conformance(&make, small.cut_sector, seed).expect("the contract");
         }
     }
 }

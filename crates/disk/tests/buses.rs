@@ -11,7 +11,7 @@ use seekwise_disk::host::scsi::{ScsiBus, ScsiSpec};
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::Part;
 use seekwise_disk::rng::Seed;
-use seekwise_disk::testing::{SmallDrive, VolumeSight, conformance, conformance_through, random_profile};
+use seekwise_disk::testing::{BlockCopies, SmallDrive, check_array_conformance, check_conformance, random_profile};
 use seekwise_disk::time::{Instant, Rate, Span};
 
 const BLANK: Request =
@@ -331,7 +331,7 @@ fn arrayed(level: RaidLevel, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> 
     };
     let laid = spec.volumes(drive.drive().limits(0).sectors);
     let make = || -> Box<dyn Device> { Box::new(Array::build_above(spec.clone(), share(ports(&drive, count), count))) };
-    if let Err(violation) = conformance_through(&make, drive.cut_sector, &VolumeSight::new(&laid, 0), seed) {
+    if let Err(violation) = check_array_conformance(&make, drive.cut_sector, &BlockCopies::new(&laid, 0), seed) {
         panic!("{level:?}, seed {seed}: {violation:?}\n{drive:?}");
     }
 }
@@ -345,11 +345,12 @@ fn a_channel_and_a_bus_keep_the_contract() {
         small.link.queuing = kind;
         for seed in 0..10 {
             let one = |drives| {
-                conformance(&|| Box::new(Channel::build_above(drives, ports(&small, 2), 2)), CutSector::Old, seed)
+                check_conformance(&|| Box::new(Channel::build_above(drives, ports(&small, 2), 2)), CutSector::Old, seed)
             };
             assert_eq!((one(1).err(), one(2).err()), (None, None), "{kind:?}, seed {seed}");
-            let bus =
-                |spec| conformance(&|| Box::new(ScsiBus::build_above(spec, ports(&small, 2), 2)), CutSector::Old, seed);
+            let bus = |spec| {
+                check_conformance(&|| Box::new(ScsiBus::build_above(spec, ports(&small, 2), 2)), CutSector::Old, seed)
+            };
             assert_eq!((bus(BUS).err(), bus(slow).err()), (None, None), "{kind:?}, seed {seed}");
         }
     }

@@ -14,7 +14,7 @@ use seekwise_disk::host::driver::{
 use seekwise_disk::host::layer::LayeredDevice;
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::Part;
-use seekwise_disk::testing::{SmallDrive, conformance};
+use seekwise_disk::testing::{SmallDrive, check_conformance};
 use seekwise_disk::time::{Instant, Span};
 
 mod scripted;
@@ -262,7 +262,7 @@ fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let spec = DriverSpec { flush: FlushPolicy::Drop, ..PLAIN };
     let broken = |small: &SmallDrive| {
         let make = || -> Box<dyn Device> { Box::new(Driver::build_above(spec, Box::new(small.drive()))) };
-        (0..10).find_map(|seed| conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
+        (0..10).find_map(|seed| check_conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
     };
     let mut cached = cached();
     cached.link.fua = false;

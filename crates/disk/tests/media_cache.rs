@@ -6,7 +6,7 @@ use seekwise_disk::block::{Completion, Control, Device, Flags, Landing, LandingK
 use seekwise_disk::drive::Drive;
 use seekwise_disk::drive::profile::MediaCacheSpec;
 use seekwise_disk::rng::Seed;
-use seekwise_disk::testing::{Promise, SmallDrive, conformance_to, stack_to_cut};
+use seekwise_disk::testing::{Promise, SmallDrive, check_promise_conformance, random_stack_to_cut};
 use seekwise_disk::time::{Instant, Span};
 
 /// Sixteen segments of 16 sectors, all of which may be dirty; a media cache of `slots`; idle after 100 ms.
@@ -145,7 +145,7 @@ fn a_write_home_makes_an_entry_stale() {
 fn media_caches_keep_the_contract() {
     let mut cached = 0;
     for seed in 0..400 {
-        let stack = stack_to_cut(&mut Seed(seed).stream("stack"));
+        let stack = random_stack_to_cut(&mut Seed(seed).stream("stack"));
         if stack.drive.cache.media_cache.is_none() {
             continue;
         }
@@ -153,7 +153,8 @@ fn media_caches_keep_the_contract() {
         let device = || stack.build();
         let plain = Promise::from_limits(&device().limits(0), stack.drive.cut_sector);
         let saves_buffer = stack.drive.protected || stack.drive.cache.flash_sectors > 0;
-        if let Err(violation) = conformance_to(&device, Promise { saves_buffer, ..plain }, &stack.client_sight(), seed)
+        if let Err(violation) =
+            check_promise_conformance(&device, Promise { saves_buffer, ..plain }, &stack.block_copies(), seed)
         {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }

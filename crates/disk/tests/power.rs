@@ -9,7 +9,7 @@ use seekwise_disk::drive::Drive;
 use seekwise_disk::drive::profile::{Faults, Profile};
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::rng::Seed;
-use seekwise_disk::testing::{Promise, SmallDrive, VolumeSight, conformance_to, random_stack};
+use seekwise_disk::testing::{BlockCopies, Promise, SmallDrive, check_promise_conformance, random_stack};
 use seekwise_disk::time::{Instant, Span};
 
 const REVOLUTION: Span = Span::from_nanos(8_333_333);
@@ -248,7 +248,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
         let device = || stack.build();
         let plain = Promise::from_limits(&device().limits(0), stack.drive.cut_sector);
         let promise = Promise { saves_buffer: true, ..plain };
-        if let Err(violation) = conformance_to(&device, promise, &VolumeSight::default(), seed) {
+        if let Err(violation) = check_promise_conformance(&device, promise, &BlockCopies::default(), seed) {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }
     }

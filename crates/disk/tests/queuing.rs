@@ -9,7 +9,7 @@ use seekwise_disk::host::driver::{Driver, DriverSpec};
 use seekwise_disk::queue::{Discipline, Policy};
 use seekwise_disk::record::Part;
 use seekwise_disk::rng::{Rng, Seed};
-use seekwise_disk::testing::{SmallDrive, conformance, random_profile};
+use seekwise_disk::testing::{SmallDrive, check_conformance, random_profile};
 use seekwise_disk::time::{Instant, Span};
 
 mod recovery;

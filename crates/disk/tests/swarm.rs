@@ -17,7 +17,7 @@ use seekwise_disk::host::driver::SchedulerSpec;
 use seekwise_disk::queue::Discipline;
 use seekwise_disk::record::{Part, Record};
 use seekwise_disk::rng::{Rng, Seed};
-use seekwise_disk::testing::{Layer, SmallStack, conformance, random_array, random_discipline, random_stack};
+use seekwise_disk::testing::{Layer, SmallStack, check_conformance, random_array, random_discipline, random_stack};
 use seekwise_disk::time::{Instant, Span};
 
 /// What a closed loop issues.
@@ -136,7 +136,7 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     let mut engine = Engine::new(source, device);
     let mut last = Instant::ZERO;
     let mut written = 0u64;
-    let sight = stack.client_sight();
+    let sight = stack.block_copies();
     let patience = |layer: &Layer| if let Layer::Driver(driver) = layer { driver.timeout } else { None };
     let patience = stack.layers.iter().filter_map(patience).min();
     let mut sent_again = false;
@@ -145,9 +145,9 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
         sent_again |= patience.is_some_and(|patience| record.response_time() >= patience);
         last = record.completion.finished;
         if record.request.op == Op::Write {
-            let copies = (0..sight.copies())
+            let copies = (0..sight.count())
                 .flat_map(|copy| (record.request.lba..record.request.end()).map(move |lba| (copy, lba)));
-            written += copies.filter(|&(copy, lba)| sight.sees_block(copy, lba)).count() as u64;
+            written += copies.filter(|&(copy, lba)| sight.has_block(copy, lba)).count() as u64;
         }
     };
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
@@ -187,7 +187,9 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &SmallStack
         let at_once = matches!(landing.kind, LandingKind::Landed | LandingKind::Taken);
         assert!(at_once || stack.drive.cache.write_back || cached || !once, "{landing:?}");
         let counts = landing.kind != LandingKind::Taken;
-        stack.client_sight().visit_images(&landing, |_, seen| reported += u64::from(counts) * u64::from(seen.sectors));
+        stack
+            .block_copies()
+            .for_each_changed(&landing, |_, seen| reported += u64::from(counts) * u64::from(seen.sectors));
     }
     assert!(reported == written || reported > written && !once, "{reported} sectors reported, {written} written");
 }
@@ -368,7 +370,7 @@ fn running_is_stepping() {
 /// Random stacks under the whole contract; a case is named for the seed that found it.
 fn contract(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     let stack = draw(&mut Seed(seed).stream("stack"));
-    if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
+    if let Err(violation) = check_conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");
     }
 }

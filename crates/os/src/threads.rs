@@ -150,7 +150,7 @@ fn run_worker(
     let troubles = device.take_troubles();
     device.end_run()?;
     // Only this worker issued: the streams of the others are empty.
-    let streams = vec![figures.streams.get(usize::usage_before(worker)).copied().unwrap_or(EMPTY_STREAM)];
+    let streams = vec![figures.streams.get(usize::from(worker)).copied().unwrap_or(EMPTY_STREAM)];
     let usage = Some(Usage { threads: vec![thread], system: SystemUsage::default() });
     Ok(RunOutcome { source, figures: RunFigures { streams, usage, troubles, ..figures } })
 }

@@ -27,9 +27,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use seekwise_disk::durability::SourceJudge;
 use seekwise_disk::durability::overlay::CutOverlay;
 use seekwise_disk::durability::runs::SectorRuns;
+use seekwise_disk::durability::{SourceJudge, SourceNote};
 use seekwise_disk::time::Instant;
 
 use crate::files::call::{Call, File, OpenMode};
@@ -395,11 +395,11 @@ impl FileJudge {
 }
 
 impl SourceJudge for FileJudge {
-    fn take_note(&mut self) -> Option<(Instant, bool)> {
+    fn take_note(&mut self) -> Option<SourceNote> {
         let (at, note) = self.notes.poll()?;
-        let ends = matches!(note, FileNote::Over);
+        let ends_work = matches!(note, FileNote::Over);
         self.taken.push_back(note);
-        Some((at, ends))
+        Some(SourceNote { at, ends_work })
     }
 
     fn handle_next_note(&mut self) {

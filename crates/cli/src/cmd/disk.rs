@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seekwise::keys::{KeyEntry, is_same, sections, unknown_key};
-use seekwise::serve::{OrderReply, UNCHANGEABLE, UNFIT, send_order};
+use seekwise::serve::{OrderReply, UNCHANGEABLE, UNFIT};
 
 use super::{print_json, print_text};
 use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
@@ -74,7 +74,7 @@ fn accepted_reply(control: &Path, order: &str) -> Result<String, CommandError> {
 }
 
 fn send_order(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
-    send_order(control, order).map_err(|error| {
+    seekwise::serve::send_order(control, order).map_err(|error| {
         let expected = "expected the control socket that `seekwise serve` prints";
         CommandError::new(format!("--control {}: {error}; {expected}", control.display()))
     })

@@ -1,19 +1,21 @@
-//! The heads of all drives: takes track runs as they are reported, and returns them in order of time.
+//! The heads of all drives: takes landings as they are reported, and returns in order of time what has passed each head.
 //!
-//! A landing is reported when its access has ended. The writes of a drive are known up to the end of its latest
-//! landing; the writes of all drives, up to the earliest of these.
+//! A landing is reported when its access has ended. The writes of a drive are known up to the end of its latest landing;
+//! the writes of all drives, up to the earliest of these ends. Landings that pass a head without a pause form a *track
+//! run*.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::block::{self, CutSector, Landing, LandingKind, MemberRole};
+use crate::host::array::layout::MemberSet;
 use crate::time::Instant;
 
 use super::runs::SectorRun;
 use super::terms::DriveTerms;
 
-/// Sectors written with one stamp, and where.
+/// Sectors written with one stamp, and where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StampedRun {
     pub member: u32,
@@ -30,18 +32,27 @@ pub(crate) struct StampedRun {
 #[derive(Clone, Debug, Default)]
 struct Head {
     runs: VecDeque<Vec<Landing>>,
-    /// The first of them has begun.
-    begun: bool,
+    /// The first of the runs has begun.
+    first_has_begun: bool,
     /// The instant up to which its landings are known.
-    known: Instant,
+    known_until: Instant,
 }
 
 impl Head {
     /// When the first run begins or, once begun, ends.
-    fn run_edge(&self) -> Option<Instant> {
+    fn next_run_edge(&self) -> Option<Instant> {
         let run = self.runs.front()?;
-        Some(if self.begun { run.last()?.to } else { run.first()?.from })
+        Some(if self.first_has_begun { run.last()?.to } else { run.first()?.from })
     }
+}
+
+/// The state of written sectors at an instant.
+#[derive(Debug, Default)]
+pub(crate) struct HeadPositions {
+    /// Sectors that have passed the heads since the last call, in whole physical sectors.
+    pub passed: Vec<StampedRun>,
+    /// Sectors under the heads, which a cut would tear.
+    pub under_heads: Vec<StampedRun>,
 }
 
 /// All heads.
@@ -53,8 +64,8 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// The heads of `members` drives, less those that are `lost` (one bit each).
-    pub fn new(members: u32, lost: u64) -> Heads {
+    /// The heads of `members` drives, of which those in `lost` write nothing.
+    pub fn new(members: u32, lost: MemberSet) -> Heads {
         let mut heads = Heads { heads: vec![Head::default(); members as usize], open: Vec::new() };
         (0..members).filter(|member| lost >> member & 1 == 1).for_each(|member| heads.stop_drive(member));
         heads
@@ -63,20 +74,20 @@ impl Heads {
     /// Stops a drive: no more landings come from it.
     pub(crate) fn stop_drive(&mut self, member: u32) {
         self.close_run();
-        self.heads[member as usize].known = Instant::FAR;
+        self.heads[member as usize].known_until = Instant::FAR;
     }
 
     /// Starts a replacement drive, which may write from `now` on.
     pub(crate) fn start_drive(&mut self, member: u32, now: Instant) {
         self.close_run();
-        self.heads[member as usize].known = now;
+        self.heads[member as usize].known_until = now;
     }
 
-    /// Takes a landing. True if it ended the track run before it.
-    pub(crate) fn take_landing(&mut self, landing: &Landing) -> bool {
-        let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close_run();
+    /// Adds a landing. True if the track run before it is complete now.
+    pub(crate) fn add_landing(&mut self, landing: &Landing) -> bool {
+        let completes_run = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close_run();
         self.open.push(*landing);
-        ends
+        completes_run
     }
 
     /// Completes the track run that is being reported. True if there was one.
@@ -86,11 +97,11 @@ impl Heads {
         let member = last.member as usize;
         while member >= self.heads.len() {
             // A device beside the drives reports at once: its landings are always known.
-            self.heads.push(Head { known: Instant::FAR, ..Head::default() });
+            self.heads.push(Head { known_until: Instant::FAR, ..Head::default() });
         }
         let head = &mut self.heads[member];
-        if head.known != Instant::FAR {
-            head.known = last.to;
+        if head.known_until != Instant::FAR {
+            head.known_until = last.to;
         }
         head.runs.push_back(run);
         true
@@ -98,49 +109,43 @@ impl Heads {
 
     /// The instant up to which the landings of all drives are known.
     pub(crate) fn known_until(&self) -> Instant {
-        self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
+        self.heads.iter().map(|head| head.known_until).min().unwrap_or(Instant::ZERO)
     }
 
     /// When the next track run begins or ends.
-    pub(crate) fn next_edge(&self) -> Option<Instant> {
-        self.heads.iter().filter_map(Head::run_edge).min()
+    pub(crate) fn next_run_edge(&self) -> Option<Instant> {
+        self.heads.iter().filter_map(Head::next_run_edge).min()
     }
 
-    /// Returns the sectors that have passed the heads by `at`, in whole physical sectors, and those that a cut would
-    /// tear.
-    pub(crate) fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
-        let (mut done, mut under) = (Vec::new(), Vec::new());
+    /// Advances the heads to `at`.
+    pub(crate) fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> HeadPositions {
+        let mut positions = HeadPositions::default();
         for head in &mut self.heads {
-            while head.run_edge().is_some_and(|edge| edge <= at) {
-                head.begun = !head.begun;
-                if !head.begun {
+            while head.next_run_edge().is_some_and(|edge| edge <= at) {
+                head.first_has_begun = !head.first_has_begun;
+                if !head.first_has_begun {
                     let run = head.runs.pop_front().unwrap_or_default();
-                    done.extend(run.iter().map(stamped_run));
+                    positions.passed.extend(run.iter().map(stamped_run));
                 }
             }
-            if let Some(run) = head.runs.front().filter(|_| head.begun) {
-                split_at_head(run, at, terms, &mut done, &mut under);
+            if let Some(run) = head.runs.front().filter(|_| head.first_has_begun) {
+                positions.add_run_in_progress(run, at, terms);
             }
         }
-        (done, under)
+        positions
     }
 }
 
-/// Adds to `done` the parts of a track run that have passed the head at `at`, in whole physical sectors, and to `under`
-/// those of the physical sector under it, which a cut would tear.
-fn split_at_head(
-    run: &[Landing],
-    at: Instant,
-    terms: DriveTerms,
-    done: &mut Vec<StampedRun>,
-    under: &mut Vec<StampedRun>,
-) {
-    // Marked as unreadable, whatever the profile says, to distinguish it.
-    block::cut::report_fates(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
-        LandingKind::Landed => done.push(stamped_run(&left)),
-        LandingKind::Torn if !terms.saves => under.push(stamped_run(&left)),
-        _ => {}
-    });
+impl HeadPositions {
+    /// Adds the parts of a track run that have passed the head at `at`, and those of the physical sector under it.
+    fn add_run_in_progress(&mut self, run: &[Landing], at: Instant, terms: DriveTerms) {
+        // The sector under the head is reported as unreadable, whatever the profile says, to tell it from the others.
+        block::cut::report_fates(run, at, terms.unit, CutSector::Unreadable, |part| match part.kind {
+            LandingKind::Landed => self.passed.push(stamped_run(&part)),
+            LandingKind::Torn if !terms.saves => self.under_heads.push(stamped_run(&part)),
+            _ => {}
+        });
+    }
 }
 
 /// The sectors of a landing.

@@ -15,9 +15,11 @@ use super::terms::DriveTerms;
 use super::view::CutArray;
 use super::writes::{SessionWrite, SessionWrites};
 
-/// A medium. Sectors without a write hold their initial content. Media with the same content have the same hash.
+/// The content of a medium. Sectors without a write hold their initial content. Media with equal content have equal
+/// hashes.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct MediumImage {
+    /// The stamp of the write that each sector holds.
     held: SectorRuns<u64>,
     /// Unreadable sectors.
     torn: Vec<SectorRun>,
@@ -31,21 +33,21 @@ pub struct LostWrite {
     pub parts: Vec<SectorRun>,
 }
 
-/// Reports to `left` the medium after each cut of a history, in order, and returns the losses of each cut. The history
-/// ends at `end`.
+/// Reports the medium after each cut of a history, in order, and returns the losses of each cut. The history ends at
+/// `end`.
 pub fn replay_cuts(
     history: &History,
-    (terms, plan): (DriveTerms, CutArray),
+    (terms, array): (DriveTerms, CutArray),
     cuts: Vec<Instant>,
     end: Instant,
-    left: impl FnMut(Instant, MediumImage),
+    report_medium: impl FnMut(Instant, MediumImage),
 ) -> Vec<CutLoss> {
-    let mut judge: CutJudge<_> = CutJudge::new(terms, plan, cuts, None, ImageTally(left)).with_surface();
+    let mut judge: CutJudge<_> = CutJudge::new(terms, array, cuts, None, ImageTally(report_medium)).with_surface();
     history.replay_to(&mut judge);
     judge.finish(end).cuts
 }
 
-/// Reports the medium after each cut.
+/// Calls a closure with the medium after each cut.
 struct ImageTally<F>(F);
 
 impl<F: FnMut(Instant, MediumImage)> Tally for ImageTally<F> {
@@ -55,13 +57,13 @@ impl<F: FnMut(Instant, MediumImage)> Tally for ImageTally<F> {
 }
 
 impl MediumImage {
-    /// Creates the image from the result of a judge of cuts.
+    /// Creates the image from the judge's results for a cut ([`Tally::record_cut`]).
     pub fn new(surface: &SectorRuns<u64>, overlay: &CutOverlay) -> MediumImage {
         let mut held = surface.clone();
         for &(run, stamp) in &overlay.besides {
             held.set_and_merge(run, stamp);
         }
-        let torn = overlay.torn.iter().map(|it| it.0).chain(overlay.gone.iter().copied()).collect();
+        let torn = overlay.torn.iter().map(|&(run, _)| run).chain(overlay.gone.iter().copied()).collect();
         MediumImage { held, torn }
     }
 
@@ -71,7 +73,8 @@ impl MediumImage {
         at: Instant,
         lost: impl IntoIterator<Item = &'a LostWrite>,
     ) -> MediumImage {
-        let lost: BTreeMap<u64, &[SectorRun]> = lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
+        let lost_parts = |lost: &'a LostWrite| (lost.write.stamp, &lost.parts[..]);
+        let lost: BTreeMap<u64, &[SectorRun]> = lost.into_iter().map(lost_parts).collect();
         let mut held = SectorRuns::default();
         for write in writes.accepted_by(at) {
             match lost.get(&write.stamp) {
@@ -116,9 +119,9 @@ impl MediumImage {
         &self.torn
     }
 
-    /// Written runs in order: first sector, and content from there on.
+    /// Written runs in order, each with its first sector and its data.
     pub fn written_pieces<'a>(&self, history: &'a History, writes: &SessionWrites) -> Vec<(u64, DataPart<'a>)> {
-        let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
-        named.map(|(run, write)| (run.0, history.data_part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
+        let written = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
+        written.map(|(run, write)| (run.0, history.data_part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Merges the events of the client and of the media into one order of time, and judges each cut at its instant.
 //!
-//! A landing is reported when its access has ended. So events of the client wait in a queue until everything that
-//! reached the medium before them is known, which is up to the end of the latest landing of each drive. The wait is at
-//! most the longest access; without an outstanding write there is none.
+//! A landing is reported only when its access has ended. So an event of the client waits in a queue until everything
+//! that reached the medium before it is known: until every drive has reported a landing that ended later. The wait is at
+//! most the longest access. If no write is outstanding, an event does not wait.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
+use crate::host::array::layout::MemberSet;
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
-use super::heads::{self, Heads, StampedRun};
+use super::heads::{self, HeadPositions, Heads, StampedRun};
 use super::loss::CutLoss;
 use super::rebuilds::Rebuilds;
 use super::risk::RiskLevel;
@@ -32,38 +33,46 @@ enum ClientEvent {
     /// A note of the source.
     Note,
     Submit(Request),
-    /// A write or flush ended; true: without an error.
-    End(Request, bool),
+    /// A write or flush ended.
+    End {
+        request: Request,
+        succeeded: bool,
+    },
     /// Sectors of a write were superseded in a buffer.
     Supersede(StampedRun),
     /// A cut of the run itself, or the loss of a drive, left sectors unreadable.
     Tear(StampedRun),
-    /// The drives' write cache was switched.
-    Caches(bool),
+    /// The drives' write cache was switched on or off.
+    WriteCache {
+        on: bool,
+    },
     /// A drive of an array was lost or replaced.
-    Turn,
+    ArrayChange,
     /// The rebuild of a drive is over.
-    Whole(u32),
+    RebuildOver {
+        member: u32,
+    },
     /// An orderly power-off.
-    Off,
+    PowerOff,
 }
 
 /// The observer of a run, and the judge of its cuts.
 pub struct CutJudge<T, S = ()> {
     terms: DriveTerms,
-    /// Rising; those before `next` are judged.
+    /// Rising; those before `next_cut` are judged.
     cuts: Vec<Instant>,
-    next: usize,
+    next_cut: usize,
     /// The delay of a further cut after the job's end.
-    pause: Option<Span>,
+    final_delay: Option<Span>,
     /// Events that are not handled yet.
     queue: VecDeque<(Instant, ClientEvent)>,
+    /// Submissions of writes in `queue`.
     queued_writes: usize,
     heads: Heads,
     /// The drives that are lost, and those that may be.
-    plan: CutArray,
+    array: CutArray,
     /// By set of lost drives.
-    views: BTreeMap<u64, ArrayView>,
+    views: BTreeMap<MemberSet, ArrayView>,
     /// Only if a drive is to be rebuilt.
     rebuilds: Option<Rebuilds>,
     /// Writes are acknowledged before they are durable.
@@ -75,8 +84,9 @@ pub struct CutJudge<T, S = ()> {
     tally: T,
     /// Data at risk are reported up to this instant.
     horizon: Instant,
+    /// When the latest event was queued.
     latest: Instant,
-    found: Vec<CutLoss>,
+    losses: Vec<CutLoss>,
     acknowledged: u64,
     flushes: u64,
     /// The judge of the source's own objects.
@@ -100,33 +110,33 @@ pub struct CutJudgement<T, S = ()> {
 }
 
 impl<T: Tally, S: SourceJudge + Default> CutJudge<T, S> {
-    /// Creates a judge of cuts at these instants, and of one `pause` after the job's end; `plan` describes the drives.
+    /// Creates a judge of cuts of `array` at these instants, and of one `final_delay` after the job's end.
     pub fn new(
         terms: DriveTerms,
-        plan: CutArray,
+        array: CutArray,
         mut cuts: Vec<Instant>,
-        pause: Option<Span>,
+        final_delay: Option<Span>,
         tally: T,
     ) -> CutJudge<T, S> {
         cuts.sort_unstable();
         CutJudge {
             terms,
             cuts,
-            next: 0,
-            pause,
+            next_cut: 0,
+            final_delay,
             queue: VecDeque::new(),
             queued_writes: 0,
-            heads: Heads::new(plan.members(), plan.lost_drives()),
-            views: plan.lost_sets().into_iter().map(|lost| (lost, ArrayView::new(terms, &plan, lost))).collect(),
-            rebuilds: plan.has_rebuild().then(Rebuilds::default),
-            plan,
+            heads: Heads::new(array.members(), array.lost_drives()),
+            views: array.lost_sets().into_iter().map(|lost| (lost, ArrayView::new(terms, &array, lost))).collect(),
+            rebuilds: array.has_rebuild().then(Rebuilds::default),
+            array,
             caching: terms.volatile_at_first,
             torn: Vec::new(),
             longest_at_risk: Span::ZERO,
             tally,
             horizon: Instant::FAR,
             latest: Instant::ZERO,
-            found: Vec::new(),
+            losses: Vec::new(),
             acknowledged: 0,
             flushes: 0,
             source: S::default(),
@@ -137,7 +147,7 @@ impl<T: Tally, S: SourceJudge + Default> CutJudge<T, S> {
 impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     /// The view with the drives that are lost now.
     fn current_view(&mut self) -> &mut ArrayView {
-        self.views.get_mut(&self.plan.lost_drives()).expect("a view of each set that may be lost")
+        self.views.get_mut(&self.array.lost_drives()).expect("a view of each set that may be lost")
     }
 
     fn risk_level(&mut self) -> RiskLevel {
@@ -149,13 +159,13 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
         self.read_notes();
         self.end_job(end);
         self.heads.close_run();
-        self.settle_before(self.horizon + Span::from_nanos(1));
+        self.handle_events_before(self.horizon + Span::from_nanos(1));
         let level = self.risk_level();
         self.report_risk(self.horizon, level);
         let horizon = self.horizon;
         CutJudgement {
             longest_at_risk: self.longest_at_risk.max(self.current_view().risk.longest_at_risk(horizon)),
-            cuts: self.found,
+            cuts: self.losses,
             tally: self.tally,
             acknowledged: self.acknowledged,
             flushes: self.flushes,
@@ -163,52 +173,52 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
         }
     }
 
-    /// Ends a run whose power has been off since `off`, the only cut.
-    pub fn finish_powered_off(mut self, off: Instant) -> CutJudgement<T, S> {
-        self.cuts = vec![off];
+    /// Ends a run whose power has been off since `power_off`, the only cut.
+    pub fn finish_powered_off(mut self, power_off: Instant) -> CutJudgement<T, S> {
+        self.cuts = vec![power_off];
         self.read_notes();
-        self.queue.push_back((self.latest, ClientEvent::Off));
-        self.finish(off)
+        self.queue.push_back((self.latest, ClientEvent::PowerOff));
+        self.finish(power_off)
     }
 
     /// Notes the end of the job: sets the last cut and the horizon.
     fn end_job(&mut self, end: Instant) {
-        self.cuts.extend(self.pause.take().map(|pause| end + pause));
+        self.cuts.extend(self.final_delay.take().map(|delay| end + delay));
         self.horizon = self.cuts.last().map_or(end, |&last| last.max(end));
     }
 
-    fn queue_event(&mut self, now: Instant, doing: ClientEvent) {
+    /// Queues an event, and handles the events before which nothing more can land.
+    fn queue_event(&mut self, now: Instant, event: ClientEvent) {
         self.close_run();
         self.latest = now;
-        self.queue.push_back((now, doing));
-        // Without an outstanding write, nothing unknown can land.
-        if self.check_idle() {
-            self.settle_before(now);
+        self.queue.push_back((now, event));
+        if self.prune_and_check_idle() {
+            self.handle_events_before(now);
         }
-        self.settle_before(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
+        self.handle_events_before(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
     }
 
-    /// True if no write is outstanding.
-    fn check_idle(&mut self) -> bool {
-        self.queued_writes == 0 && self.current_view().check_idle()
+    /// Forgets what is wholly on the medium. True if no write is outstanding.
+    fn prune_and_check_idle(&mut self) -> bool {
+        self.queued_writes == 0 && self.current_view().prune_and_check_idle()
     }
 
     /// The instant of the next event or cut; events come first.
     fn next_instant(&self) -> Option<Instant> {
-        let (doing, cut) = (self.queue.front().map(|it| it.0), self.cuts.get(self.next).copied());
-        doing.into_iter().chain(cut).min()
+        let (event_at, cut_at) = (self.queue.front().map(|(at, _)| *at), self.cuts.get(self.next_cut).copied());
+        event_at.into_iter().chain(cut_at).min()
     }
 
-    /// Handles everything before `bound`, up to which all landings are known.
-    fn settle_before(&mut self, bound: Instant) {
+    /// Handles landings, events and cuts before `bound`, up to which all landings are known.
+    fn handle_events_before(&mut self, bound: Instant) {
         loop {
-            let event = self.next_instant().filter(|&at| at < bound);
-            let edge = self.heads.next_edge().filter(|&at| at <= bound);
-            match (edge, event) {
-                (Some(edge), event) if event.is_none_or(|event| edge <= event) => drop(self.pass_heads(edge)),
-                (_, Some(event)) => {
-                    let under = self.pass_heads(event);
-                    self.handle_next(event, &under);
+            let event_at = self.next_instant().filter(|&at| at < bound);
+            let run_edge = self.heads.next_run_edge().filter(|&at| at <= bound);
+            match (run_edge, event_at) {
+                (Some(edge), event_at) if event_at.is_none_or(|at| edge <= at) => drop(self.advance_heads_to(edge)),
+                (_, Some(at)) => {
+                    let under_heads = self.advance_heads_to(at);
+                    self.handle_event_or_cut(at, &under_heads);
                 }
                 _ => return,
             }
@@ -224,50 +234,51 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     /// Completes the track run, and handles the events before the end of the latest of each drive.
     fn close_run(&mut self) {
         if self.heads.close_run() {
-            self.settle_before(self.heads.known_until());
+            self.handle_events_before(self.heads.known_until());
         }
     }
 
     /// Lands what has passed the heads at `at`. Returns the parts under them, which a cut would tear.
-    fn pass_heads(&mut self, at: Instant) -> Vec<StampedRun> {
+    fn advance_heads_to(&mut self, at: Instant) -> Vec<StampedRun> {
         let before = self.risk_level();
-        let (passed, over) = self.heads.advance_to(at, self.terms);
+        let HeadPositions { passed, under_heads } = self.heads.advance_to(at, self.terms);
         passed.iter().for_each(|part| self.land_part(at, part));
         self.report_risk(at, before);
-        over
+        under_heads
     }
 
+    /// Records sectors that are on the medium in all views.
     fn land_part(&mut self, at: Instant, part: &StampedRun) {
-        let over = |torn: &StampedRun| {
+        let is_overwritten = |torn: &StampedRun| {
             torn.member == part.member && torn.role == part.role && run_overlap(torn.run, part.run).is_some()
         };
-        self.torn.retain(|torn| !over(torn));
-        let rebuilt = match (&self.rebuilds, part.role) {
+        self.torn.retain(|torn| !is_overwritten(torn));
+        let landed_parts = match (&self.rebuilds, part.role) {
             (Some(rebuilds), MemberRole::RebuiltCopy(_)) => rebuilds.copied_parts(part),
             _ => vec![*part],
         };
         for view in self.views.values_mut() {
-            rebuilt.iter().for_each(|part| view.land_part(at, part));
+            landed_parts.iter().for_each(|part| view.land_part(at, part));
         }
     }
 
-    /// Handles the event or the cut at `at`, with these parts under the heads.
-    fn handle_next(&mut self, at: Instant, under: &[StampedRun]) {
+    /// Handles the event or the cut that is due at `at`, with these parts under the heads.
+    fn handle_event_or_cut(&mut self, at: Instant, under_heads: &[StampedRun]) {
         match self.queue.front() {
             Some((due, _)) if *due == at => {
-                if let Some((_, doing)) = self.queue.pop_front() {
-                    self.perform_event(at, doing);
+                if let Some((_, event)) = self.queue.pop_front() {
+                    self.handle_event(at, event);
                 }
             }
             _ => {
-                self.next += 1;
-                self.judge_cut(at, under);
+                self.next_cut += 1;
+                self.judge_cut(at, under_heads);
             }
         }
     }
 
-    fn perform_event(&mut self, at: Instant, doing: ClientEvent) {
-        match doing {
+    fn handle_event(&mut self, at: Instant, event: ClientEvent) {
+        match event {
             ClientEvent::Note => self.source.handle_next_note(),
             ClientEvent::Submit(request) if request.op == Op::Flush => {
                 self.for_each_view(|view| view.risk.submit_flush(request.stamp))
@@ -275,30 +286,32 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
             ClientEvent::Submit(request) => {
                 self.queued_writes -= 1;
                 self.source.handle_submission(request.tag, request.stamp);
-                let sure = !self.caching;
-                self.for_each_view(|view| view.risk.submit_write(&request, sure));
+                let uncached = !self.caching;
+                self.for_each_view(|view| view.risk.submit_write(&request, uncached));
             }
-            ClientEvent::End(request, done) if request.op == Op::Flush => {
-                self.flushes += u64::from(done);
-                self.for_each_view(|view| view.risk.complete_flush(request.stamp, done));
+            ClientEvent::End { request, succeeded } if request.op == Op::Flush => {
+                self.flushes += u64::from(succeeded);
+                self.for_each_view(|view| view.risk.complete_flush(request.stamp, succeeded));
             }
             ClientEvent::Tear(part) => self.torn.push(part),
             ClientEvent::Supersede(part) => self.for_each_view(|view| view.supersede_part(&part)),
-            ClientEvent::End(request, false) => self.for_each_view(|view| view.risk.fail_write(request.stamp)),
-            ClientEvent::End(request, true) => {
+            ClientEvent::End { request, succeeded: false } => {
+                self.for_each_view(|view| view.risk.fail_write(request.stamp));
+            }
+            ClientEvent::End { request, succeeded: true } => {
                 self.acknowledged += 1;
                 self.for_each_view(|view| view.acknowledge_write(at, &request));
             }
-            ClientEvent::Caches(on) => {
+            ClientEvent::WriteCache { on } => {
                 self.caching = self.terms.volatile && (on || self.terms.in_memory);
                 if self.caching {
-                    self.for_each_view(|view| view.risk.mark_unsure());
+                    self.for_each_view(|view| view.risk.mark_in_flight_as_cached());
                 }
             }
-            ClientEvent::Off => self.source.promise_all(),
-            ClientEvent::Turn => self.change_array(at, CutArray::apply_next_change),
-            ClientEvent::Whole(member) => {
-                self.change_array(at, |plan| plan.end_rebuild(member));
+            ClientEvent::PowerOff => self.source.promise_all(),
+            ClientEvent::ArrayChange => self.change_array(at, CutArray::apply_next_change),
+            ClientEvent::RebuildOver { member } => {
+                self.change_array(at, |array| array.end_rebuild(member));
                 self.rebuilds.iter_mut().for_each(Rebuilds::end_rebuild);
             }
         }
@@ -309,26 +322,26 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
     }
 
     /// Changes the set of lost drives.
-    fn change_array(&mut self, at: Instant, turn: impl FnOnce(&mut CutArray)) {
+    fn change_array(&mut self, at: Instant, change: impl FnOnce(&mut CutArray)) {
         let before = self.risk_level();
         self.longest_at_risk = self.longest_at_risk.max(self.current_view().risk.longest_at_risk(at));
-        turn(&mut self.plan);
+        change(&mut self.array);
         // A lost drive's content is never read; its replacement is new.
-        let lost = self.plan.lost_drives();
+        let lost = self.array.lost_drives();
         self.torn.retain(|part| lost >> part.member & 1 == 0);
-        let sets = self.plan.lost_sets();
-        self.views.retain(|lost, _| sets.contains(lost));
+        let possible_sets = self.array.lost_sets();
+        self.views.retain(|lost, _| possible_sets.contains(lost));
         self.report_risk(at, before);
     }
 
-    fn judge_cut(&mut self, at: Instant, under: &[StampedRun]) {
-        let under = [under, &self.torn[..]].concat();
-        let view = self.views.get_mut(&self.plan.lost_drives()).expect("a view of each set that may be lost");
-        self.found.push(view.judge_cut(at, &under, &mut self.tally));
+    fn judge_cut(&mut self, at: Instant, under_heads: &[StampedRun]) {
+        let torn = [under_heads, &self.torn[..]].concat();
+        let view = self.views.get_mut(&self.array.lost_drives()).expect("a view of each set that may be lost");
+        self.losses.push(view.judge_cut(at, &torn, &mut self.tally));
         if view.surface.is_none() {
             return;
         }
-        let overlay = view.cut_overlay(&under);
+        let overlay = view.cut_overlay(&torn);
         let surface = view.surface.as_ref().expect("it is kept");
         self.source.judge_cut(at, surface, &overlay);
         self.tally.record_cut(at, surface, &overlay);
@@ -347,26 +360,29 @@ impl<T: Tally, S: SourceJudge> CutJudge<T, S> {
 
     /// Reads the source's new notes.
     fn read_notes(&mut self) {
-        while let Some((at, ends)) = self.source.take_note() {
-            if ends && let Some(pause) = self.pause.take() {
-                self.cuts = vec![at + pause];
+        while let Some(note) = self.source.take_note() {
+            if note.ends_work
+                && let Some(delay) = self.final_delay.take()
+            {
+                self.cuts = vec![note.at + delay];
             }
-            self.latest = self.latest.max(at);
+            self.latest = self.latest.max(note.at);
             self.queue.push_back((self.latest, ClientEvent::Note));
         }
     }
 
-    /// Notes that an array accepted a write, or a run of a rebuild.
-    fn handle_accepted(&mut self, landing: &Landing) {
-        let (part, sector, whole) = ((landing.lba, landing.end()), landing.sector, landing.run);
+    /// Records that an array accepted a part of a write, or a run of a rebuild.
+    fn record_accepted_write(&mut self, landing: &Landing) {
+        let part = (landing.lba, landing.end());
         match (landing.role, &mut self.rebuilds) {
             (MemberRole::Every, rebuilds) => {
                 if let Some(rebuilds) = rebuilds {
                     rebuilds.accept_write(part, landing.number, landing.stamp);
                 }
-                let first = landing.lba - (sector - whole.sector);
-                let whole = (first, first + u64::from(whole.sectors));
-                self.for_each_view(|view| view.accept_write(landing.number, whole, part, landing.stamp));
+                // The landing may be a part of the write, which starts at `run.sector`.
+                let first = landing.lba - (landing.sector - landing.run.sector);
+                let whole_write = (first, first + u64::from(landing.run.sectors));
+                self.for_each_view(|view| view.accept_write(landing.number, whole_write, part, landing.stamp));
             }
             (MemberRole::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin_run(landing.number, part),
             _ => {}
@@ -393,7 +409,8 @@ impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
         self.read_notes();
         if affects_medium(request) {
             let now = completion.finished.max(self.latest);
-            self.queue_event(now, ClientEvent::End(*request, completion.status == Status::Done));
+            let succeeded = completion.status == Status::Done;
+            self.queue_event(now, ClientEvent::End { request: *request, succeeded });
         }
     }
 
@@ -401,12 +418,12 @@ impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
         self.read_notes();
         match landing.kind {
             LandingKind::Landed => {
-                if self.heads.take_landing(landing) {
-                    self.settle_before(self.heads.known_until());
+                if self.heads.add_landing(landing) {
+                    self.handle_events_before(self.heads.known_until());
                 }
             }
             LandingKind::Discarded => {
-                // Superseded data change nothing on the medium: no reason to settle, or to close a track run.
+                // Superseded data change nothing on the medium: no reason to handle events, or to close a track run.
                 self.latest = self.latest.max(landing.to);
                 self.queue.push_back((self.latest, ClientEvent::Supersede(heads::stamped_run(landing))));
             }
@@ -414,11 +431,11 @@ impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
                 self.latest = self.latest.max(landing.to);
                 self.queue.push_back((self.latest, ClientEvent::Tear(heads::stamped_run(landing))));
             }
-            LandingKind::Taken => self.handle_accepted(landing),
+            LandingKind::Taken => self.record_accepted_write(landing),
             LandingKind::Gone => self.heads.stop_drive(landing.member),
             LandingKind::Whole => {
                 self.latest = self.latest.max(landing.to);
-                self.queue.push_back((self.latest, ClientEvent::Whole(landing.member)));
+                self.queue.push_back((self.latest, ClientEvent::RebuildOver { member: landing.member }));
             }
             LandingKind::Dropped => {}
         }
@@ -427,12 +444,12 @@ impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
     fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         self.read_notes();
         match setting {
-            LayerSetting::WriteBack(on) => self.queue_event(now, ClientEvent::Caches(on)),
+            LayerSetting::WriteBack(on) => self.queue_event(now, ClientEvent::WriteCache { on }),
             LayerSetting::Array(setting) => {
                 if let ArraySetting::Replace(member) = setting {
                     self.heads.start_drive(member, now);
                 }
-                self.queue_event(now, ClientEvent::Turn);
+                self.queue_event(now, ClientEvent::ArrayChange);
             }
             _ => {}
         }
@@ -442,7 +459,7 @@ impl<T: Tally, S: SourceJudge> Witness for CutJudge<T, S> {
         self.read_notes();
         self.end_job(end);
         self.close_run();
-        !self.check_idle() && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
+        !self.prune_and_check_idle() && self.next_cut < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
     }
 }
 
@@ -471,82 +488,90 @@ mod tests {
         Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }
     }
 
-    /// How many ages of acknowledged writes it was told, the most bytes at risk, and these times nanoseconds up to the last report.
+    /// Sums up the reports of a judge.
     #[derive(Default)]
-    struct Told {
-        ages: u64,
-        most: u64,
-        exposure: u64,
-        until: Instant,
+    struct ReportSums {
+        /// Lost acknowledged writes.
+        losses: u64,
+        most_bytes_at_risk: u64,
+        /// Bytes at risk, times the nanoseconds for which they were.
+        byte_nanos: u64,
+        last_report: Instant,
     }
 
-    impl Tally for Told {
+    impl Tally for ReportSums {
         fn record_loss(&mut self, class: WriteClass, _: Span, count: u64) {
-            self.ages += if class == WriteClass::Acknowledged { count } else { 0 };
+            self.losses += if class == WriteClass::Acknowledged { count } else { 0 };
         }
         fn record_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
-            self.most = self.most.max(before.bytes).max(after.bytes);
-            self.exposure += until.saturating_since(self.until).nanos() * (before.bytes + after.bytes) / 2;
-            self.until = until;
+            self.most_bytes_at_risk = self.most_bytes_at_risk.max(before.bytes).max(after.bytes);
+            self.byte_nanos += until.saturating_since(self.last_report).nanos() * (before.bytes + after.bytes) / 2;
+            self.last_report = until;
         }
     }
 
-    fn done(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
-        judge.note_submission(at(from), request);
-        complete(judge, request, from, to);
+    fn note_submission_and_completion(
+        judge: &mut CutJudge<ReportSums>,
+        request: &Request,
+        submitted_ns: u64,
+        finished_ns: u64,
+    ) {
+        judge.note_submission(at(submitted_ns), request);
+        note_completion(judge, request, submitted_ns, finished_ns);
     }
 
-    fn complete(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
-        let (submitted, finished, status) = (at(from), at(to), Status::Done);
+    fn note_completion(judge: &mut CutJudge<ReportSums>, request: &Request, submitted_ns: u64, finished_ns: u64) {
+        let (submitted, finished, status) = (at(submitted_ns), at(finished_ns), Status::Done);
         judge.note_completion(
             request,
             &Completion { tag: 0, status, submitted, finished, parts: Parts::default(), effort: Effort::default() },
         );
     }
 
-    fn landing(stamp: u64, lba: u64, from: u64, to: u64) -> Landing {
-        Landing::new((lba, 4), stamp, (at(from), at(to)), LandingKind::Landed)
+    fn landing(stamp: u64, lba: u64, from_ns: u64, to_ns: u64) -> Landing {
+        Landing::new((lba, 4), stamp, (at(from_ns), at(to_ns)), LandingKind::Landed)
     }
 
-    fn judge(terms: DriveTerms, cuts: &[u64]) -> CutJudge<Told> {
-        CutJudge::new(terms, CutArray::default(), cuts.iter().map(|&ns| at(ns)).collect(), None, Told::default())
+    fn judge_with_cuts(terms: DriveTerms, cuts_ns: &[u64]) -> CutJudge<ReportSums> {
+        let cuts = cuts_ns.iter().map(|&ns| at(ns)).collect();
+        CutJudge::new(terms, CutArray::default(), cuts, None, ReportSums::default())
     }
 
     #[test]
     fn a_drive_that_lies_about_flushes_is_found_out() {
-        let mut judge = judge(TERMS, &[25, 35, 60]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
-        done(&mut judge, &request(Op::Flush, 2, 0), 20, 30);
+        let mut judge = judge_with_cuts(TERMS, &[25, 35, 60]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        note_submission_and_completion(&mut judge, &request(Op::Flush, 2, 0), 20, 30);
         judge.note_landing(&landing(1, 100, 40, 48));
         let found = judge.finish(at(50));
         let counts: Vec<[u64; 4]> = found.cuts.iter().map(|cut| cut.lost.map(|lost| lost.writes)).collect();
         assert_eq!(counts, [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]);
         assert_eq!(found.cuts[1].lost[1], ClassLoss { writes: 1, bytes: 2048, oldest: Span::from_nanos(25) });
         assert_eq!((found.acknowledged, found.flushes, found.longest_at_risk.nanos()), (1, 1, 38));
-        assert_eq!((found.tally.ages, found.tally.most), (2, 2048));
+        assert_eq!((found.tally.losses, found.tally.most_bytes_at_risk), (2, 2048));
     }
 
     #[test]
     fn without_a_volatile_cache_every_loss_breaks_the_promise() {
-        let mut judge = judge(TERMS.promising_all(), &[15]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let mut judge = judge_with_cuts(TERMS.promising_all(), &[15]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(20));
         assert_eq!(found.cuts[0].lost.map(|lost| lost.writes), [1, 0, 0, 1]);
     }
 
     #[test]
     fn data_at_risk_are_reported_to_the_end_of_the_run() {
-        let mut judge = judge(TERMS, &[15]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let mut judge = judge_with_cuts(TERMS, &[15]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         let found = judge.finish(at(30));
-        assert_eq!((found.tally.until, found.tally.exposure), (at(30), 2048 * 20));
+        assert_eq!((found.tally.last_report, found.tally.byte_nanos), (at(30), 2048 * 20));
     }
 
     /// The write is in flight from 10 to 20.
     #[test]
     fn a_switched_write_cache_changes_what_an_acknowledgement_promises() {
         let off_at_first = DriveTerms { volatile_at_first: false, ..TERMS };
-        for (terms, switched, on, promised) in [
+        for (terms, switched_ns, on, promised) in [
             (TERMS, 5, false, 1),
             (TERMS, 5, true, 0),
             (TERMS, 15, false, 0),
@@ -556,39 +581,40 @@ mod tests {
             (DriveTerms { in_memory: true, ..TERMS }, 5, false, 0),
             (TERMS.promising_all(), 5, true, 1),
         ] {
-            let mut judge = judge(terms, &[25]);
+            let mut judge = judge_with_cuts(terms, &[25]);
             let write = request(Op::Write, 1, 100);
-            let switch = |judge: &mut CutJudge<Told>| judge.queue_event(at(switched), ClientEvent::Caches(on));
-            if switched < 10 {
+            let switch =
+                |judge: &mut CutJudge<ReportSums>| judge.queue_event(at(switched_ns), ClientEvent::WriteCache { on });
+            if switched_ns < 10 {
                 switch(&mut judge);
             }
             judge.note_submission(at(10), &write);
-            if switched > 10 {
+            if switched_ns > 10 {
                 switch(&mut judge);
             }
-            complete(&mut judge, &write, 10, 20);
+            note_completion(&mut judge, &write, 10, 20);
             let lost = judge.finish(at(30)).cuts[0].lost.map(|lost| lost.writes);
-            assert_eq!(lost, [1, 0, 0, promised], "{terms:?}, {on} at {switched}");
+            assert_eq!(lost, [1, 0, 0, promised], "{terms:?}, {on} at {switched_ns}");
         }
     }
 
     #[test]
     fn what_a_protected_buffer_holds_is_safe() {
-        let mut judge = judge(DriveTerms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let mut judge = judge_with_cuts(DriveTerms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         judge.note_landing(&landing(1, 100, 20, 28));
         let found = judge.finish(at(30));
         assert!(found.cuts.iter().all(|cut| cut.lost == [ClassLoss::default(); 4] && cut.torn == 0));
-        assert_eq!(found.tally.most, 0);
+        assert_eq!(found.tally.most_bytes_at_risk, 0);
     }
 
     #[test]
     fn a_cut_within_a_landing_finds_a_part_and_tears_what_was_promised() {
-        let mut judge = judge(TERMS, &[105]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        let mut judge = judge_with_cuts(TERMS, &[105]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         judge.note_landing(&landing(1, 100, 20, 28));
-        done(&mut judge, &request(Op::Flush, 2, 0), 30, 40);
-        done(&mut judge, &request(Op::Write, 3, 100), 50, 60);
+        note_submission_and_completion(&mut judge, &request(Op::Flush, 2, 0), 30, 40);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 3, 100), 50, 60);
         // Reported late, after a read of the client.
         judge.note_submission(at(104), &request(Op::Read, 4, 0));
         judge.note_landing(&landing(3, 100, 100, 108));
@@ -601,9 +627,9 @@ mod tests {
 
     #[test]
     fn what_a_cut_of_the_run_tore_no_older_landing_takes_back() {
-        let mut judge = judge(TERMS, &[55]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
-        done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
+        let mut judge = judge_with_cuts(TERMS, &[55]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 2, 100), 20, 30);
         judge.note_landing(&landing(1, 100, 40, 48));
         let cut = |lba, sectors, kind| Landing::new((lba, sectors), 2, (at(55), at(55)), kind);
         judge.note_landing(&cut(100, 1, LandingKind::Torn));
@@ -614,9 +640,9 @@ mod tests {
 
     #[test]
     fn what_is_superseded_in_the_cache_is_lost_as_long_as_older_data_show() {
-        let mut judge = judge(TERMS, &[35, 55]);
-        done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
-        done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
+        let mut judge = judge_with_cuts(TERMS, &[35, 55]);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 1, 100), 0, 10);
+        note_submission_and_completion(&mut judge, &request(Op::Write, 2, 100), 20, 30);
         judge.note_landing(&Landing { kind: LandingKind::Discarded, ..landing(1, 100, 20, 20) });
         judge.note_landing(&landing(2, 100, 40, 48));
         let found = judge.finish(at(60));

@@ -63,57 +63,55 @@ pub struct CutLoss {
 
 impl WriteClass {
     /// True if the write is lost and belongs to the class.
-    fn has_lost(self, standing: &WriteAtCut<'_>) -> bool {
-        let write = standing.write;
-        write.acknowledged.is_some()
-            && !standing.missing.is_empty()
-            && match self {
-                WriteClass::Acknowledged => true,
-                WriteClass::Flushed => standing.flushed,
-                WriteClass::Forced => write.fua,
-                WriteClass::Promised => standing.flushed || write.fua || write.sure,
-            }
+    fn counts_as_lost(self, at_cut: &WriteAtCut<'_>) -> bool {
+        let marks = at_cut.write.marks;
+        let is_in_class = match self {
+            WriteClass::Acknowledged => true,
+            WriteClass::Flushed => at_cut.flushed,
+            WriteClass::Forced => marks.fua,
+            WriteClass::Promised => at_cut.flushed || marks.is_forced(),
+        };
+        is_in_class && at_cut.write.acknowledged.is_some() && !at_cut.missing.is_empty()
     }
 }
 
-/// Sums up the losses of a cut at `at` by class, and reports their ages.
-pub fn class_losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
+/// Sums up the losses of a cut at `at` by class, and reports their ages to the tally.
+pub fn class_losses(writes: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
     WriteClass::ALL.map(|class| {
-        let writes = standing.iter().filter(|it| class.has_lost(it));
-        sum_lost(writes, at, &mut |age, count| tally.record_loss(class, age, count))
+        let lost = writes.iter().filter(|at_cut| class.counts_as_lost(at_cut));
+        sum_up_losses(lost, at, &mut |age, count| tally.record_loss(class, age, count))
     })
 }
 
-/// Sums up lost writes, and reports their ages.
-fn sum_lost<'a>(
+/// Sums up lost writes, and reports their ages with the number of writes of each age.
+fn sum_up_losses<'a>(
     writes: impl Iterator<Item = &'a WriteAtCut<'a>>,
     at: Instant,
-    tell: &mut dyn FnMut(Span, u64),
+    report_age: &mut dyn FnMut(Span, u64),
 ) -> ClassLoss {
-    let mut lost = ClassLoss::default();
-    let mut runs: Vec<SectorRun> = Vec::new();
-    for standing in writes {
-        let write = standing.write;
-        let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
-        let first = at.saturating_since(write.first);
-        spread_ages(tell, first, last, standing.count);
-        lost.writes += standing.count;
-        lost.oldest = lost.oldest.max(first);
-        runs.extend(&standing.missing);
+    let mut loss = ClassLoss::default();
+    let mut missing: Vec<SectorRun> = Vec::new();
+    for WriteAtCut { write, count, missing: missing_of_write, .. } in writes {
+        let newest = at.saturating_since(write.acknowledged.map_or(at, |acknowledgement| acknowledgement.at));
+        let oldest = at.saturating_since(write.first);
+        report_spread_ages(oldest, newest, *count, report_age);
+        loss.writes += count;
+        loss.oldest = loss.oldest.max(oldest);
+        missing.extend(missing_of_write);
     }
-    lost.bytes = union_sectors(runs.into_iter()) * SECTOR;
-    lost
+    loss.bytes = union_sectors(missing.into_iter()) * SECTOR;
+    loss
 }
 
-/// Reports `count` ages, evenly from the first to the last, in at most 64 steps.
-fn spread_ages(tell: &mut dyn FnMut(Span, u64), first: Span, last: Span, count: u64) {
+/// Reports `count` ages, evenly from the newest to the oldest, in at most 64 steps.
+fn report_spread_ages(oldest: Span, newest: Span, count: u64, report_age: &mut dyn FnMut(Span, u64)) {
     const STEPS: u64 = 64;
     if count == 1 {
-        return tell(last, 1);
+        return report_age(newest, 1);
     }
-    let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
+    let (steps, range) = (count.min(STEPS), oldest.saturating_sub(newest).nanos());
     for step in 0..steps {
         let share = (count * (step + 1) / steps) - (count * step / steps);
-        tell(last + Span::from_nanos(all / (steps - 1) * step), share);
+        report_age(newest + Span::from_nanos(range / (steps - 1) * step), share);
     }
 }

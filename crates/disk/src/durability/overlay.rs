@@ -1,4 +1,4 @@
-//! Effects of a cut on sectors, besides the landings: what a medium holds after it that no landing says.
+//! Effects of a cut on sectors that no landing reports: those under the heads, and blocks of lost drives.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::runs::{SectorRun, run_overlap};
 pub struct CutOverlay {
     /// Further sectors on the medium, and the writes that brought them.
     pub besides: Vec<(SectorRun, u64)>,
-    /// Unreadable sectors, and the write in flight there, if known.
+    /// Unreadable sectors, and the write that was reaching them, if known.
     pub torn: Vec<(SectorRun, Option<u64>)>,
     /// Sectors that cannot be recovered.
     pub gone: Vec<SectorRun>,
@@ -23,9 +23,9 @@ impl CutOverlay {
 
     /// True if it changes a sector of `run`.
     pub fn touches_run(&self, run: SectorRun) -> bool {
-        let hits = |other: SectorRun| run_overlap(run, other).is_some();
-        self.besides.iter().any(|it| hits(it.0))
-            || self.torn.iter().any(|it| hits(it.0))
-            || self.gone.iter().any(|&it| hits(it))
+        let touches = |other: SectorRun| run_overlap(run, other).is_some();
+        self.besides.iter().any(|&(other, _)| touches(other))
+            || self.torn.iter().any(|&(other, _)| touches(other))
+            || self.gone.iter().any(|&other| touches(other))
     }
 }

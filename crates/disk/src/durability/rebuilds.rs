@@ -1,5 +1,5 @@
-//! The content that a rebuild restores. A run writes what the other drives held when it began: for each block the last
-//! write that the array had accepted. Writes to the row wait until the run is over, so later ones are not included.
+//! The writes that the rebuild of a drive restores. A run of the rebuild writes what the other drives held when it began:
+//! for each block the last write that the array had accepted by then. Writes to the row wait until the run is over.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,37 +9,44 @@ use crate::block::MemberRole;
 use super::heads::StampedRun;
 use super::runs::{SectorRun, SectorRuns, run_overlap};
 
-/// Blocks of a rebuild's run, with the number and the stamp of their last accepted write.
-type Rebuilt = (SectorRun, u64, u64);
+/// A write that an array accepted.
+#[derive(Clone, Copy)]
+struct NumberedStamp {
+    /// The array's number.
+    number: u64,
+    stamp: u64,
+}
 
 /// Writes that an array accepted, to identify the content of a rebuild's runs.
 #[derive(Default)]
 pub struct Rebuilds {
-    /// By block: the last accepted write, by number and stamp.
-    taken: SectorRuns<(u64, u64)>,
-    /// By number and first block: runs of a rebuild that may still land.
-    runs: BTreeMap<(u64, u64), Vec<Rebuilt>>,
+    /// By block: the last accepted write.
+    accepted: SectorRuns<NumberedStamp>,
+    /// Runs of a rebuild that may still land, by number and first block: their blocks with the writes that they copy.
+    runs: BTreeMap<(u64, u64), Vec<(SectorRun, NumberedStamp)>>,
 }
 
 impl Rebuilds {
     /// Records a write that the array accepted.
     pub fn accept_write(&mut self, run: SectorRun, number: u64, stamp: u64) {
-        self.taken.set_content(run, (number, stamp));
+        self.accepted.set_content(run, NumberedStamp { number, stamp });
     }
 
     /// Begins a run of a rebuild: keeps the writes that it copies.
     pub fn begin_run(&mut self, number: u64, run: SectorRun) {
-        let held = self.taken.content_in(run).map(|(run, (number, stamp))| (run, number, stamp));
-        self.runs.insert((number, run.0), held.collect());
+        self.runs.insert((number, run.0), self.accepted.content_in(run).collect());
     }
 
-    /// Returns the parts of a rebuilt run, each with number and stamp of the write that it copies.
-    pub(crate) fn copied_parts(&self, part: &StampedRun) -> Vec<StampedRun> {
-        let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
-        let held = chunk.into_iter().flat_map(|(_, held)| held);
-        let inside = held.filter_map(|&(run, number, stamp)| Some((run_overlap(run, part.run)?, number, stamp)));
-        inside
-            .map(|(run, number, stamp)| StampedRun { role: copy_of(part.role), run, stamp, number, ..*part })
+    /// Returns the parts of a rebuilt run that landed, each with number and stamp of the write that it copies.
+    pub(crate) fn copied_parts(&self, landed: &StampedRun) -> Vec<StampedRun> {
+        let run = self.runs.range((landed.number, 0)..=(landed.number, landed.run.0)).next_back();
+        let copied = run.into_iter().flat_map(|(_, copied)| copied);
+        let in_landed = copied.filter_map(|&(run, write)| Some((run_overlap(run, landed.run)?, write)));
+        in_landed
+            .map(|(run, NumberedStamp { number, stamp })| {
+                let role = without_rebuild(landed.role);
+                StampedRun { role, run, stamp, number, ..*landed }
+            })
             .collect()
     }
 
@@ -49,8 +56,8 @@ impl Rebuilds {
     }
 }
 
-/// The copy that a role stands for, however it was written.
-fn copy_of(role: MemberRole) -> MemberRole {
+/// The role as if an ordinary write had written the copy.
+fn without_rebuild(role: MemberRole) -> MemberRole {
     if let MemberRole::RebuiltCopy(copy) = role { MemberRole::Copy(copy) } else { role }
 }
 
@@ -59,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rebuild_brings_what_was_taken_before_it_began() {
+    fn a_rebuild_restores_the_writes_accepted_before_it_began() {
         let mut rebuilds = Rebuilds::default();
         rebuilds.accept_write((0, 8), 1, 11);
         rebuilds.accept_write((4, 6), 2, 15);

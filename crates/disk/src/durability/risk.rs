@@ -1,12 +1,14 @@
 //! The writes that are not wholly on the medium: those that a cut at this instant could lose.
 //!
-//! A sector of a write is *safe* once the medium holds there the write itself, a later one, or one that was in flight
-//! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back older
-//! data. A write is removed once it has been acknowledged and all its sectors are safe. Writes of the same sectors, of
-//! which the earlier was superseded before any of it reached the medium, share one fate and one entry. So memory grows
-//! with the data at risk, not with the length of a run.
+//! A sector of a write is *safe* once the medium holds there the write itself, a later one, or a *rival*: an overlapping
+//! write that was in flight together with it. Of two rivals a client cannot tell which came last. Until its sectors are
+//! safe the write is *exposed*: a cut would bring back older data. A write is removed once it has been acknowledged and
+//! all its sectors are safe.
 //!
-//! The order of landings is decided by `judge`.
+//! Two writes of the same sectors share one fate, and so one entry, if the earlier was superseded before any of it
+//! reached the medium. So memory grows with the data at risk, not with the length of a run.
+//!
+//! `judge` calls this module with submissions, acknowledgements and landings in one order of time.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -27,6 +29,22 @@ pub(crate) struct SectorContent {
     pub forced: bool,
 }
 
+/// Why a write is durable by its acknowledgement alone, if it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteMarks {
+    /// Marked to complete only when it is on the medium.
+    pub fua: bool,
+    /// While it was in flight, no level acknowledged writes before they were durable.
+    pub uncached: bool,
+}
+
+impl WriteMarks {
+    /// True if the write is durable by its acknowledgement alone.
+    pub fn is_forced(self) -> bool {
+        self.fua || self.uncached
+    }
+}
+
 impl SectorRuns<SectorContent> {
     /// Marks the content that the write `stamp` brought to `run` as acknowledged.
     pub(crate) fn mark_acknowledged(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
@@ -38,26 +56,33 @@ impl SectorRuns<SectorContent> {
     }
 }
 
+/// An exposed run of a write, as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ExposedKey {
+    /// The first sector.
+    lba: u64,
+    stamp: u64,
+}
+
 /// Writes by stamp, and their sectors that are not safe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WritesAtRisk {
     writes: BTreeMap<u64, WriteAtRisk>,
-    /// First sector and stamp, to the sector after the last.
-    exposed: BTreeMap<(u64, u64), u64>,
-    /// The longest run that was ever exposed.
-    longest: u64,
-    /// Writes not yet acknowledged.
+    /// Exposed runs, each with the sector after its last.
+    exposed: BTreeMap<ExposedKey, u64>,
+    /// Sectors of the longest run that was ever exposed.
+    longest_run: u64,
+    /// Stamps of writes not yet acknowledged.
     in_flight: Vec<u64>,
-    /// Runs of writes in flight that are on the medium.
-    early: Vec<(SectorRun, u64)>,
+    /// Runs that are on the medium, of writes in flight, each with its stamp.
+    landed_in_flight: Vec<(SectorRun, u64)>,
     /// Counts submissions and acknowledgements, to order them.
-    doings: u64,
+    actions: u64,
     /// A completed flush covers acknowledgements with a smaller number.
-    flushed: u64,
+    flushed_before: u64,
     /// By stamp: flushes in flight, each with the number of its submission.
     flushes: BTreeMap<u64, u64>,
-    /// Flushes submitted.
-    epoch: u64,
+    flushes_submitted: u64,
     level: RiskLevel,
     longest_at_risk: Span,
 }
@@ -74,22 +99,19 @@ pub struct RiskLevel {
 #[derive(Clone, Debug)]
 pub struct WriteAtRisk {
     pub run: SectorRun,
-    /// Sectors that are not safe.
-    pub left: u64,
+    /// How many of its sectors are not safe.
+    pub exposed_sectors: u64,
     /// How many writes it stands for.
     pub count: u64,
     /// When the first of them was acknowledged; the others lie evenly between there and the last.
     pub first: Instant,
-    /// Sectors that a later write superseded in the buffer: they will never reach the medium.
-    superseded: u64,
+    /// How many of its sectors a later write superseded in the buffer: they will never reach the medium.
+    superseded_sectors: u64,
     /// Flushes that had been submitted when it was acknowledged.
-    epoch: u64,
+    flushes_before: u64,
     pub acknowledged: Option<Acknowledgement>,
-    /// Marked to complete only when it is on the medium.
-    pub fua: bool,
-    /// While it was in flight, no level acknowledged writes before they were durable.
-    pub sure: bool,
-    /// Overlapping writes that were in flight when it was submitted.
+    pub marks: WriteMarks,
+    /// Stamps of overlapping writes that were in flight when it was submitted.
     rivals: Vec<u64>,
 }
 
@@ -114,49 +136,59 @@ pub struct WriteAtCut<'a> {
 }
 
 impl WritesAtRisk {
-    /// Submits a write; `sure`: no level acknowledges writes before they are durable.
-    pub(crate) fn submit_write(&mut self, request: &Request, sure: bool) {
-        self.doings += 1;
+    /// Submits a write. `uncached`: no level acknowledges writes before they are durable.
+    pub(crate) fn submit_write(&mut self, request: &Request, uncached: bool) {
+        self.actions += 1;
         let run = (request.lba, request.end());
         let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| run_overlap(other.run, run).is_some());
         let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
-        let early: Vec<(SectorRun, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
-        let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
-        let (count, first, epoch) = (1, Instant::ZERO, 0);
-        let write =
-            WriteAtRisk { run, left, count, first, superseded: 0, epoch, acknowledged: None, fua, sure, rivals };
+        let landed = self.landed_in_flight.iter().copied();
+        let landed_rivals: Vec<(SectorRun, u64)> = landed.filter(|(_, stamp)| rivals.contains(stamp)).collect();
+        let marks = WriteMarks { fua: request.flags.has(Flags::FUA), uncached };
+        let sectors = run.1 - run.0;
+        let write = WriteAtRisk {
+            run,
+            exposed_sectors: sectors,
+            count: 1,
+            first: Instant::ZERO,
+            superseded_sectors: 0,
+            flushes_before: 0,
+            acknowledged: None,
+            marks,
+            rivals,
+        };
         self.writes.insert(request.stamp, write);
-        self.exposed.insert((run.0, request.stamp), run.1);
-        self.longest = self.longest.max(left);
+        self.exposed.insert(ExposedKey { lba: run.0, stamp: request.stamp }, run.1);
+        self.longest_run = self.longest_run.max(sectors);
         self.in_flight.push(request.stamp);
-        for (part, rival) in early {
+        for (part, rival) in landed_rivals {
             self.make_safe(Instant::ZERO, part, rival);
         }
     }
 
-    /// Marks all writes in flight: from now on writes are acknowledged before they are durable.
-    pub(crate) fn mark_unsure(&mut self) {
+    /// Marks all writes in flight as cached: from now on writes are acknowledged before they are durable.
+    pub(crate) fn mark_in_flight_as_cached(&mut self) {
         for stamp in &self.in_flight {
-            self.writes.entry(*stamp).and_modify(|write| write.sure = false);
+            self.writes.entry(*stamp).and_modify(|write| write.marks.uncached = false);
         }
     }
 
     /// Acknowledges a write at `at`. Returns the number of the acknowledgement.
     pub(crate) fn acknowledge_write(&mut self, at: Instant, stamp: u64) -> u64 {
-        self.doings += 1;
-        let number = self.doings;
+        self.actions += 1;
+        let number = self.actions;
         self.end_in_flight(stamp);
-        match self.writes.get(&stamp).map(|write| (write.run, write.left)) {
+        match self.writes.get(&stamp).map(|write| (write.run, write.exposed_sectors)) {
             Some((_, 0)) => drop(self.writes.remove(&stamp)),
             Some((run, _)) => {
                 let before = self.sectors_at_risk(run);
-                let (acknowledged, epoch) = (Some(Acknowledgement { at, number }), self.epoch);
+                let (acknowledged, flushes_before) = (Some(Acknowledgement { at, number }), self.flushes_submitted);
                 self.writes.entry(stamp).and_modify(|write| {
-                    (write.acknowledged, write.first, write.epoch) = (acknowledged, at, epoch);
+                    (write.acknowledged, write.first, write.flushes_before) = (acknowledged, at, flushes_before);
                 });
                 self.level.bytes += (self.sectors_at_risk(run) - before) * SECTOR;
                 self.level.writes += 1;
-                self.merge_same_fate(run);
+                self.merge_writes_of_same_fate(run);
             }
             None => {}
         }
@@ -166,57 +198,60 @@ impl WritesAtRisk {
     /// Counts sectors of the write `stamp` that a later write superseded before they reached the medium.
     pub(crate) fn supersede_sectors(&mut self, stamp: u64, sectors: u64) {
         if let Some(write) = self.writes.get_mut(&stamp) {
-            write.superseded += sectors;
+            write.superseded_sectors += sectors;
         }
     }
 
-    /// Merges writes that touch `run`, are neighbours in time and share one fate.
-    fn merge_same_fate(&mut self, run: SectorRun) {
-        let mut near: Vec<u64> = self.exposed_runs(run).map(|key| key.1).collect();
-        near.sort_unstable();
-        for pair in near.windows(2) {
+    /// Merges writes that touch `run`, follow one another and share one fate.
+    fn merge_writes_of_same_fate(&mut self, run: SectorRun) {
+        let mut stamps: Vec<u64> = self.exposed_runs(run).map(|key| key.stamp).collect();
+        stamps.sort_unstable();
+        for pair in stamps.windows(2) {
             let (Some(old), Some(new)) = (self.writes.get(&pair[0]), self.writes.get(&pair[1])) else { continue };
             if !self.share_fate(old, new) {
                 continue;
             }
             let (count, first) = (old.count, old.first);
-            self.exposed.remove(&(old.run.0, pair[0]));
+            self.exposed.remove(&ExposedKey { lba: old.run.0, stamp: pair[0] });
             self.writes.remove(&pair[0]);
             self.writes.entry(pair[1]).and_modify(|new| (new.count, new.first) = (new.count + count, first));
         }
     }
 
-    /// True if nothing can make one of them safe, or covered by a flush, and not the other; no write that touches them
-    /// came between.
+    /// True if nothing can make one of the writes safe, or covered by a flush, and not the other. No write that touches
+    /// them came between.
     fn share_fate(&self, old: &WriteAtRisk, new: &WriteAtRisk) -> bool {
         let sectors = old.run.1 - old.run.0;
-        let whole = old.left == sectors && new.left == sectors && old.superseded == sectors;
-        let alone = old.rivals.is_empty() && new.rivals.is_empty();
-        let promise =
-            |write: &WriteAtRisk| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua, write.sure));
-        let promised = promise(old).is_some() && promise(old) == promise(new);
-        let covered = old.acknowledged.is_some_and(|it| self.is_flushed(it.number));
-        old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
+        let are_whole = old.exposed_sectors == sectors && new.exposed_sectors == sectors;
+        let is_superseded = old.superseded_sectors == sectors;
+        let have_no_rivals = old.rivals.is_empty() && new.rivals.is_empty();
+        let is_covered = |write: &WriteAtRisk| write.acknowledged.map(|it| self.is_flushed(it.number));
+        let have_same_promise =
+            is_covered(old).is_some() && (is_covered(old), old.marks) == (is_covered(new), new.marks);
+        let same_flushes_cover = is_covered(old) == Some(true) || old.flushes_before == new.flushes_before;
+        let are_same_sectors = old.run == new.run;
+        are_same_sectors && are_whole && is_superseded && have_no_rivals && have_same_promise && same_flushes_cover
     }
 
-    /// Content of a sector on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
+    /// The content of a sector on which the write `stamp` lands now. `volatile`: writes may have been acknowledged before
+    /// they were durable.
     pub(crate) fn landed_content(&self, stamp: u64, volatile: bool) -> SectorContent {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
-                SectorContent { stamp, acknowledged, forced: write.fua || write.sure }
+                SectorContent { stamp, acknowledged, forced: write.marks.is_forced() }
             }
-            // Acknowledged long ago, and wholly overwritten before it landed.
+            // The write was acknowledged long ago, and wholly overwritten before it landed.
             None => SectorContent { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
         }
     }
 
     /// Removes a failed write: the client does not rely on it.
     pub(crate) fn fail_write(&mut self, stamp: u64) {
-        self.doings += 1;
+        self.actions += 1;
         self.end_in_flight(stamp);
         if let Some(write) = self.writes.remove(&stamp) {
-            let keys: Vec<(u64, u64)> = self.exposed_runs(write.run).filter(|key| key.1 == stamp).collect();
+            let keys: Vec<ExposedKey> = self.exposed_runs(write.run).filter(|key| key.stamp == stamp).collect();
             for key in keys {
                 self.exposed.remove(&key);
             }
@@ -226,81 +261,83 @@ impl WritesAtRisk {
     /// Ends a write's time in flight.
     fn end_in_flight(&mut self, stamp: u64) {
         self.in_flight.retain(|&other| other != stamp);
-        self.early.retain(|&(_, other)| other != stamp);
+        self.landed_in_flight.retain(|&(_, other)| other != stamp);
     }
 
     /// Submits a flush.
     pub(crate) fn submit_flush(&mut self, stamp: u64) {
-        self.doings += 1;
-        self.epoch += 1;
-        self.flushes.insert(stamp, self.doings);
+        self.actions += 1;
+        self.flushes_submitted += 1;
+        self.flushes.insert(stamp, self.actions);
     }
 
-    /// Completes a flush; `done`: without an error.
-    pub(crate) fn complete_flush(&mut self, stamp: u64, done: bool) {
-        if let Some(begun) = self.flushes.remove(&stamp).filter(|_| done) {
-            self.flushed = self.flushed.max(begun);
+    /// Completes a flush; `succeeded`: without an error.
+    pub(crate) fn complete_flush(&mut self, stamp: u64, succeeded: bool) {
+        if let Some(submission) = self.flushes.remove(&stamp).filter(|_| succeeded) {
+            self.flushed_before = self.flushed_before.max(submission);
         }
     }
 
     /// Records that the write `stamp` reached the medium in `run` at `at`.
     pub(crate) fn land_write(&mut self, at: Instant, run: SectorRun, stamp: u64) {
-        if !self.early.is_empty() {
+        if !self.landed_in_flight.is_empty() {
             let rests = |(old, of): (SectorRun, u64)| run_without(old, run).map(move |rest| (rest, of));
-            self.early = core::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
+            self.landed_in_flight = core::mem::take(&mut self.landed_in_flight).into_iter().flat_map(rests).collect();
         }
         if self.in_flight.contains(&stamp) {
-            self.early.push((run, stamp));
+            self.landed_in_flight.push((run, stamp));
         }
         self.make_safe(at, run, stamp);
     }
 
-    /// Makes those sectors of `run` safe for which the write `stamp` is new enough.
-    fn make_safe(&mut self, at: Instant, run: SectorRun, stamp: u64) {
-        let safe: Vec<((u64, u64), SectorRun)> = self
+    /// Makes sectors of `run` safe, in each write for which the write `landed`, which the medium holds there, is new enough.
+    fn make_safe(&mut self, at: Instant, run: SectorRun, landed: u64) {
+        let safe: Vec<(ExposedKey, SectorRun)> = self
             .exposed_runs(run)
-            .filter(|key| self.writes.get(&key.1).is_some_and(|write| write.is_safe_with(key.1, stamp)))
-            .filter_map(|key| Some((key, run_overlap((key.0, self.exposed[&key]), run)?)))
+            .filter(|key| self.writes.get(&key.stamp).is_some_and(|write| write.is_safe_with(key.stamp, landed)))
+            .filter_map(|key| Some((key, run_overlap((key.lba, self.exposed[&key]), run)?)))
             .collect();
         if safe.is_empty() {
             return;
         }
         let before = self.sectors_at_risk(run);
-        for ((lba, of), (from, to)) in safe {
-            let Some(end) = self.exposed.remove(&(lba, of)) else { continue };
-            if lba < from {
-                self.exposed.insert((lba, of), from);
+        for (key, (from, to)) in safe {
+            let Some(end) = self.exposed.remove(&key) else { continue };
+            if key.lba < from {
+                self.exposed.insert(key, from);
             }
             if to < end {
-                self.exposed.insert((to, of), end);
+                self.exposed.insert(ExposedKey { lba: to, ..key }, end);
             }
-            self.count_safe(at, of, to - from);
+            self.count_safe_sectors(at, key.stamp, to - from);
         }
         self.level.bytes -= (before - self.sectors_at_risk(run)) * SECTOR;
     }
 
-    fn count_safe(&mut self, at: Instant, stamp: u64, sectors: u64) {
+    /// Counts sectors of the write `stamp` as safe, and removes the write if it was the last and is acknowledged.
+    fn count_safe_sectors(&mut self, at: Instant, stamp: u64, sectors: u64) {
         let Some(write) = self.writes.get_mut(&stamp) else { return };
-        write.left -= sectors;
-        if write.left == 0 && write.acknowledged.is_some() {
+        write.exposed_sectors -= sectors;
+        if write.exposed_sectors == 0 && write.acknowledged.is_some() {
             self.level.writes -= write.count;
             self.longest_at_risk = self.longest_at_risk.max(at.saturating_since(write.first));
             self.writes.remove(&stamp);
         }
     }
 
-    /// The exposed runs that may touch `run`, by first sector and stamp.
-    fn exposed_runs(&self, run: SectorRun) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let from = run.0.saturating_sub(self.longest);
-        let near = self.exposed.range((from, 0)..(run.1, 0));
+    /// The exposed runs that touch `run`.
+    fn exposed_runs(&self, run: SectorRun) -> impl Iterator<Item = ExposedKey> + '_ {
+        let first = ExposedKey { lba: run.0.saturating_sub(self.longest_run), stamp: 0 };
+        let near = self.exposed.range(first..ExposedKey { lba: run.1, stamp: 0 });
         near.filter(move |&(_, &end)| end > run.0).map(|(&key, _)| key)
     }
 
-    /// Number of sectors of `run` that hold older data than acknowledged.
+    /// The number of sectors of `run` that hold older data than acknowledged.
     fn sectors_at_risk(&self, run: SectorRun) -> u64 {
-        let acknowledged = |key: &(u64, u64)| self.writes.get(&key.1).is_some_and(|write| write.acknowledged.is_some());
-        let runs = self.exposed_runs(run).filter(acknowledged);
-        union_sectors(runs.filter_map(|key| run_overlap((key.0, self.exposed[&key]), run)))
+        let is_acknowledged =
+            |key: &ExposedKey| self.writes.get(&key.stamp).is_some_and(|write| write.acknowledged.is_some());
+        let runs = self.exposed_runs(run).filter(is_acknowledged);
+        union_sectors(runs.filter_map(|key| run_overlap((key.lba, self.exposed[&key]), run)))
     }
 
     /// Acknowledged data that are not on the medium.
@@ -308,9 +345,9 @@ impl WritesAtRisk {
         self.level
     }
 
-    /// Returns (`fua`, `sure`) of a write in flight or at risk.
-    pub(crate) fn write_marks(&self, stamp: u64) -> Option<(bool, bool)> {
-        self.writes.get(&stamp).map(|write| (write.fua, write.sure))
+    /// The marks of a write in flight or at risk.
+    pub(crate) fn write_marks(&self, stamp: u64) -> Option<WriteMarks> {
+        self.writes.get(&stamp).map(|write| write.marks)
     }
 
     /// True if no write is in flight or at risk.
@@ -320,26 +357,27 @@ impl WritesAtRisk {
 
     /// The longest time for which the data of a write have been at risk, until `now`.
     pub fn longest_at_risk(&self, now: Instant) -> Span {
-        let still = self.writes.values().filter(|write| write.acknowledged.is_some());
-        let oldest = still.map(|write| now.saturating_since(write.first)).max();
+        let at_risk = self.writes.values().filter(|write| write.acknowledged.is_some());
+        let oldest = at_risk.map(|write| now.saturating_since(write.first)).max();
         self.longest_at_risk.max(oldest.unwrap_or(Span::ZERO))
     }
 
     /// True if a completed flush covers an acknowledgement with this number.
     pub fn is_flushed(&self, number: u64) -> bool {
-        number < self.flushed
+        number < self.flushed_before
     }
 
     /// Returns all writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as
     /// well.
     pub(crate) fn writes_at_cut(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
+        // Stamps with their missing runs.
         let mut missing: Vec<(u64, SectorRun)> = Vec::with_capacity(self.exposed.len());
-        for (&(lba, stamp), &end) in &self.exposed {
+        for (&ExposedKey { lba, stamp }, &end) in &self.exposed {
             let write = &self.writes[&stamp];
-            let accepted = besides.iter().filter(|&&(_, landed)| write.is_safe_with(stamp, landed));
+            let new_enough = besides.iter().filter(|&&(_, landed)| write.is_safe_with(stamp, landed));
             let mut from = lba;
             // `besides` are contiguous in one physical sector.
-            for (start, stop) in accepted.filter_map(|&(run, _)| run_overlap(run, (lba, end))) {
+            for (start, stop) in new_enough.filter_map(|&(run, _)| run_overlap(run, (lba, end))) {
                 if from < start {
                     missing.push((stamp, (from, start)));
                 }
@@ -350,21 +388,30 @@ impl WritesAtRisk {
             }
         }
         missing.sort_unstable();
-        let flushed = |write: &WriteAtRisk| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
+        let is_flushed = |write: &WriteAtRisk| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
         let mut missing = missing.into_iter().peekable();
-        let standing = self.writes.iter().map(|(&stamp, write)| {
+        let writes_at_cut = self.writes.iter().map(|(&stamp, write)| {
             let own = core::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
-            WriteAtCut { stamp, write, count: write.count, flushed: flushed(write), missing: own.collect() }
+            WriteAtCut { stamp, write, count: write.count, flushed: is_flushed(write), missing: own.collect() }
         });
-        standing.collect()
+        writes_at_cut.collect()
     }
 }
 
 impl WriteAtRisk {
     /// Creates an acknowledged write that is on the medium.
-    pub fn on_medium(run: SectorRun, acknowledged: Acknowledgement, (fua, sure): (bool, bool)) -> WriteAtRisk {
-        let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
-        WriteAtRisk { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
+    pub fn on_medium(run: SectorRun, acknowledged: Acknowledgement, marks: WriteMarks) -> WriteAtRisk {
+        WriteAtRisk {
+            run,
+            exposed_sectors: 0,
+            count: 1,
+            first: acknowledged.at,
+            superseded_sectors: 0,
+            flushes_before: 0,
+            acknowledged: Some(acknowledged),
+            marks,
+            rivals: Vec::new(),
+        }
     }
 
     /// True if this write, `own`, is safe where the medium holds the write `landed`.
@@ -386,7 +433,8 @@ mod tests {
 
     const AT: Instant = Instant::ZERO;
 
-    fn missing(risk: &WritesAtRisk) -> Vec<Vec<SectorRun>> {
+    /// The runs that a cut would lose, write by write.
+    fn missing_runs(risk: &WritesAtRisk) -> Vec<Vec<SectorRun>> {
         risk.writes_at_cut(&[]).into_iter().map(|it| it.missing).collect()
     }
 
@@ -398,7 +446,10 @@ mod tests {
         risk.acknowledge_write(AT, 1);
         assert_eq!(risk.risk_level(), RiskLevel { bytes: 4096, writes: 1 });
         risk.land_write(AT, (100, 103), 1);
-        assert_eq!((risk.risk_level(), missing(&risk)), (RiskLevel { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
+        assert_eq!(
+            (risk.risk_level(), missing_runs(&risk)),
+            (RiskLevel { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]])
+        );
         risk.land_write(AT, (103, 108), 1);
         assert!(risk.is_idle() && risk.risk_level() == RiskLevel::default());
     }
@@ -410,14 +461,14 @@ mod tests {
             risk.submit_write(&write(stamp, 100, 8), false);
             risk.acknowledge_write(AT, stamp);
         }
-        // Two writes, one sector each counted once.
+        // Two writes of the same sectors, which count once.
         assert_eq!(risk.risk_level(), RiskLevel { bytes: 4096, writes: 2 });
         risk.land_write(AT, (100, 108), 1);
-        assert_eq!(missing(&risk), [[(100, 108)]]);
+        assert_eq!(missing_runs(&risk), [[(100, 108)]]);
         risk.submit_write(&write(3, 104, 8), false);
         risk.acknowledge_write(AT, 3);
         risk.land_write(AT, (104, 112), 3);
-        assert_eq!(missing(&risk), [[(100, 104)]]);
+        assert_eq!(missing_runs(&risk), [[(100, 104)]]);
     }
 
     #[test]
@@ -452,11 +503,11 @@ mod tests {
         risk.submit_write(&write(2, 100, 8), false);
         risk.land_write(AT, (100, 108), 1);
         risk.acknowledge_write(AT, 2);
-        // Earlier content may be what came last, while that write is in flight.
+        // The earlier content may have come last, as long as its write is in flight.
         risk.submit_write(&write(3, 104, 8), false);
         risk.acknowledge_write(AT, 1);
         risk.submit_write(&write(4, 104, 8), false);
-        assert_eq!(missing(&risk), [[(108, 112)], [(104, 112)]]);
+        assert_eq!(missing_runs(&risk), [[(108, 112)], [(104, 112)]]);
     }
 
     #[test]
@@ -467,13 +518,13 @@ mod tests {
         risk.acknowledge_write(AT, 1);
         risk.submit_flush(3);
         risk.acknowledge_write(AT, 2);
-        let covered = |risk: &WritesAtRisk| risk.writes_at_cut(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
-        assert_eq!(covered(&risk), [false, false]);
+        let are_flushed = |risk: &WritesAtRisk| risk.writes_at_cut(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
+        assert_eq!(are_flushed(&risk), [false, false]);
         risk.complete_flush(3, true);
-        assert_eq!(covered(&risk), [true, false]);
+        assert_eq!(are_flushed(&risk), [true, false]);
         risk.submit_flush(4);
         risk.complete_flush(4, false);
-        assert_eq!(covered(&risk), [true, false]);
+        assert_eq!(are_flushed(&risk), [true, false]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Runs of sectors, each with its content. There are as many entries as runs of equal content, however many writes
-//! there were.
+//! Runs of sectors, each with its content, and arithmetic of runs. There are as many entries as runs of equal content,
+//! however many writes there were.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A range of sectors: first, and end.
+/// A range of sectors: the first, and the first after the last.
 pub type SectorRun = (u64, u64);
 
 /// The overlap of two runs.
@@ -22,19 +22,17 @@ pub(crate) fn run_without(run: SectorRun, other: SectorRun) -> impl Iterator<Ite
 
 /// The parts of `run` outside all `others`.
 pub(crate) fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
-    let less =
-        |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| run_without(run, *other)).collect();
-    others.iter().fold(vec![run], less)
+    others.iter().fold(vec![run], |parts, other| parts.into_iter().flat_map(|part| run_without(part, *other)).collect())
 }
 
-/// Number of sectors in any of `runs`.
+/// The number of sectors in any of `runs`, each counted once.
 pub(crate) fn union_sectors(runs: impl Iterator<Item = SectorRun>) -> u64 {
     let mut runs: Vec<SectorRun> = runs.collect();
     runs.sort_unstable();
-    let (mut reach, mut sectors) = (0, 0);
+    let (mut counted_to, mut sectors) = (0, 0);
     for (from, to) in runs {
-        sectors += to.saturating_sub(from.max(reach));
-        reach = reach.max(to);
+        sectors += to.saturating_sub(from.max(counted_to));
+        counted_to = counted_to.max(to);
     }
     sectors
 }
@@ -52,11 +50,12 @@ impl<T> Default for SectorRuns<T> {
 impl SectorRuns<u64> {
     /// Writes `stamp` to `run`, except where a later write is.
     pub(crate) fn set_if_newer(&mut self, run: SectorRun, stamp: u64) {
-        let later: Vec<SectorRun> = self.content_in(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
+        let later: Vec<SectorRun> =
+            self.content_in(run).filter(|&(_, held)| held > stamp).map(|(part, _)| part).collect();
         run_without_all(run, &later).into_iter().for_each(|part| self.set_and_merge(part, stamp));
     }
 
-    /// Sets the content of `run`; merges with an equal entry before it.
+    /// Sets the content of `run`, and merges it with an equal entry that ends there.
     pub(crate) fn set_and_merge(&mut self, run: SectorRun, stamp: u64) {
         self.clear_run(run);
         match self.0.range_mut(..run.0).next_back() {
@@ -75,14 +74,13 @@ impl<T: Copy> SectorRuns<T> {
 
     /// Forgets the content of `run`.
     pub(crate) fn clear_run(&mut self, run: SectorRun) {
-        for (old, was) in self.entries_touching(run) {
-            let (lba, end) = old;
+        for ((lba, end), held) in self.entries_touching(run) {
             self.0.remove(&lba);
             if lba < run.0 {
-                self.0.insert(lba, (run.0, was));
+                self.0.insert(lba, (run.0, held));
             }
             if run.1 < end {
-                self.0.insert(run.1, (end, was));
+                self.0.insert(run.1, (end, held));
             }
         }
     }
@@ -101,7 +99,7 @@ impl<T: Copy> SectorRuns<T> {
         }
     }
 
-    /// The parts of `run` that the job has written, with their content.
+    /// The parts of `run` whose content is known, with it.
     pub fn content_in(&self, run: SectorRun) -> impl Iterator<Item = (SectorRun, T)> {
         self.entries_touching(run).into_iter().filter_map(move |(whole, held)| Some((run_overlap(whole, run)?, held)))
     }
@@ -111,24 +109,24 @@ impl<T: Copy> SectorRuns<T> {
         self.0.is_empty()
     }
 
-    /// Reports `run` in order and without gaps; `None` for unknown parts.
-    pub fn for_each_part(&self, run: SectorRun, tell: &mut dyn FnMut(SectorRun, Option<T>)) {
-        let mut at = run.0;
+    /// Calls `visit` with the parts of `run` in order and without gaps; the content of unknown parts is `None`.
+    pub fn for_each_part(&self, run: SectorRun, visit: &mut dyn FnMut(SectorRun, Option<T>)) {
+        let mut visited_to = run.0;
         let before = self.0.range(..run.0).next_back();
         for (&lba, &(end, held)) in before.into_iter().chain(self.0.range(run.0..run.1)) {
             let Some(part) = run_overlap((lba, end), run) else { continue };
-            if at < part.0 {
-                tell((at, part.0), None);
+            if visited_to < part.0 {
+                visit((visited_to, part.0), None);
             }
-            tell(part, Some(held));
-            at = part.1;
+            visit(part, Some(held));
+            visited_to = part.1;
         }
-        if at < run.1 {
-            tell((at, run.1), None);
+        if visited_to < run.1 {
+            visit((visited_to, run.1), None);
         }
     }
 
-    /// The entries that touch `run`, whole.
+    /// The entries that touch `run`, not cut to it.
     fn entries_touching(&self, run: SectorRun) -> Vec<(SectorRun, T)> {
         let before = self.0.range(..run.0).next_back();
         let inside = self.0.range(run.0..run.1);
@@ -147,8 +145,8 @@ mod tests {
         runs.set_content((0, 100), 1);
         runs.set_content((40, 50), 2);
         runs.set_content((45, 60), 3);
-        let found: Vec<(SectorRun, i32)> = runs.content_in((30, 65)).collect();
-        assert_eq!(found, [((30, 40), 1), ((40, 45), 2), ((45, 60), 3), ((60, 65), 1)]);
+        let content: Vec<(SectorRun, i32)> = runs.content_in((30, 65)).collect();
+        assert_eq!(content, [((30, 40), 1), ((40, 45), 2), ((45, 60), 3), ((60, 65), 1)]);
         runs.clear_run((42, 58));
         assert_eq!(runs.content_in((30, 60)).map(|it| it.0).collect::<Vec<_>>(), [(30, 40), (40, 42), (58, 60)]);
         assert_eq!(runs.content_in((100, 200)).count(), 0);

@@ -1,24 +1,24 @@
 //! Blocks of the volumes as a program would read them after a cut, if some drives of an array are lost: which write
 //! each block holds.
 //!
-//! For a mirror the first copy present counts. After a cut Linux's md reads the first one until the copies are
-//! resynchronized, and copies it over the others (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the first disk
-//! beyond `recovery_cp`; `raid1_sync_request`): what only another copy has is lost. For rows with parity the data count
-//! as they stand; those of a lost drive are computed from parity and the others ([`super::stripes`]). A single drive is
-//! a view of one copy.
+//! For a mirror the first copy present counts. After a cut Linux's md reads that copy until the copies are resynchronized
+//! (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the first disk beyond `recovery_cp`), and copies it over the
+//! others (`raid1_sync_request`). So data that only another copy has are lost. For rows with parity the data count as
+//! they are on the drives; blocks of a lost drive are computed from parity and the other data ([`super::stripes`]). A
+//! single drive is a view of one copy.
 //!
-//! If drives are lost or replaced during a run, there is a view for each set of drives that may be lost at a time. All
-//! see the whole run; a cut is judged by the view of the set that is lost then.
+//! If drives are lost or replaced during a run, there is a view for each set of drives that may be lost at a time. Each
+//! view follows the whole run. A cut is judged by the view of the set that is lost at the cut.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::block::setting::{ArraySetting, LayerSetting};
 use crate::block::{Control, CutSector, MemberRole, Request};
-use crate::host::array::layout::ArrayVolume;
+use crate::host::array::layout::{ArrayVolume, MemberSet};
 use crate::stack::{SettingChange, Stack};
 use crate::time::Instant;
 
@@ -26,7 +26,7 @@ use super::Tally;
 use super::heads::StampedRun;
 use super::loss::{CutLoss, class_losses};
 use super::overlay::CutOverlay;
-use super::risk::{Acknowledgement, SectorContent, WriteAtCut, WriteAtRisk, WritesAtRisk};
+use super::risk::{Acknowledgement, SectorContent, WriteAtCut, WriteAtRisk, WriteMarks, WritesAtRisk};
 use super::runs::{SectorRun, SectorRuns, run_overlap, run_without_all};
 use super::stripes::{LostBlocks, StripeRows};
 use super::terms::DriveTerms;
@@ -35,25 +35,25 @@ use super::terms::DriveTerms;
 #[derive(Clone, Debug, Default)]
 pub struct CutArray {
     volumes: Vec<ArrayVolume>,
-    /// Lost drives, one bit each, and those of them that are being rebuilt.
-    lost: u64,
-    rebuilding: u64,
+    lost: MemberSet,
+    /// Lost drives that are being rebuilt.
+    rebuilding: MemberSet,
     /// Changes still to come, in order.
-    turns: Vec<ArraySetting>,
+    changes: Vec<ArraySetting>,
 }
 
 impl CutArray {
     /// Derives the array of a stack; an error says why its cuts are not judged.
     pub fn from_stack(stack: &Stack) -> Result<CutArray, String> {
         let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
-        let turn = |change: &SettingChange| match change.control {
-            Control::Set(LayerSetting::Array(turn)) => Some(turn),
+        let array_setting = |change: &SettingChange| match change.control {
+            Control::Set(LayerSetting::Array(setting)) => Some(setting),
             _ => None,
         };
-        let turns = stack.changes.iter().filter_map(turn).collect();
-        let plan = CutArray { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
-        let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives_loss(lost));
-        if !dead(plan.lost) && plan.lost_sets().into_iter().any(dead) {
+        let changes = stack.changes.iter().filter_map(array_setting).collect();
+        let array = CutArray { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, changes };
+        let loses_volume = |lost: MemberSet| !array.volumes.iter().all(|volume| volume.survives_loss(lost));
+        if !loses_volume(array.lost) && array.lost_sets().into_iter().any(loses_volume) {
             return Err(
                 "power cuts are not judged where a volume loses too many drives (`array.lose`): there is nothing \
                         left of it that a cut could lose"
@@ -66,8 +66,8 @@ impl CutArray {
                 .to_owned());
         }
         if DriveTerms::from_stack(stack).saves
-            && plan.has_parity()
-            && plan.lost_sets().into_iter().any(|lost| lost != 0)
+            && array.has_parity()
+            && array.lost_sets().into_iter().any(|lost| lost != 0)
         {
             return Err(
                 "power cuts are not judged on rows with parity that have lost a drive where a buffer outlives a cut: \
@@ -76,14 +76,14 @@ impl CutArray {
             );
         }
         let faults = &stack.profile.faults;
-        if plan.has_rebuild() && (faults.early_flush || faults.caches_when_off) {
+        if array.has_rebuild() && (faults.early_flush || faults.caches_when_off) {
             return Err(
                 "power cuts are not judged where a drive is rebuilt (`array.replace`) and drives lie about what \
                         is on the medium (`faults`): what a cut leaves of the rebuild is not followed"
                     .to_owned(),
             );
         }
-        Ok(plan)
+        Ok(array)
     }
 
     /// Number of drives.
@@ -91,8 +91,8 @@ impl CutArray {
         self.volumes.first().map_or(1, |volume| volume.members)
     }
 
-    /// Lost drives, one bit each.
-    pub(crate) fn lost_drives(&self) -> u64 {
+    /// The drives that are lost now.
+    pub(crate) fn lost_drives(&self) -> MemberSet {
         self.lost
     }
 
@@ -103,29 +103,30 @@ impl CutArray {
 
     /// True if a drive is to be rebuilt.
     pub(crate) fn has_rebuild(&self) -> bool {
-        self.turns.iter().any(|turn| matches!(turn, ArraySetting::Replace(_)))
+        self.changes.iter().any(|change| matches!(change, ArraySetting::Replace(_)))
     }
 
     /// The sets of drives that may be lost at a time from now on.
-    pub fn lost_sets(&self) -> BTreeSet<u64> {
+    pub fn lost_sets(&self) -> BTreeSet<MemberSet> {
         let mut sets = BTreeSet::new();
         self.collect_lost_sets(&mut sets);
         sets
     }
 
-    fn collect_lost_sets(&self, sets: &mut BTreeSet<u64>) {
+    fn collect_lost_sets(&self, sets: &mut BTreeSet<MemberSet>) {
         sets.insert(self.lost);
         for member in (0..self.members()).filter(|member| self.rebuilding >> member & 1 == 1) {
-            self.clone().with_rebuilt(member).collect_lost_sets(sets);
+            self.clone().with_rebuild_over(member).collect_lost_sets(sets);
         }
-        if let Some(&turn) = self.turns.first() {
-            self.clone().with_change(turn).collect_lost_sets(sets);
+        if let Some(&change) = self.changes.first() {
+            self.clone().with_next_change(change).collect_lost_sets(sets);
         }
     }
 
-    fn with_change(mut self, turn: ArraySetting) -> CutArray {
-        self.turns.remove(0);
-        match turn {
+    /// The array after `change`, the first of the changes still to come.
+    fn with_next_change(mut self, change: ArraySetting) -> CutArray {
+        self.changes.remove(0);
+        match change {
             ArraySetting::Lose(member) => {
                 (self.lost, self.rebuilding) = (self.lost | 1 << member, self.rebuilding & !(1 << member))
             }
@@ -134,69 +135,86 @@ impl CutArray {
         self
     }
 
-    fn with_rebuilt(mut self, member: u32) -> CutArray {
+    /// The array after the rebuild of `member`.
+    fn with_rebuild_over(mut self, member: u32) -> CutArray {
         (self.lost, self.rebuilding) = (self.lost & !(1 << member), self.rebuilding & !(1 << member));
         self
     }
 
     /// Applies the next change: a drive is lost or replaced.
     pub(crate) fn apply_next_change(&mut self) {
-        if let Some(&turn) = self.turns.first() {
-            *self = core::mem::take(self).with_change(turn);
+        if let Some(&change) = self.changes.first() {
+            *self = core::mem::take(self).with_next_change(change);
         }
     }
 
     /// Ends the rebuild of `member`.
     pub(crate) fn end_rebuild(&mut self, member: u32) {
-        *self = core::mem::take(self).with_rebuilt(member);
+        *self = core::mem::take(self).with_rebuild_over(member);
     }
 }
 
-/// The last acknowledged write of a block.
+/// An acknowledged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct AcknowledgedBlocks {
+struct AcknowledgedWrite {
     stamp: u64,
     run: SectorRun,
-    acknowledged: Acknowledgement,
-    fua: bool,
-    sure: bool,
+    acknowledgement: Acknowledgement,
+    marks: WriteMarks,
+}
+
+/// An acknowledged write, some blocks of which cannot be recovered.
+struct UnrecoverableWrite {
+    stamp: u64,
+    write: WriteAtRisk,
+    /// The blocks, in order.
+    gone: Vec<SectorRun>,
+}
+
+/// Counts of unreadable sectors.
+struct TornCounts {
+    all: u64,
+    /// They held acknowledged data.
+    acknowledged: u64,
+    /// They held data promised to be durable.
+    promised: u64,
 }
 
 /// The view with a set of drives lost.
 pub(crate) struct ArrayView {
     terms: DriveTerms,
     volumes: Vec<ArrayVolume>,
-    lost: u64,
+    lost: MemberSet,
     /// Writes that are not wholly on the medium.
     pub risk: WritesAtRisk,
     /// Only if rows have parity.
     stripes: Option<StripeRows>,
     /// The content of the medium; only if a cut can destroy it.
     image: Option<SectorRuns<SectorContent>>,
-    /// Only if blocks of a lost drive may be unrecoverable.
-    relied: Option<SectorRuns<AcknowledgedBlocks>>,
+    /// The last acknowledged write of each block; only if blocks of a lost drive may be unrecoverable.
+    last_acknowledged: Option<SectorRuns<AcknowledgedWrite>>,
     /// Which write each sector holds; only if files are judged.
     pub surface: Option<SectorRuns<u64>>,
 }
 
 impl ArrayView {
-    /// The view with these drives lost, one bit each.
-    pub fn new(terms: DriveTerms, plan: &CutArray, lost: u64) -> ArrayView {
+    /// The view of `array` with the drives in `lost` lost.
+    pub fn new(terms: DriveTerms, array: &CutArray, lost: MemberSet) -> ArrayView {
         ArrayView {
             terms,
-            volumes: plan.volumes.clone(),
+            volumes: array.volumes.clone(),
             lost,
             risk: WritesAtRisk::default(),
-            stripes: plan.has_parity().then(|| StripeRows::new(&plan.volumes, lost)),
+            stripes: array.has_parity().then(|| StripeRows::new(&array.volumes, lost)),
             image: (terms.cut_sector == CutSector::Unreadable).then(SectorRuns::default),
-            relied: (plan.has_parity() && lost != 0).then(SectorRuns::default),
+            last_acknowledged: (array.has_parity() && lost != 0).then(SectorRuns::default),
             surface: None,
         }
     }
 
-    /// True if no write is in flight or at risk.
-    pub(crate) fn check_idle(&mut self) -> bool {
-        self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::check_idle)
+    /// Forgets what is wholly on the medium. True if no write is in flight or at risk.
+    pub(crate) fn prune_and_check_idle(&mut self) -> bool {
+        self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::prune_and_check_idle)
     }
 
     /// True if a read would return this copy of the block.
@@ -206,15 +224,15 @@ impl ArrayView {
             MemberRole::Every => return true,
             MemberRole::Parity(_) | MemberRole::RebuiltParity(_) => return false,
         };
-        let mut start = 0;
-        let inside = |volume: &&ArrayVolume| {
-            start += volume.capacity();
-            lba < start
+        let mut volume_end = 0;
+        let ends_after_lba = |volume: &&ArrayVolume| {
+            volume_end += volume.capacity();
+            lba < volume_end
         };
-        let Some(volume) = self.volumes.iter().find(inside) else { return true };
-        let place = volume.row_position(lba + volume.capacity() - start);
-        let there = |copy: &u32| self.lost >> volume.data_member(place.row, place.column, *copy) & 1 == 0;
-        (0..volume.copies()).find(there) == Some(copy)
+        let Some(volume) = self.volumes.iter().find(ends_after_lba) else { return true };
+        let position = volume.row_position(lba + volume.capacity() - volume_end);
+        let is_present = |copy: &u32| self.lost >> volume.data_member(position.row, position.column, *copy) & 1 == 0;
+        (0..volume.copies()).find(is_present) == Some(copy)
     }
 
     /// Records a write that an array accepted under `number`; `part` of it is the write `stamp`.
@@ -226,11 +244,11 @@ impl ArrayView {
 
     /// Records sectors that are on the medium.
     pub(crate) fn land_part(&mut self, at: Instant, part: &StampedRun) {
-        let back = self.stripes.as_mut().map(|stripes| stripes.land_part(part));
+        let recovered = self.stripes.as_mut().map(|stripes| stripes.land_part(part));
         if self.is_read(part.role, part.run.0) {
             self.land_readable(at, part.run, part.stamp);
         }
-        back.into_iter().flatten().for_each(|(run, stamp)| self.land_readable(at, run, stamp));
+        recovered.into_iter().flatten().for_each(|(run, stamp)| self.land_readable(at, run, stamp));
     }
 
     fn land_readable(&mut self, at: Instant, run: SectorRun, stamp: u64) {
@@ -263,148 +281,140 @@ impl ArrayView {
         let marks = self.risk.write_marks(stamp);
         let number = self.risk.acknowledge_write(at, stamp);
         if let Some(image) = &mut self.image {
-            image.mark_acknowledged(run, stamp, number, marks.is_some_and(|(fua, sure)| fua || sure));
+            image.mark_acknowledged(run, stamp, number, marks.is_some_and(WriteMarks::is_forced));
         }
-        if let (Some(relied), Some((fua, sure))) = (&mut self.relied, marks) {
-            let later: Vec<SectorRun> =
-                relied.content_in(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
-            let acknowledged = Acknowledgement { at, number };
-            for run in run_without_all(run, &later) {
-                relied.set_content(
-                    run,
-                    AcknowledgedBlocks { stamp, run: (request.lba, request.end()), acknowledged, fua, sure },
-                );
-            }
+        if let (Some(last_acknowledged), Some(marks)) = (&mut self.last_acknowledged, marks) {
+            let held = last_acknowledged.content_in(run);
+            let later: Vec<SectorRun> = held.filter(|(_, write)| write.stamp > stamp).map(|(part, _)| part).collect();
+            let write = AcknowledgedWrite { stamp, run, acknowledgement: Acknowledgement { at, number }, marks };
+            run_without_all(run, &later).into_iter().for_each(|part| last_acknowledged.set_content(part, write));
         }
     }
 
     /// Parts that a program would read, with the stamp of each, in order.
     fn readable_parts(&self, parts: &[StampedRun]) -> Vec<(SectorRun, u64)> {
-        let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
-        let mut seen: Vec<(SectorRun, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
-        seen.sort_unstable();
-        seen
+        let read = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
+        let mut readable: Vec<(SectorRun, u64)> = read.map(|part| (part.run, part.stamp)).collect();
+        readable.sort_unstable();
+        readable
     }
 
-    /// Effects of a cut on the sectors under the heads, for the judge of files.
-    pub(crate) fn cut_overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
-        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let hidden =
-            known.map_or_else(LostBlocks::default, |stripes| stripes.lost_blocks(under, self.terms.cut_sector));
-        let seen = self.readable_parts(under);
-        let (finished, unreadable) =
-            (self.terms.cut_sector == CutSector::Finished, self.terms.cut_sector == CutSector::Unreadable);
-        let besides = seen.iter().copied().filter(|_| finished).chain(hidden.besides.iter().copied()).collect();
-        let torn = seen.iter().map(|it| (it.0, Some(it.1))).chain(hidden.torn.iter().map(|&run| (run, None)));
-        CutOverlay { besides, torn: torn.filter(|_| unreadable).collect(), gone: hidden.gone }
+    /// Effects of a cut on the sectors `under_heads`, for the judge of files.
+    pub(crate) fn cut_overlay(&mut self, under_heads: &[StampedRun]) -> CutOverlay {
+        let fate = self.terms.cut_sector;
+        let stripes = self.stripes.as_mut().filter(|_| !self.terms.saves);
+        let lost = stripes.map_or_else(LostBlocks::default, |stripes| stripes.lost_blocks(under_heads, fate));
+        let readable = self.readable_parts(under_heads);
+        let finished = readable.iter().copied().filter(|_| fate == CutSector::Finished);
+        let besides = finished.chain(lost.besides.iter().copied()).collect();
+        let torn_readable = readable.iter().map(|&(run, stamp)| (run, Some(stamp)));
+        let torn = torn_readable.chain(lost.torn.iter().map(|&run| (run, None)));
+        CutOverlay { besides, torn: torn.filter(|_| fate == CutSector::Unreadable).collect(), gone: lost.gone }
     }
 
     /// Judges a cut at `at` with these parts under the heads.
-    pub fn judge_cut(&mut self, at: Instant, under: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
+    pub fn judge_cut(&mut self, at: Instant, under_heads: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
         let fate = self.terms.cut_sector;
         // The content of a buffer that survives a cut is not reported.
-        let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let (holes, hidden) = known.map_or_else(Default::default, |stripes| {
-            (stripes.write_holes(under, fate), stripes.lost_blocks(under, fate))
+        let stripes = self.stripes.as_mut().filter(|_| !self.terms.saves);
+        let (holes, lost) = stripes.map_or_else(Default::default, |stripes| {
+            (stripes.write_holes(under_heads, fate), stripes.lost_blocks(under_heads, fate))
         });
-        let seen = self.readable_parts(under);
-        let mut besides = if fate == CutSector::Finished { seen.clone() } else { Vec::new() };
-        besides.extend(&hidden.besides);
+        let readable = self.readable_parts(under_heads);
+        let mut besides = if fate == CutSector::Finished { readable.clone() } else { Vec::new() };
+        besides.extend(&lost.besides);
         besides.sort_unstable();
-        let torn: Vec<SectorRun> = seen.iter().map(|it| it.0).chain(hidden.torn.iter().copied()).collect();
-        let (torn, torn_acknowledged, torn_promised) = self.count_torn(&torn);
-        let buried = self.writes_in_gone(&hidden);
-        let mut standing = self.risk.writes_at_cut(&besides);
-        if !hidden.gone.is_empty() {
-            standing = self.reassign_gone(standing, &hidden, &buried);
+        let torn: Vec<SectorRun> = readable.iter().map(|&(run, _)| run).chain(lost.torn.iter().copied()).collect();
+        let torn_sectors = self.count_torn(&torn);
+        let unrecoverable = self.unrecoverable_writes(&lost.gone);
+        let mut writes = self.risk.writes_at_cut(&besides);
+        if !lost.gone.is_empty() {
+            writes = self.reassign_gone_blocks(writes, &lost.gone, &unrecoverable);
         }
-        let missing = |it: &WriteAtCut<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
-        let partial = |it: &&WriteAtCut<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
-        let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
+        let missing_sectors = |it: &WriteAtCut<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
+        let is_partial = |it: &&WriteAtCut<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing_sectors(it));
+        let in_flight = || writes.iter().filter(|it| it.write.acknowledged.is_none());
         CutLoss {
             at,
-            lost: class_losses(&standing, at, tally),
-            torn,
-            torn_acknowledged,
-            torn_promised,
-            partial: standing.iter().filter(partial).map(|it| it.count).sum(),
-            in_flight: flying().count() as u64,
-            survived: flying().filter(|it| it.missing.is_empty()).count() as u64,
+            lost: class_losses(&writes, at, tally),
+            torn: torn_sectors.all,
+            torn_acknowledged: torn_sectors.acknowledged,
+            torn_promised: torn_sectors.promised,
+            partial: writes.iter().filter(is_partial).map(|it| it.count).sum(),
+            in_flight: in_flight().count() as u64,
+            survived: in_flight().filter(|it| it.missing.is_empty()).count() as u64,
             holes,
         }
     }
 
-    /// Acknowledged writes in blocks that cannot be recovered, with their parts there.
-    fn writes_in_gone(&self, hidden: &LostBlocks) -> Vec<(u64, WriteAtRisk, Vec<SectorRun>)> {
-        let Some(relied) = &self.relied else { return Vec::new() };
-        let mut buried: Vec<(u64, WriteAtRisk, Vec<SectorRun>)> = Vec::new();
-        let mut gone: Vec<(SectorRun, AcknowledgedBlocks)> =
-            hidden.gone.iter().flat_map(|&run| relied.content_in(run)).collect();
-        gone.sort_unstable_by_key(|(run, it)| (it.stamp, run.0));
-        for (run, it) in gone {
-            match buried.last_mut().filter(|last| last.0 == it.stamp) {
-                Some((.., runs)) => runs.push(run),
+    /// The last acknowledged writes of the blocks in `gone`, which cannot be recovered.
+    fn unrecoverable_writes(&self, gone: &[SectorRun]) -> Vec<UnrecoverableWrite> {
+        let Some(last_acknowledged) = &self.last_acknowledged else { return Vec::new() };
+        let mut parts: Vec<(SectorRun, AcknowledgedWrite)> =
+            gone.iter().flat_map(|&run| last_acknowledged.content_in(run)).collect();
+        parts.sort_unstable_by_key(|(run, write)| (write.stamp, run.0));
+        let mut unrecoverable: Vec<UnrecoverableWrite> = Vec::new();
+        for (part, AcknowledgedWrite { stamp, run, acknowledgement, marks }) in parts {
+            match unrecoverable.last_mut().filter(|last| last.stamp == stamp) {
+                Some(last) => last.gone.push(part),
                 None => {
-                    buried.push((
-                        it.stamp,
-                        WriteAtRisk::on_medium(it.run, it.acknowledged, (it.fua, it.sure)),
-                        vec![run],
-                    ));
+                    let write = WriteAtRisk::on_medium(run, acknowledgement, marks);
+                    unrecoverable.push(UnrecoverableWrite { stamp, write, gone: vec![part] });
                 }
             }
         }
-        buried
+        unrecoverable
     }
 
-    /// Reassigns the blocks that are gone: each counts for its last acknowledged write, and for writes in flight.
-    fn reassign_gone<'a>(
+    /// Reassigns the blocks in `gone`: each counts for its last acknowledged write, and for writes in flight.
+    fn reassign_gone_blocks<'a>(
         &self,
-        standing: Vec<WriteAtCut<'a>>,
-        hidden: &LostBlocks,
-        buried: &'a [(u64, WriteAtRisk, Vec<SectorRun>)],
+        writes: Vec<WriteAtCut<'a>>,
+        gone: &[SectorRun],
+        unrecoverable: &'a [UnrecoverableWrite],
     ) -> Vec<WriteAtCut<'a>> {
-        let mut all: Vec<WriteAtCut<'a>> = Vec::new();
-        let mut rests: Vec<(u64, Vec<SectorRun>)> = Vec::new();
-        for it in standing {
-            let missing: Vec<SectorRun> =
-                it.missing.iter().flat_map(|&run| run_without_all(run, &hidden.gone)).collect();
+        let mut reassigned: Vec<WriteAtCut<'a>> = Vec::new();
+        // Missing blocks that are not gone, of the writes in `unrecoverable`, by stamp.
+        let mut other_missing: BTreeMap<u64, Vec<SectorRun>> = BTreeMap::new();
+        for it in writes {
+            let mut missing: Vec<SectorRun> = it.missing.iter().flat_map(|&run| run_without_all(run, gone)).collect();
             if it.write.acknowledged.is_none() {
-                let gone = hidden.gone.iter().filter_map(|&run| run_overlap(run, it.write.run));
-                let mut missing: Vec<SectorRun> = missing.into_iter().chain(gone).collect();
+                missing.extend(gone.iter().filter_map(|&run| run_overlap(run, it.write.run)));
                 missing.sort_unstable();
-                all.push(WriteAtCut { missing, ..it });
-            } else if buried.iter().any(|(stamp, ..)| *stamp == it.stamp) {
-                rests.push((it.stamp, missing.clone()));
+                reassigned.push(WriteAtCut { missing, ..it });
+            } else if unrecoverable.iter().any(|write| write.stamp == it.stamp) {
+                other_missing.insert(it.stamp, missing.clone());
                 if it.count > 1 {
-                    all.push(WriteAtCut { count: it.count - 1, missing, ..it });
+                    reassigned.push(WriteAtCut { count: it.count - 1, missing, ..it });
                 }
             } else {
-                all.push(WriteAtCut { missing, ..it });
+                reassigned.push(WriteAtCut { missing, ..it });
             }
         }
-        for (stamp, write, runs) in buried {
-            let rest = rests.iter().find(|rest| rest.0 == *stamp).map_or(&[][..], |rest| &rest.1);
-            let mut missing = [&runs[..], rest].concat();
+        for UnrecoverableWrite { stamp, write, gone } in unrecoverable {
+            let mut missing = gone.clone();
+            missing.extend(other_missing.remove(stamp).unwrap_or_default());
             missing.sort_unstable();
             let flushed = write.acknowledged.is_some_and(|it| self.risk.is_flushed(it.number));
-            all.push(WriteAtCut { stamp: *stamp, write, count: 1, flushed, missing });
+            reassigned.push(WriteAtCut { stamp: *stamp, write, count: 1, flushed, missing });
         }
-        all
+        reassigned
     }
 
-    /// Counts unreadable sectors: all, those that held acknowledged data, and those with promised data.
-    fn count_torn(&self, under: &[SectorRun]) -> (u64, u64, u64) {
-        let Some(image) = &self.image else { return (0, 0, 0) };
+    /// Counts the unreadable sectors in `torn`.
+    fn count_torn(&self, torn: &[SectorRun]) -> TornCounts {
+        let Some(image) = &self.image else { return TornCounts { all: 0, acknowledged: 0, promised: 0 } };
         let sectors = |run: SectorRun| run.1 - run.0;
-        let held = || under.iter().flat_map(|&run| image.content_in(run));
-        let relied_on = held().filter(|(_, held)| held.acknowledged.is_some());
-        let promised = held()
-            .filter(|(_, held)| held.acknowledged.is_some_and(|number| held.forced || self.risk.is_flushed(number)));
-        (
-            under.iter().map(|&run| sectors(run)).sum(),
-            relied_on.map(|it| sectors(it.0)).sum(),
-            promised.map(|it| sectors(it.0)).sum(),
-        )
+        let held = || torn.iter().flat_map(|&run| image.content_in(run));
+        let is_promised =
+            |held: &SectorContent| held.acknowledged.is_some_and(|number| held.forced || self.risk.is_flushed(number));
+        let acknowledged = held().filter(|(_, held)| held.acknowledged.is_some());
+        let promised = held().filter(|(_, held)| is_promised(held));
+        TornCounts {
+            all: torn.iter().map(|&run| sectors(run)).sum(),
+            acknowledged: acknowledged.map(|(run, _)| sectors(run)).sum(),
+            promised: promised.map(|(run, _)| sectors(run)).sum(),
+        }
     }
 }
 
@@ -422,7 +432,7 @@ mod tests {
         saves: false,
     };
 
-    fn plan(level: RaidLevel, members: u32) -> CutArray {
+    fn array(level: RaidLevel, members: u32) -> CutArray {
         let volume = ArrayVolume { level, members, chunk: 8, first: 0, sectors: 80 };
         CutArray { volumes: vec![volume], ..CutArray::default() }
     }
@@ -430,7 +440,7 @@ mod tests {
     #[test]
     fn the_first_copy_that_is_there_is_read() {
         let read = |level, members, lost, copy, lba| {
-            ArrayView::new(TERMS, &plan(level, members), lost).is_read(MemberRole::Copy(copy), lba)
+            ArrayView::new(TERMS, &array(level, members), lost).is_read(MemberRole::Copy(copy), lba)
         };
         assert!(read(RaidLevel::Raid1, 2, 0, 0, 4) && !read(RaidLevel::Raid1, 2, 0, 1, 4));
         assert!(read(RaidLevel::Raid1, 2, 1, 1, 4), "the first is not there");
@@ -444,15 +454,16 @@ mod tests {
 
     #[test]
     fn every_set_of_drives_that_may_be_lost_has_a_view() {
-        let of = |turns: &[ArraySetting]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.lost_sets();
-        assert_eq!(of(&[]), BTreeSet::from([0]));
+        let array_with =
+            |changes: &[ArraySetting]| CutArray { changes: changes.to_vec(), ..array(RaidLevel::Raid6, 5) };
+        assert_eq!(array_with(&[]).lost_sets(), BTreeSet::from([0]));
         // The rebuild may be over before the second is lost, or not.
-        let turns = [ArraySetting::Lose(0), ArraySetting::Replace(0), ArraySetting::Lose(1)];
-        assert_eq!(of(&turns), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
-        let mut plan = CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) };
-        plan.apply_next_change();
-        plan.apply_next_change();
-        plan.end_rebuild(0);
-        assert_eq!((plan.lost_drives(), plan.lost_sets()), (0, BTreeSet::from([0b00, 0b10])));
+        let changes = [ArraySetting::Lose(0), ArraySetting::Replace(0), ArraySetting::Lose(1)];
+        let mut array = array_with(&changes);
+        assert_eq!(array.lost_sets(), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
+        array.apply_next_change();
+        array.apply_next_change();
+        array.end_rebuild(0);
+        assert_eq!((array.lost_drives(), array.lost_sets()), (0, BTreeSet::from([0b00, 0b10])));
     }
 }

@@ -1,8 +1,9 @@
 //! The writes of a session as its client saw them: when each was accepted, and from when on the standards require it to
-//! be on the medium. The real state of the drive is not considered here.
+//! be on the medium. The real state of the drive is not considered.
 //!
-//! A write must be there from the end of a flush that was issued after the write was acknowledged (ATA's FLUSH CACHE,
-//! SCSI's SYNCHRONIZE CACHE); from its own end if it was marked FUA, or if the drive reports no volatile cache.
+//! A write must be on the medium from the end of a flush that was issued after the write was acknowledged (ATA's FLUSH
+//! CACHE, SCSI's SYNCHRONIZE CACHE). If it was marked FUA, or if the drive reports no volatile cache, it must be there from
+//! its own end.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,8 +35,10 @@ impl SessionWrites {
     /// Reads the writes of a history; `volatile`: the disk acknowledges writes that a cut can lose.
     pub fn from_history(history: &History, volatile: bool) -> SessionWrites {
         let mut all: BTreeMap<u64, SessionWrite> = BTreeMap::new();
-        // Writes acknowledged and not yet covered; and by flush, the writes that it covers.
-        let (mut open, mut covered): (Vec<u64>, BTreeMap<u64, Vec<u64>>) = Default::default();
+        // By stamp: writes acknowledged and not yet covered by a flush.
+        let mut uncovered: Vec<u64> = Vec::new();
+        // By stamp of a flush in flight: the writes that it covers.
+        let mut covered: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for event in &history.events {
             match event {
                 HistoryEvent::Taken(at, request) if request.op == Op::Write => {
@@ -50,7 +53,7 @@ impl SessionWrites {
                     all.insert(request.stamp, write);
                 }
                 HistoryEvent::Taken(_, request) if request.op == Op::Flush => {
-                    drop(covered.insert(request.stamp, open.clone()))
+                    drop(covered.insert(request.stamp, uncovered.clone()))
                 }
                 HistoryEvent::Over(request, over) if over.status == Status::Done => match request.op {
                     Op::Write => {
@@ -58,13 +61,16 @@ impl SessionWrites {
                         write.over = over.finished;
                         match request.flags.has(Flags::FUA) || !volatile {
                             true => write.durable = over.finished,
-                            false => open.push(request.stamp),
+                            false => uncovered.push(request.stamp),
                         }
                     }
                     Op::Flush => {
-                        let these = covered.remove(&request.stamp).unwrap_or_default();
-                        open.retain(|stamp| these.binary_search(stamp).is_err() && !these.contains(stamp));
-                        for stamp in these {
+                        let by_this_flush = covered.remove(&request.stamp).unwrap_or_default();
+                        // The list is nearly sorted: the binary search finds most of its stamps.
+                        uncovered.retain(|stamp| {
+                            by_this_flush.binary_search(stamp).is_err() && !by_this_flush.contains(stamp)
+                        });
+                        for stamp in by_this_flush {
                             let write = all.get_mut(&stamp).expect("it was taken before");
                             write.durable = write.durable.min(over.finished);
                         }

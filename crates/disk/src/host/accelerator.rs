@@ -1,17 +1,18 @@
 //! A driver that caches a whole disk in the host's memory, above the driver proper. Reads of cached data and writes end
-//! in memory; the data are written to the disk in the background.
+//! in memory; dirty data are written to the disk in the background. [`AcceleratorSpec`] has its settings.
 //!
 //! | request | treatment |
 //! |---|---|
 //! | a read that is cached as a whole | ends after `hit` |
-//! | another read | goes down, and its data are kept; after a sequential read the cache may read ahead, if nothing else is in flight |
+//! | another read | goes down, and its data are cached; after a sequential read the cache may read ahead, if nothing else is in flight |
 //! | a write | ends after `hit`, as soon as there is room |
-//! | FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; others wait |
+//! | FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes past the cache, once dirty data of its sectors are written; overlapping requests wait for it |
 //! | a flush | goes down once everything that was dirty is written, or ends after `hit` if flushes are dropped |
 //!
-//! Dirty data are written in runs of neighbours, the longest dirty first: one run at a time when nothing has been in
-//! flight for `idle`, when data have been dirty for `dirty_age`, or when more than `dirty_share` of the cache is dirty;
-//! [`RUNS`] at a time while a request waits for them. The driver below decides their order.
+//! Dirty data are written in runs of neighbours, the longest dirty first. While a request waits for them, up to
+//! [`MAX_RUNS`] runs are in flight, and the driver below decides their order. In the background one run at a time is
+//! written, if nothing has been in flight for `idle`, if data have been dirty for `dirty_age`, or if more than
+//! `dirty_share` of the cache is dirty.
 //!
 //! A run that fails becomes dirty again and is tried again, up to [`TRIES`] times. Then its data are given up, as an
 //! operating system gives up a page that it cannot write: reads find them as long as they stay in memory, and the error
@@ -19,9 +20,11 @@
 //! without an abort from above is sent again, as a driver does: on an ATA queue the cache's own read-ahead may have failed.
 //!
 //! Memory is volatile: a cut loses all dirty data, and the landings say so. An orderly power-off writes them first. A
-//! reset ends the requests from above; the cache's own commands go on. Waiting here counts as *driver*. Background work
-//! costs the processor too: the next request that ends is charged for it. The processor copies the bytes that go
-//! through the cache ([`Effort::copied`]), so without a processor they take no time.
+//! reset ends the requests from above; the cache's own commands go on.
+//!
+//! Waiting in the cache counts as *driver*. The next request that ends is charged for the processor's work on the
+//! cache's own commands. The processor copies the bytes that go through the cache ([`Effort::copied`]), so without a
+//! processor they take no time.
 //!
 //! Not modelled: adaptive sizes, prefetches of several streams at once, a cache that survives a power-off.
 
@@ -31,8 +34,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::pages::{CachePages, PAGE, SectorRange};
-use super::layer::{self, HostLayer, LayeredDevice};
+use self::pages::{CachePages, DirtyMark, FlushCount, PAGE, SectorRange, StampedSector};
+use super::layer::{self, HostLayer, LayeredDevice, NextTurn};
 use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::setting::LayerSetting;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
@@ -40,10 +43,10 @@ use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
 
 /// Runs written at once while a request waits for them: as many commands as a drive of the field queues.
-pub const RUNS: usize = 32;
+pub const MAX_RUNS: usize = 32;
 
 /// The largest run in sectors: 128 KiB, the most that an ATA command of 28 bits transfers.
-const RUN: u32 = 256;
+const MAX_RUN_SECTORS: u32 = 256;
 
 /// How often a run is written before its data are given up: as often as Linux tries a disk command (`SD_MAX_RETRIES`,
 /// drivers/scsi/sd.h).
@@ -51,10 +54,10 @@ pub const TRIES: u8 = 5;
 
 /// The weight of an error relative to an abort. An abort is due to another command, so a run may see far more of them;
 /// but a device that only ever aborts must come to an end as well.
-const ERROR: u8 = 40;
+const ERROR_WEIGHT: u8 = 40;
 
 /// The bit that marks tags of the cache's own commands. Other tags are slots.
-const OWN: u32 = 1 << 31;
+const OWN_TAGS: u32 = 1 << 31;
 
 /// How many sequential readers are told apart: as many streams as a drive of the field follows.
 const STREAMS: usize = 8;
@@ -88,8 +91,13 @@ impl AcceleratorSpec {
     }
 }
 
-/// A request from above; its note says whether it is below.
-type CacheRequest = layer::HeldRequest<bool>;
+/// The cache's own data on a request from above.
+#[derive(Clone, Copy, Default)]
+pub struct CacheNote {
+    is_below: bool,
+}
+
+type HeldCacheRequest = layer::HeldRequest<CacheNote>;
 
 type AcceleratorContext = layer::HostLayerContext<Accelerator>;
 
@@ -97,8 +105,16 @@ type AcceleratorContext = layer::HostLayerContext<Accelerator>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct CacheCommand {
     range: SectorRange,
-    /// For a run being written: its stamp, and the flush count when it became dirty. `None` for a read-ahead.
-    run: Option<(u64, u64)>,
+    /// `None` for a read-ahead.
+    write: Option<RunWrite>,
+}
+
+/// A write of a dirty run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RunWrite {
+    stamp: u64,
+    /// The flush count at which its oldest sector became dirty.
+    dirty_since: FlushCount,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,44 +125,46 @@ enum CachePower {
     Off,
 }
 
-/// The cache.
+/// The cache. Its queues hold requests by their slots.
 pub struct Accelerator {
     spec: AcceleratorSpec,
     limits: Limits,
     pages: CachePages,
-    /// The most pages that may be dirty.
-    dirty_pages: u32,
-    /// Requests that ended in memory, by when they complete; rising.
-    answering: VecDeque<(Instant, u32)>,
+    /// The most unclean pages before they are written for that reason alone.
+    max_unclean_pages: u32,
+    /// Requests that end in memory, by when they complete; rising.
+    ending_in_memory: VecDeque<(Instant, u32)>,
     /// Writes that wait for room.
-    roomless: VecDeque<u32>,
+    waiting_for_room: VecDeque<u32>,
     /// Requests that wait for an overlapping request or read-ahead.
-    blocked: VecDeque<u32>,
-    /// Requests that go down themselves; overlapping requests wait. Requests in `settling` wait for dirty data of their range.
-    passing: Vec<u32>,
-    settling: VecDeque<u32>,
-    /// Flushes that wait for dirty data, with the flush count.
-    flushes: VecDeque<(u32, u64)>,
-    epoch: u64,
-    /// Requests on their way down.
+    blocked_by_overlap: VecDeque<u32>,
+    /// Requests that go past the cache, until they end; overlapping requests wait.
+    past_cache: Vec<u32>,
+    /// Of these, the requests that wait until dirty data of their range are written.
+    waiting_for_clean: VecDeque<u32>,
+    /// Flushes that wait for dirty data, each with the flush count before it.
+    flushes: VecDeque<(u32, FlushCount)>,
+    flush_count: FlushCount,
+    /// Requests that go down as soon as the device has room.
     outbox: VecDeque<u32>,
-    own: Vec<Option<CacheCommand>>,
-    writing: usize,
-    reading: Option<SectorRange>,
-    /// The range to read ahead.
-    ahead: Option<SectorRange>,
+    /// Commands in flight, by the index in their tag.
+    own_commands: Vec<Option<CacheCommand>>,
+    runs_in_flight: usize,
+    read_ahead_in_flight: Option<SectorRange>,
+    planned_read_ahead: Option<SectorRange>,
     /// Where sequential readers stopped, and which of them is replaced next.
-    streams: [u64; STREAMS],
-    oldest_stream: usize,
-    in_flight: u32,
+    reader_ends: [u64; STREAMS],
+    oldest_reader: usize,
+    /// Commands below, those from above included.
+    commands_below: u32,
     /// The last command was the cache's own.
-    own_turn: bool,
-    /// Since when nothing has come or gone.
-    quiet: Instant,
-    /// Background work not yet charged to a request.
-    debt: Effort,
+    last_was_own: bool,
+    /// When a request last came or ended.
+    last_activity: Instant,
+    /// Effort of the cache's own commands, not yet charged to a request.
+    uncharged_effort: Effort,
     /// Data were given up, and no request has reported it yet.
-    failed: bool,
+    has_pending_loss: bool,
     power: CachePower,
 }
 
@@ -159,30 +177,30 @@ impl Accelerator {
     pub fn build_above(spec: AcceleratorSpec, below: Box<dyn Device>) -> LayeredDevice<Accelerator> {
         let limits = below.limits(0);
         let pages = u32::try_from(spec.size / (PAGE * SECTOR)).unwrap_or(u32::MAX - 1).max(1);
-        let dirty_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
+        let max_unclean_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
         let accelerator = Accelerator {
             limits,
             pages: CachePages::new(pages),
-            dirty_pages: dirty_pages as u32,
-            answering: VecDeque::new(),
-            roomless: VecDeque::new(),
-            blocked: VecDeque::new(),
-            passing: Vec::new(),
-            settling: VecDeque::new(),
+            max_unclean_pages: max_unclean_pages as u32,
+            ending_in_memory: VecDeque::new(),
+            waiting_for_room: VecDeque::new(),
+            blocked_by_overlap: VecDeque::new(),
+            past_cache: Vec::new(),
+            waiting_for_clean: VecDeque::new(),
             flushes: VecDeque::new(),
-            epoch: 0,
+            flush_count: 0,
             outbox: VecDeque::new(),
-            own: alloc::vec![None; RUNS + 1],
-            writing: 0,
-            reading: None,
-            ahead: None,
-            streams: [u64::MAX; STREAMS],
-            oldest_stream: 0,
-            in_flight: 0,
-            own_turn: false,
-            quiet: Instant::ZERO,
-            debt: Effort::default(),
-            failed: false,
+            own_commands: alloc::vec![None; MAX_RUNS + 1],
+            runs_in_flight: 0,
+            read_ahead_in_flight: None,
+            planned_read_ahead: None,
+            reader_ends: [u64::MAX; STREAMS],
+            oldest_reader: 0,
+            commands_below: 0,
+            last_was_own: false,
+            last_activity: Instant::ZERO,
+            uncharged_effort: Effort::default(),
+            has_pending_loss: false,
             power: CachePower::On,
             spec,
         };
@@ -194,89 +212,98 @@ impl Accelerator {
     /// Decides how to treat the request in `slot`.
     fn route_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32) {
         let request = context.slots[slot].request;
-        let place = request_range(&request);
+        let range = request_range(&request);
         if request.op == Op::Flush {
-            return self.queue_flush(now, slot);
+            return self.accept_flush(now, slot);
         }
         if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
             return self.outbox.push_back(slot);
         }
-        let locked = self.passing.iter().any(|&other| request_range(&context.slots[other].request).overlaps(place));
-        if locked || self.reading.is_some_and(|reading| reading.overlaps(place)) {
-            return self.blocked.push_back(slot);
+        let is_locked =
+            self.past_cache.iter().any(|&other| request_range(&context.slots[other].request).overlaps(range));
+        if is_locked || self.read_ahead_in_flight.is_some_and(|ahead| ahead.overlaps(range)) {
+            return self.blocked_by_overlap.push_back(slot);
         }
-        let plain = [Flags::FUA, Flags::ORDERED, Flags::HEAD_OF_QUEUE].iter().all(|&mark| !request.flags.has(mark));
+        let is_plain = [Flags::FUA, Flags::ORDERED, Flags::HEAD_OF_QUEUE].iter().all(|&flag| !request.flags.has(flag));
         match request.op {
-            Op::Read if plain => self.serve_read(now, slot, place),
-            Op::Write if plain && self.spec.write_back && self.pages.can_hold(place) => {
-                self.roomless.push_back(slot);
-                self.store_waiting(context, now);
+            Op::Read if is_plain => self.accept_read(now, slot, range),
+            Op::Write if is_plain && self.spec.write_back && self.pages.fits_at_all(range) => {
+                self.waiting_for_room.push_back(slot);
+                self.complete_writes_with_room(context, now);
             }
             _ => {
-                self.passing.push(slot);
-                match self.pages.is_settled(place) {
-                    true => self.pass_settled(context, slot),
-                    false => self.settling.push_back(slot),
+                self.past_cache.push(slot);
+                match self.pages.is_range_clean(range) {
+                    true => self.queue_past_cache(context, slot),
+                    false => self.waiting_for_clean.push_back(slot),
                 }
             }
         }
     }
 
-    fn queue_flush(&mut self, now: Instant, slot: u32) {
+    /// Holds a flush until everything dirty is written, or ends it in memory if flushes are dropped.
+    fn accept_flush(&mut self, now: Instant, slot: u32) {
         if self.spec.drops_flushes {
-            return self.answering.push_back((now + self.spec.hit, slot));
+            return self.ending_in_memory.push_back((now + self.spec.hit, slot));
         }
-        self.epoch += 1;
-        self.flushes.push_back((slot, self.epoch - 1));
-        self.release_flushes();
+        self.flush_count += 1;
+        self.flushes.push_back((slot, self.flush_count - 1));
+        self.queue_ready_flushes();
     }
 
-    fn serve_read(&mut self, now: Instant, slot: u32, place: SectorRange) {
-        match self.pages.touch_if_cached(place) {
-            true => self.answering.push_back((now + self.spec.hit, slot)),
+    /// Ends a read in memory if it is cached, else sends it down; plans the read-ahead.
+    fn accept_read(&mut self, now: Instant, slot: u32, range: SectorRange) {
+        match self.pages.touch_if_cached(range) {
+            true => self.ending_in_memory.push_back((now + self.spec.hit, slot)),
             false => self.outbox.push_back(slot),
         }
-        self.follow_stream(place);
+        self.plan_read_ahead(range);
     }
 
-    /// Notes where a reader stopped. If the reader continued a stream, plans the read-ahead.
-    fn follow_stream(&mut self, place: SectorRange) {
+    /// Notes where a reader stopped. If the read was sequential, plans a read-ahead after it.
+    fn plan_read_ahead(&mut self, range: SectorRange) {
         if self.spec.read_ahead == 0 {
             return;
         }
-        let Some(stream) = self.streams.iter().position(|&end| end == place.lba) else {
-            self.streams[self.oldest_stream] = place.end;
-            self.oldest_stream = (self.oldest_stream + 1) % STREAMS;
+        let Some(reader) = self.reader_ends.iter().position(|&end| end == range.lba) else {
+            self.reader_ends[self.oldest_reader] = range.end;
+            self.oldest_reader = (self.oldest_reader + 1) % STREAMS;
             return;
         };
-        self.streams[stream] = place.end;
-        let most = u64::from(self.spec.read_ahead);
-        let window = SectorRange { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
-        let first = self.pages.first_uncached(window);
-        // At least half of it at a time.
-        if first - window.lba <= most / 2 && first < window.end {
+        self.reader_ends[reader] = range.end;
+        let length = u64::from(self.spec.read_ahead);
+        let window = SectorRange { lba: range.end, end: (range.end + length).min(self.limits.sectors) };
+        let first = self.pages.first_uncached_sector(window);
+        // A read-ahead waits until half of its length is used up, so that it is worth a command.
+        if first - window.lba <= length / 2 && first < window.end {
             let end = window.end.min(first + u64::from(self.limits.max_transfer));
-            self.ahead = Some(SectorRange { lba: first, end });
+            self.planned_read_ahead = Some(SectorRange { lba: first, end });
         }
     }
 
     /// Completes waiting writes in memory while there is room.
-    fn store_waiting(&mut self, context: &mut AcceleratorContext, now: Instant) {
-        while let Some(&slot) = self.roomless.front() {
+    fn complete_writes_with_room(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        while let Some(&slot) = self.waiting_for_room.front() {
             let request = context.slots[slot].request;
-            if !self.pages.has_room(request_range(&request)) {
+            if !self.pages.has_room_for(request_range(&request)) {
                 return;
             }
-            self.roomless.pop_front();
-            self.pages.store_write(request_range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
-                context.landings.report_discarded(now, lba, lba + 1, stamp);
-            });
-            self.answering.push_back((now + self.spec.hit, slot));
+            self.waiting_for_room.pop_front();
+            let dirty_since = DirtyMark { at: now, flush_count: self.flush_count };
+            self.pages.store_write(
+                request_range(&request),
+                request.stamp,
+                dirty_since,
+                |StampedSector { lba, stamp }| {
+                    context.landings.report_discarded(now, lba, lba + 1, stamp);
+                },
+            );
+            self.ending_in_memory.push_back((now + self.spec.hit, slot));
         }
     }
 
-    /// Sends down a request whose range is settled.
-    fn pass_settled(&mut self, context: &AcceleratorContext, slot: u32) {
+    /// Queues a request that goes past the cache, now that its range is clean.
+    fn queue_past_cache(&mut self, context: &AcceleratorContext, slot: u32) {
         let request = context.slots[slot].request;
         if request.op != Op::Read {
             self.pages.invalidate_range(request_range(&request));
@@ -284,12 +311,12 @@ impl Accelerator {
         self.outbox.push_back(slot);
     }
 
-    /// Sends down flushes once everything dirty before them is written.
-    fn release_flushes(&mut self) {
-        while let Some(&(slot, epoch)) = self.flushes.front() {
-            let waits = self.pages.oldest_dirty().is_some_and(|(_, dirty)| dirty <= epoch);
-            let leaving = self.own.iter().flatten().any(|own| own.run.is_some_and(|(_, dirty)| dirty <= epoch));
-            if waits || leaving {
+    /// Queues the flushes before which no data are dirty or being written any more.
+    fn queue_ready_flushes(&mut self) {
+        while let Some(&(slot, flush_count)) = self.flushes.front() {
+            let is_dirty = self.pages.oldest_dirty_mark().is_some_and(|mark| mark.flush_count <= flush_count);
+            let mut writes = self.own_commands.iter().flatten().filter_map(|own| own.write);
+            if is_dirty || writes.any(|write| write.dirty_since <= flush_count) {
                 return;
             }
             self.flushes.pop_front();
@@ -297,165 +324,180 @@ impl Accelerator {
         }
     }
 
-    /// Continues requests whose range is settled, flushes whose data are written, and writes for which there is room.
-    fn continue_waiting(&mut self, context: &mut AcceleratorContext, now: Instant) {
-        for _ in 0..self.settling.len() {
-            let slot = self.settling.pop_front().expect("as many as counted");
-            let place = request_range(&context.slots[slot].request);
-            match self.pages.is_settled(place) {
-                true => self.pass_settled(context, slot),
-                false => self.settling.push_back(slot),
+    /// Continues requests whose range is clean, flushes whose data are written, and writes for which there is room.
+    fn resume_waiting(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        for _ in 0..self.waiting_for_clean.len() {
+            let slot = self.waiting_for_clean.pop_front().expect("as many as counted");
+            let range = request_range(&context.slots[slot].request);
+            match self.pages.is_range_clean(range) {
+                true => self.queue_past_cache(context, slot),
+                false => self.waiting_for_clean.push_back(slot),
             }
         }
-        self.release_flushes();
-        self.store_waiting(context, now);
+        self.queue_ready_flushes();
+        self.complete_writes_with_room(context, now);
     }
 
-    fn retry_blocked(&mut self, context: &mut AcceleratorContext, now: Instant) {
-        for _ in 0..self.blocked.len() {
-            let slot = self.blocked.pop_front().expect("as many as counted");
+    /// Routes blocked requests again, after an overlapping request has ended.
+    fn reroute_blocked(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        for _ in 0..self.blocked_by_overlap.len() {
+            let slot = self.blocked_by_overlap.pop_front().expect("as many as counted");
             self.route_request(context, now, slot);
         }
     }
 
     // ---- commands to the device below
 
-    /// The next run that a request waits for.
-    fn next_wanted_run(&self, context: &AcceleratorContext) -> Option<SectorRange> {
-        let most = u64::from(RUN.min(self.limits.max_transfer));
-        for &slot in &self.settling {
-            if let Some(run) = self.pages.next_dirty_run_in(request_range(&context.slots[slot].request), most) {
+    /// The most sectors of a run.
+    fn max_run_sectors(&self) -> u64 {
+        u64::from(MAX_RUN_SECTORS.min(self.limits.max_transfer))
+    }
+
+    /// The next run that a request waits for, or the power-off.
+    fn next_run_waited_for(&self, context: &AcceleratorContext) -> Option<SectorRange> {
+        for &slot in &self.waiting_for_clean {
+            let range = request_range(&context.slots[slot].request);
+            if let Some(run) = self.pages.next_dirty_run_in(range, self.max_run_sectors()) {
                 return Some(run);
             }
         }
-        let covered =
-            self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest_dirty().is_some_and(|it| it.1 <= epoch));
-        let all = self.power == CachePower::Closing || !self.roomless.is_empty();
-        if covered || all { self.pages.next_dirty_run(most) } else { None }
+        let oldest = self.pages.oldest_dirty_mark()?.flush_count;
+        let flush_waits = self.flushes.front().is_some_and(|&(_, flush_count)| oldest <= flush_count);
+        let all_wait = self.power == CachePower::Closing || !self.waiting_for_room.is_empty();
+        if flush_waits || all_wait { self.pages.next_dirty_run(self.max_run_sectors()) } else { None }
     }
 
     /// When to write the next run, for a waiting request or in the background.
-    fn next_write_instant(&self, context: &AcceleratorContext) -> Instant {
-        let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
-        let Some((since, _)) = self.pages.oldest_dirty().filter(|_| !full && !busy) else { return Instant::FAR };
-        if self.next_wanted_run(context).is_some() {
+    fn next_run_due(&self, context: &AcceleratorContext) -> Instant {
+        let has_room = self.commands_below < self.limits.depth && self.runs_in_flight < MAX_RUNS;
+        let Some(oldest) = self.pages.oldest_dirty_mark().filter(|_| has_room) else { return Instant::FAR };
+        if self.next_run_waited_for(context).is_some() {
             return Instant::ZERO;
         }
-        if self.writing > 0 || self.pages.next_dirty_run(PAGE).is_none() {
+        if self.runs_in_flight > 0 || self.pages.next_dirty_run(PAGE).is_none() {
             return Instant::FAR;
         }
-        if self.pages.unsettled_pages() > self.dirty_pages {
+        if self.pages.unclean_pages() > self.max_unclean_pages {
             return Instant::ZERO;
         }
-        let idle = if context.in_flight() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
-        idle.min(since + self.spec.dirty_age)
+        let idle = if context.in_flight() == 0 { self.last_activity + self.spec.idle } else { Instant::FAR };
+        idle.min(oldest.at + self.spec.dirty_age)
     }
 
     /// Sends a command down, if there is one and the device has room; true if it sent one. The cache's own commands and
     /// those from above take turns.
-    fn send_next(&mut self, context: &mut AcceleratorContext, now: Instant) -> bool {
-        if self.in_flight >= self.limits.depth {
+    fn try_send_command(&mut self, context: &mut AcceleratorContext, now: Instant) -> bool {
+        if self.commands_below >= self.limits.depth {
             return false;
         }
-        let writes = self.next_write_instant(context) <= now;
-        let own = writes && (self.outbox.is_empty() || !self.own_turn);
-        self.own_turn = own;
-        if own {
-            self.write_out(context, now);
+        let run_is_due = self.next_run_due(context) <= now;
+        self.last_was_own = run_is_due && (self.outbox.is_empty() || !self.last_was_own);
+        if self.last_was_own {
+            self.write_next_run(context, now);
         } else if let Some(slot) = self.outbox.pop_front() {
-            context.slots[slot].note = true;
-            self.in_flight += 1;
+            context.slots[slot].note.is_below = true;
+            self.commands_below += 1;
             let Request { op, unit, stamp, lba, .. } = context.slots[slot].request;
             if matches!(op, Op::Write | Op::WriteZeroes) && unit == 0 {
                 // A run with the stamp may have held other writes of these blocks.
                 context.landings.note_carried(stamp, stamp, lba, context.slots[slot].request.end());
             }
             context.pass_down(now, slot);
-        } else if let Some(place) = self.ahead.take() {
-            self.read_ahead(context, now, place);
+        } else if let Some(range) = self.planned_read_ahead.take() {
+            self.read_ahead_if_alone(context, now, range);
         } else {
             return false;
         }
         true
     }
 
-    fn start_command(&mut self, context: &mut AcceleratorContext, now: Instant, own: CacheCommand, stamp: u64) {
-        let index = self.own.iter().position(Option::is_none).expect("fewer than there are places");
-        self.own[index] = Some(own);
-        let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
-        let op = if own.run.is_some() { Op::Write } else { Op::Read };
-        let tag = OWN + index as u32;
-        self.in_flight += 1;
-        context.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
+    /// Sends down a command of the cache itself.
+    fn submit_own_command(&mut self, context: &mut AcceleratorContext, now: Instant, command: CacheCommand) {
+        let index = self.own_commands.iter().position(Option::is_none).expect("fewer than there are places");
+        self.own_commands[index] = Some(command);
+        let (lba, sectors) = (command.range.lba, (command.range.end - command.range.lba) as u32);
+        let (op, stamp) = command.write.map_or((Op::Read, 0), |write| (Op::Write, write.stamp));
+        let tag = OWN_TAGS + index as u32;
+        self.commands_below += 1;
+        context.submit_below(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
     }
 
-    fn write_out(&mut self, context: &mut AcceleratorContext, now: Instant) {
-        let most = u64::from(RUN.min(self.limits.max_transfer));
-        let run = self.next_wanted_run(context).or_else(|| self.pages.next_dirty_run(most)).expect("something is due");
-        let mut stamp = 0;
-        self.pages.visit_stamps(run, |_, own| stamp = stamp.max(own));
+    /// Writes the run that is due, under the largest stamp of its sectors.
+    fn write_next_run(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        let in_background = || self.pages.next_dirty_run(self.max_run_sectors());
+        let run = self.next_run_waited_for(context).or_else(in_background).expect("a run is due");
+        let stamp = self.pages.stamped_sectors(run).map(|sector| sector.stamp).max().unwrap_or(0);
         if context.landings.are_wanted() {
-            self.pages.visit_stamps(run, |lba, own| context.landings.note_carried(stamp, own, lba, lba + 1));
+            for sector in self.pages.stamped_sectors(run) {
+                context.landings.note_carried(stamp, sector.stamp, sector.lba, sector.lba + 1);
+            }
         }
-        let epoch = self.pages.begin_write(run);
-        self.writing += 1;
-        self.start_command(context, now, CacheCommand { range: run, run: Some((stamp, epoch)) }, stamp);
+        let dirty_since = self.pages.begin_write(run);
+        self.runs_in_flight += 1;
+        let write = Some(RunWrite { stamp, dirty_since });
+        self.submit_own_command(context, now, CacheCommand { range: run, write });
     }
 
-    /// Reads ahead, if the reader is alone: a read-ahead would delay other requests, or read data that are already on
-    /// their way.
-    fn read_ahead(&mut self, context: &mut AcceleratorContext, now: Instant, place: SectorRange) {
-        let alone = context.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
-        if alone && self.power == CachePower::On {
-            self.reading = Some(place);
-            self.start_command(context, now, CacheCommand { range: place, run: None }, 0);
+    /// Reads ahead if the reader is alone. Otherwise a read-ahead would delay other requests, or read data that another
+    /// command reads already.
+    fn read_ahead_if_alone(&mut self, context: &mut AcceleratorContext, now: Instant, range: SectorRange) {
+        let is_alone = context.in_flight() <= 1 && self.past_cache.is_empty() && self.read_ahead_in_flight.is_none();
+        if is_alone && self.power == CachePower::On {
+            self.read_ahead_in_flight = Some(range);
+            self.submit_own_command(context, now, CacheCommand { range, write: None });
         }
     }
 
     // ---- completions from below
 
+    /// Handles the completion of the cache's own command `index`: a read-ahead, or a run.
     fn finish_own_command(&mut self, context: &mut AcceleratorContext, index: usize, completion: &Completion) {
-        let CacheCommand { range, run } = self.own[index].take().expect("a command of the cache's own");
-        let (now, done) = (completion.finished, completion.status == Status::Done);
-        self.debt.add(&completion.effort);
-        let Some((stamp, epoch)) = run else {
-            self.reading = self.reading.filter(|&reading| reading != range);
-            if done {
+        let CacheCommand { range, write } = self.own_commands[index].take().expect("a command of the cache's own");
+        let now = completion.finished;
+        self.uncharged_effort.add(&completion.effort);
+        let Some(write) = write else {
+            self.read_ahead_in_flight = self.read_ahead_in_flight.filter(|&ahead| ahead != range);
+            if completion.status == Status::Done {
                 self.pages.insert_clean(range);
             }
-            return self.retry_blocked(context, now);
+            return self.reroute_blocked(context, now);
         };
-        self.writing -= 1;
+        self.runs_in_flight -= 1;
         match completion.status {
-            Status::Done => self.pages.mark_written(range),
-            status => self.retry_or_give_up(context, now, range, (stamp, epoch), status),
+            Status::Done => self.pages.end_write(range),
+            status => self.retry_or_drop_run(context, now, range, write, status),
         }
-        self.continue_waiting(context, now);
+        self.resume_waiting(context, now);
     }
 
-    /// Makes a run dirty again that was aborted or failed below, or gives its data up.
-    fn retry_or_give_up(
+    /// Makes a run dirty again that was aborted or failed below, or gives its data up after the last try.
+    fn retry_or_drop_run(
         &mut self,
         context: &mut AcceleratorContext,
         now: Instant,
         run: SectorRange,
-        (stamp, epoch): (u64, u64),
+        write: RunWrite,
         status: Status,
     ) {
         if context.landings.are_wanted() {
-            self.pages.visit_overwritten(run, |lba| context.landings.report_superseded(now, stamp, lba));
-            context.landings.withdraw_range(stamp, run.lba, run.end);
+            for StampedSector { lba, .. } in self.pages.overwritten_sectors(run) {
+                context.landings.report_superseded(now, write.stamp, lba);
+            }
+            context.landings.withdraw_range(write.stamp, run.lba, run.end);
         }
-        let weight = if status == Status::Aborted { 1 } else { ERROR };
-        if self.pages.count_failure(run, weight) < TRIES * ERROR {
-            return self.pages.mark_dirty_again(run, epoch);
+        let weight = if status == Status::Aborted { 1 } else { ERROR_WEIGHT };
+        if self.pages.add_failure(run, weight) < TRIES * ERROR_WEIGHT {
+            return self.pages.mark_dirty_again(run, write.dirty_since);
         }
-        self.pages.visit_not_overwritten(run, |lba, own| context.landings.report_discarded(now, lba, lba + 1, own));
-        self.failed = true;
-        self.pages.mark_written(run);
+        for StampedSector { lba, stamp } in self.pages.sectors_not_overwritten(run) {
+            context.landings.report_discarded(now, lba, lba + 1, stamp);
+        }
+        self.has_pending_loss = true;
+        self.pages.end_write(run);
     }
 
-    fn finish_request(&mut self, context: &mut AcceleratorContext, completion: &Completion) {
+    /// Handles the completion of a request that went down: answers it, or sends it again if it was aborted with another.
+    fn finish_passed_request(&mut self, context: &mut AcceleratorContext, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
         let held = &mut context.slots[slot];
         if completion.status != Status::Done {
@@ -463,120 +505,129 @@ impl Accelerator {
             context.landings.withdraw_range(stamp, lba, held.request.end());
         }
         if (completion.status, held.status) == (Status::Aborted, Status::Done) {
-            held.account().effort.add(&completion.effort);
-            held.note = false;
+            held.account_mut().effort.add(&completion.effort);
+            held.note.is_below = false;
             return self.outbox.push_back(slot);
         }
-        context.adopt_completion(slot, completion);
+        context.book_completion(slot, completion);
         let request = context.slots[slot].request;
         let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
         if moved && request.unit == 0 && self.power != CachePower::Off {
             self.pages.insert_clean(request_range(&request));
         }
-        let passed = self.passing.iter().position(|&other| other == slot);
-        if let Some(place) = passed {
-            self.passing.swap_remove(place);
+        let locked = self.past_cache.iter().position(|&other| other == slot);
+        if let Some(index) = locked {
+            self.past_cache.swap_remove(index);
         }
         self.answer_request(context, now, slot, completion.status);
-        if passed.is_some() {
-            self.retry_blocked(context, now);
+        if locked.is_some() {
+            self.reroute_blocked(context, now);
         }
     }
 
-    /// Ends the request in `slot`.
+    /// Answers the request in `slot`, charged with its copying and the cache's own work.
     fn answer_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) {
         let op = context.slots[slot].request.op;
-        let status = self.apply_pending_error(op, status);
-        self.charge_background(now, &mut context.slots[slot]);
+        let status = self.report_pending_loss(op, status);
+        self.charge_background_effort(now, &mut context.slots[slot]);
         if matches!(op, Op::Read | Op::Write) && status == Status::Done {
             let held = &mut context.slots[slot];
-            let (sectors, effort) = (held.request.sectors, &mut held.account().effort);
+            let (sectors, effort) = (held.request.sectors, &mut held.account_mut().effort);
             effort.copied = effort.copied.saturating_add(sectors);
         }
         context.answer_request(now, slot, status);
     }
 
-    /// Charges a request that ends with the background work since the last one.
-    fn charge_background(&mut self, now: Instant, held: &mut CacheRequest) {
-        held.account().effort.add(&core::mem::take(&mut self.debt));
-        self.quiet = now;
+    /// Charges a request that ends at `now` with the effort of the cache's own commands since the last one.
+    fn charge_background_effort(&mut self, now: Instant, held: &mut HeldCacheRequest) {
+        held.account_mut().effort.add(&core::mem::take(&mut self.uncharged_effort));
+        self.last_activity = now;
     }
 
-    /// Returns `status`, or the pending error of data given up if a request with this `op` can report it.
-    fn apply_pending_error(&mut self, op: Op, status: Status) -> Status {
-        let told = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
-        if status == Status::Done && op == told && core::mem::take(&mut self.failed) {
+    /// Returns `status`, or an error if data were given up and a request with this `op` is the one to report it.
+    fn report_pending_loss(&mut self, op: Op, status: Status) -> Status {
+        let reports = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
+        if status == Status::Done && op == reports && core::mem::take(&mut self.has_pending_loss) {
             return Status::MediumError;
         }
         status
     }
 
-    /// Switches the power off once nothing is left to do.
-    fn power_off_if_done(&mut self, context: &mut AcceleratorContext, now: Instant) {
-        let done =
-            context.in_flight() == 0 && self.pages.unsettled_pages() == 0 && self.own.iter().all(Option::is_none);
-        if self.power == CachePower::Closing && done {
-            self.switch_off();
-            context.control(now, &Control::PowerOff).expect("a power-off is never refused");
+    /// Switches the power off if it is to go off and nothing is left to do.
+    fn power_off_if_idle(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        let is_idle = context.in_flight() == 0
+            && self.pages.unclean_pages() == 0
+            && self.own_commands.iter().all(Option::is_none);
+        if self.power == CachePower::Closing && is_idle {
+            self.switch_off_and_clear();
+            context.control_below(now, &Control::PowerOff).expect("a power-off is never refused");
         }
     }
 
     /// Switches off and empties the memory.
-    fn switch_off(&mut self) {
+    fn switch_off_and_clear(&mut self) {
         self.power = CachePower::Off;
         self.pages.clear();
-        self.ahead = None;
-        self.streams = [u64::MAX; STREAMS];
+        self.planned_read_ahead = None;
+        self.reader_ends = [u64::MAX; STREAMS];
     }
 
     // ---- controls
 
-    fn abort_all(&mut self, context: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
+    /// Aborts the requests from above. The cache's own commands go on.
+    fn abort_all_requests(&mut self, context: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
         for slot in self.held_slots(context) {
-            context.end_request(self, now, slot, Status::Aborted);
+            context.withdraw_and_answer(self, now, slot, Status::Aborted);
         }
-        let below: Vec<u32> = context.live_slots().collect();
-        below.iter().for_each(|&slot| context.slots[slot].status = Status::Aborted);
-        for slot in below {
-            if context.is_live(slot) {
-                context.control(now, &Control::Abort(slot))?;
+        let slots_below: Vec<u32> = context.unanswered_slots().collect();
+        slots_below.iter().for_each(|&slot| context.slots[slot].status = Status::Aborted);
+        for slot in slots_below {
+            if context.is_unanswered(slot) {
+                context.control_below(now, &Control::Abort(slot))?;
                 context.collect_completions(self);
             }
         }
         Ok(())
     }
 
+    /// Loses all dirty data, and cuts the power of the device below.
     fn cut_power(&mut self, context: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
         self.power = CachePower::Off;
-        // Commands may return when the power is on again; by then they no longer matter.
-        self.own
+        // Commands may return when the power is on again. Without a range they have no effect then.
+        self.own_commands
             .iter_mut()
             .flatten()
-            .for_each(|own| *own = CacheCommand { range: SectorRange { lba: 0, end: 0 }, run: None });
-        (self.writing, self.reading) = (0, None);
+            .for_each(|own| *own = CacheCommand { range: SectorRange { lba: 0, end: 0 }, write: None });
+        (self.runs_in_flight, self.read_ahead_in_flight) = (0, None);
         let done = context.apply_default_control(self, now, &Control::PowerCut);
         context.collect_completions(self);
         context.landings.report_all_lost(now);
-        self.pages.dirty_sectors().for_each(|(lba, stamp)| context.landings.report_discarded(now, lba, lba + 1, stamp));
-        self.switch_off();
+        for StampedSector { lba, stamp } in self.pages.dirty_sectors() {
+            context.landings.report_discarded(now, lba, lba + 1, stamp);
+        }
+        self.switch_off_and_clear();
         done
     }
 }
 
 impl HostLayer for Accelerator {
-    type Note = bool;
+    type Note = CacheNote;
     const PART: Part = Part::Driver;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        Limits {
+            depth: below.depth.min(max_in_flight),
+            volatile_cache: below.volatile_cache || self.spec.write_back,
+            ..below
+        }
     }
 
-    fn accept_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32) -> NextTurn {
         let request = &mut context.slots[slot].request;
         if self.spec.drops_flushes {
             request.flags = request.flags.without(Flags::FUA);
         }
-        self.quiet = now;
+        self.last_activity = now;
         match self.power {
             CachePower::On => self.route_request(context, now, slot),
             CachePower::Closing | CachePower::Off => self.answer_request(context, now, slot, Status::PowerLost),
@@ -584,50 +635,52 @@ impl HostLayer for Accelerator {
         now
     }
 
-    fn handle_completion(&mut self, context: &mut AcceleratorContext, completion: &mut Completion) -> Instant {
-        self.in_flight -= 1;
-        match completion.tag.checked_sub(OWN) {
+    fn handle_completion(&mut self, context: &mut AcceleratorContext, completion: &mut Completion) -> NextTurn {
+        self.commands_below -= 1;
+        match completion.tag.checked_sub(OWN_TAGS) {
             Some(index) => self.finish_own_command(context, index as usize, completion),
-            None => self.finish_request(context, completion),
+            None => self.finish_passed_request(context, completion),
         }
         completion.finished
     }
 
-    fn run_due_work(&mut self, context: &mut AcceleratorContext, now: Instant) -> Instant {
-        while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
-            self.answering.pop_front();
+    fn run_due_work(&mut self, context: &mut AcceleratorContext, now: Instant) -> NextTurn {
+        while let Some(&(_, slot)) = self.ending_in_memory.front().filter(|&&(at, _)| at <= now) {
+            self.ending_in_memory.pop_front();
             self.answer_request(context, now, slot, Status::Done);
         }
-        self.power_off_if_done(context, now);
-        if self.send_next(context, now) {
+        self.power_off_if_idle(context, now);
+        if self.try_send_command(context, now) {
             return now;
         }
-        let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
-        answer.min(self.next_write_instant(context))
+        let answer = self.ending_in_memory.front().map_or(Instant::FAR, |&(at, _)| at);
+        answer.min(self.next_run_due(context))
     }
 
     fn held_slots(&self, context: &AcceleratorContext) -> Vec<u32> {
-        context.live_slots().filter(|&slot| !context.slots[slot].note).collect()
+        context.unanswered_slots().filter(|&slot| !context.slots[slot].note.is_below).collect()
     }
 
     fn withdraw_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) -> bool {
-        if context.slots[slot].note {
+        if context.slots[slot].note.is_below {
             context.slots[slot].status = status;
             return false;
         }
-        for queue in [&mut self.roomless, &mut self.blocked, &mut self.settling, &mut self.outbox] {
+        for queue in
+            [&mut self.waiting_for_room, &mut self.blocked_by_overlap, &mut self.waiting_for_clean, &mut self.outbox]
+        {
             queue.retain(|&other| other != slot);
         }
-        self.answering.retain(|&(_, other)| other != slot);
+        self.ending_in_memory.retain(|&(_, other)| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
-        self.passing.retain(|&other| other != slot);
-        self.charge_background(now, &mut context.slots[slot]);
+        self.past_cache.retain(|&other| other != slot);
+        self.charge_background_effort(now, &mut context.slots[slot]);
         true
     }
 
-    fn report_unsettled(&self, context: &AcceleratorContext, tell: &mut dyn FnMut(u64)) {
-        self.pages.dirty_sectors().for_each(|(_, stamp)| tell(stamp));
-        context.report_unsettled_below(tell);
+    fn report_unsettled(&self, context: &AcceleratorContext, report_stamp: &mut dyn FnMut(u64)) {
+        self.pages.dirty_sectors().for_each(|sector| report_stamp(sector.stamp));
+        context.report_unsettled_below(report_stamp);
     }
 
     fn change_setting(
@@ -637,7 +690,7 @@ impl HostLayer for Accelerator {
         setting: LayerSetting,
     ) -> Option<Result<(), ControlError>> {
         match setting {
-            LayerSetting::Accelerator { number, drops_flushes } if number == context.number() => {
+            LayerSetting::Accelerator { number, drops_flushes } if number == context.layer_number() => {
                 self.spec.drops_flushes = drops_flushes;
                 Some(Ok(()))
             }
@@ -652,21 +705,22 @@ impl HostLayer for Accelerator {
         control: &Control,
     ) -> Result<(), ControlError> {
         let done = match *control {
-            Control::Reset => self.abort_all(context, now),
+            Control::Reset => self.abort_all_requests(context, now),
             Control::PowerCut => self.cut_power(context, now),
             Control::PowerOff if self.power != CachePower::Off => {
-                (self.power, self.ahead) = (CachePower::Closing, None);
+                (self.power, self.planned_read_ahead) = (CachePower::Closing, None);
                 Ok(())
             }
             _ => {
-                let on = *control == Control::PowerOn;
-                self.power = if on { CachePower::On } else { self.power };
+                if *control == Control::PowerOn {
+                    self.power = CachePower::On;
+                }
                 context.apply_default_control(self, now, control)
             }
         };
         context.collect_completions(self);
-        self.retry_blocked(context, now);
-        self.continue_waiting(context, now);
+        self.reroute_blocked(context, now);
+        self.resume_waiting(context, now);
         done
     }
 }

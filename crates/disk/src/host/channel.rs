@@ -8,9 +8,9 @@
 //! *Order.* First come, first served. At most one command of each drive is present, so two busy drives take turns, as
 //! in real systems. Linux chooses the drive with the least `service_start + 2 * service_time` (`choose_drive` in
 //! `drivers/ide/ide-io.c`, "necessary because the IDE layer can't issue commands to both drives on the same cable,
-//! unlike SCSI"): the other drive, unless its last command took more than twice as long; that exception is not
-//! modelled. For Windows' port driver it is inferred: the next request of a unit is put behind those that already wait
-//! for the adapter.
+//! unlike SCSI"). That is the other drive, unless its last command took more than twice as long; this exception is not
+//! modelled. That Windows' port driver takes turns is inferred: the next request of a unit is put after those that already
+//! wait for the adapter.
 //!
 //! *Queuing.* A drive alone on its channel queues as it can. With two on a channel neither queues. ATA's overlapped
 //! feature set would let a drive with tagged queuing release the bus to the other, but Linux refused it ("only one
@@ -23,53 +23,52 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::{Completion, Device, Limits, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
-/// A cable.
+/// A cable. Commands are named by their slots.
 struct Cable {
     /// How many commands may hold it at once.
-    most: u32,
+    max_holders: u32,
     /// How many commands hold it.
-    held: u32,
+    holders: u32,
     /// Commands that wait for it, in order of arrival.
     waiting: VecDeque<u32>,
 }
 
 /// The channels of a host adapter.
 pub struct Channel {
-    /// Drives on each channel.
-    drives: u32,
+    drives_per_channel: u32,
     cables: Vec<Cable>,
 }
 
 impl Channel {
-    /// Channels with `drives` drives each above the first `units` units of `below`.
-    pub fn build_above(drives: u32, below: Box<dyn Device>, units: u32) -> LayeredDevice<Channel> {
-        assert!((1..=2).contains(&drives), "{drives} drives on a channel");
-        let most = |unit: u32| if drives == 1 { below.limits(unit as u8).depth } else { 1 };
-        let cable = |index| Cable { most: most(index), held: 0, waiting: VecDeque::new() };
-        let cables: Vec<Cable> = (0..units.div_ceil(drives)).map(cable).collect();
-        let room = cables.iter().map(|cable| cable.most * drives).sum();
-        LayeredDevice::new(Channel { drives, cables }, room, below)
+    /// Channels above the first `units` units of `below`, each with `drives_per_channel` drives.
+    pub fn build_above(drives_per_channel: u32, below: Box<dyn Device>, units: u32) -> LayeredDevice<Channel> {
+        assert!((1..=2).contains(&drives_per_channel), "{drives_per_channel} drives on a channel");
+        let max_holders = |unit: u32| if drives_per_channel == 1 { below.limits(unit as u8).depth } else { 1 };
+        let cable = |index| Cable { max_holders: max_holders(index), holders: 0, waiting: VecDeque::new() };
+        let cables: Vec<Cable> = (0..units.div_ceil(drives_per_channel)).map(cable).collect();
+        let max_in_flight = cables.iter().map(|cable| cable.max_holders * drives_per_channel).sum();
+        LayeredDevice::new(Channel { drives_per_channel, cables }, max_in_flight, below)
     }
 
     /// The channel of the request in `slot`.
-    fn cable_mut(&mut self, context: &HostLayerContext<Self>, slot: u32) -> &mut Cable {
+    fn cable_of_request(&mut self, context: &HostLayerContext<Self>, slot: u32) -> &mut Cable {
         let unit = u32::from(context.slots[slot].request.unit);
-        &mut self.cables[(unit / self.drives) as usize]
+        &mut self.cables[(unit / self.drives_per_channel) as usize]
     }
 }
 
 impl Cable {
     /// Hands the channel to waiting commands while there is room.
     fn send_waiting(&mut self, context: &mut HostLayerContext<Channel>, now: Instant) {
-        while self.held < self.most
+        while self.holders < self.max_holders
             && let Some(slot) = self.waiting.pop_front()
         {
-            self.held += 1;
+            self.holders += 1;
             context.pass_down(now, slot);
         }
     }
@@ -79,23 +78,23 @@ impl HostLayer for Channel {
     type Note = ();
     const PART: Part = Part::Controller;
 
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        let depth = if self.drives == 1 { below.depth.min(room) } else { 1 };
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        let depth = if self.drives_per_channel == 1 { below.depth.min(max_in_flight) } else { 1 };
         Limits { depth, ..below }
     }
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        let cable = self.cable_mut(context, slot);
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
+        let cable = self.cable_of_request(context, slot);
         cable.waiting.push_back(slot);
         cable.send_waiting(context, now);
         Instant::FAR
     }
 
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, now) = (completion.tag, completion.finished);
-        context.answer_with(slot, completion);
-        let cable = self.cable_mut(context, slot);
-        cable.held -= 1;
+        context.answer_with_completion(slot, completion);
+        let cable = self.cable_of_request(context, slot);
+        cable.holders -= 1;
         cable.send_waiting(context, now);
         Instant::FAR
     }
@@ -105,7 +104,7 @@ impl HostLayer for Channel {
     }
 
     fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let waiting = &mut self.cable_mut(context, slot).waiting;
+        let waiting = &mut self.cable_of_request(context, slot).waiting;
         let place = waiting.iter().position(|&other| other == slot);
         place.is_some_and(|place| waiting.remove(place).is_some())
     }

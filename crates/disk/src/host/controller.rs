@@ -1,14 +1,14 @@
 //! A host bus adapter: a limit on outstanding commands, its own cost of each command, one after another, and the bus to
 //! memory, its own or shared by all units below.
 //!
-//! Data cut through: the bus moves a request's bytes while the drive does, one request after another. Only the backlog
-//! of the bus when the drive is done delays the completion. The start of the drive's transfer follows from the parts
-//! that it reports as transfer and link.
+//! The bus moves the bytes of one request after another, each while its drive transfers them (cut-through). So a
+//! completion is delayed only by bytes that the bus has not moved when the drive is done. When the drive's transfer began
+//! follows from the parts that the drive reports as transfer and link.
 //!
-//! A link that sleeps when nothing is outstanding (aggressive link power management of AHCI: the adapter asks for the
-//! partial or the slumber state as soon as the drive has answered all commands) must wake before the next command. The
-//! command that wakes it waits for that; those that come meanwhile wait behind it. The time until the link is asleep is
-//! not modelled: it sleeps at once.
+//! A link may sleep when nothing is outstanding, as with the aggressive link power management of AHCI: the adapter asks
+//! for the partial or the slumber state as soon as the drive has answered all commands. It must wake before the next
+//! command. That command waits until the link is awake; commands that come meanwhile wait behind it. The time until the
+//! link is asleep is not modelled: it sleeps at once.
 //!
 //! With programmed I/O the processor is charged for the time of each transfer and for an interrupt a block
 //! ([`Effort`](crate::record::Effort)); the transfer itself takes its time on the drive's link. Interrupts may be
@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice, NextTurn};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -28,7 +28,7 @@ use crate::time::{Instant, Rate, Span};
 pub struct ControllerSpec {
     /// Commands outstanding at once: 1 without queuing, 32 for AHCI with NCQ.
     pub depth: u32,
-    /// The controller's own time for a command.
+    /// The time that the controller itself takes for a command.
     pub command: Span,
     /// The rate of its bus in bytes a second.
     pub rate: u64,
@@ -66,24 +66,25 @@ impl ControllerSpec {
     }
 }
 
-/// A host bus adapter.
+/// A host bus adapter. Commands are named by their slots.
 pub struct Controller {
     command: Span,
     wake: Span,
-    /// Commands that the adapter is working on, by when it is done with each.
-    working: VecDeque<(Instant, u32)>,
+    /// Commands that the adapter prepares, by when each goes down; rising.
+    preparing: VecDeque<(Instant, u32)>,
     /// When the adapter can take the next command.
     idle_from: Instant,
     rate: Rate,
     bus_free_from: Instant,
     /// Commands whose data are still on the bus, by when the last byte has crossed; rising.
     moving: VecDeque<(Instant, u32)>,
+    /// Programmed I/O: its rate, and the sectors moved for each interrupt.
     programmed: Option<(Rate, u32)>,
     coalesce: Option<InterruptCoalescing>,
-    /// Done, but their interrupt is held back.
-    batch: VecDeque<u32>,
+    /// Commands that are done, but whose interrupt is held back.
+    held_back: VecDeque<u32>,
     /// When to raise the interrupt at the latest.
-    raise: Instant,
+    raise_by: Instant,
 }
 
 impl Controller {
@@ -93,50 +94,54 @@ impl Controller {
         Controller::build_layer(ControllerSpec { depth, ..spec }, below)
     }
 
-    /// A bus of `rate` bytes a second that the first `units` units of `below` share, without a cost for commands or a limit
-    /// of queues.
-    pub(crate) fn build_bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
+    /// A bus of `bytes_a_second` that the first `units` units of `below` share, without a cost for commands or a limit of
+    /// queues.
+    pub(crate) fn build_shared_bus(
+        bytes_a_second: u64,
+        below: Box<dyn Device>,
+        units: u32,
+    ) -> LayeredDevice<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
-        Controller::build_layer(ControllerSpec::plain(depth, Span::ZERO, rate), below)
+        Controller::build_layer(ControllerSpec::plain(depth, Span::ZERO, bytes_a_second), below)
     }
 
     fn build_layer(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let controller = Controller {
             command: spec.command,
             wake: spec.wake,
-            working: VecDeque::with_capacity(spec.depth as usize),
+            preparing: VecDeque::with_capacity(spec.depth as usize),
             idle_from: Instant::ZERO,
             rate: Rate::new(spec.rate),
             bus_free_from: Instant::ZERO,
             moving: VecDeque::with_capacity(spec.depth as usize),
             programmed: spec.programmed.map(|programmed| (Rate::new(programmed.rate), programmed.block.max(1))),
             coalesce: spec.coalesce,
-            batch: VecDeque::new(),
-            raise: Instant::FAR,
+            held_back: VecDeque::new(),
+            raise_by: Instant::FAR,
         };
         LayeredDevice::new(controller, spec.depth, below)
     }
 
-    /// Ends the command in `slot` at `at`: raises the interrupt or holds it back.
+    /// Ends the command in `slot` at `at`: answers it, or holds it back for an interrupt that it shares.
     #[inline(always)]
     fn finish_command(&mut self, context: &mut HostLayerContext<Self>, at: Instant, slot: u32) {
         let Some(coalesce) = &self.coalesce else { return context.answer_request(at, slot, Status::Done) };
-        if self.batch.is_empty() {
-            self.raise = at + coalesce.wait;
+        if self.held_back.is_empty() {
+            self.raise_by = at + coalesce.wait;
         }
-        self.batch.push_back(slot);
-        if self.batch.len() >= coalesce.count as usize {
+        self.held_back.push_back(slot);
+        if self.held_back.len() >= coalesce.count as usize {
             self.raise_interrupt(context, at);
         }
     }
 
-    /// Raises one interrupt for all that are done.
+    /// Raises one interrupt for all commands that are held back, and answers them.
     fn raise_interrupt(&mut self, context: &mut HostLayerContext<Self>, at: Instant) {
-        self.raise = Instant::FAR;
-        // Each command counts an interrupt. Only the first of the batch keeps it.
+        self.raise_by = Instant::FAR;
+        // Each command counts an interrupt. Only the first of those that share one keeps it.
         let mut surplus = 0;
-        while let Some(slot) = self.batch.pop_front() {
-            let effort = &mut context.slots[slot].account().effort;
+        while let Some(slot) = self.held_back.pop_front() {
+            let effort = &mut context.slots[slot].account_mut().effort;
             effort.interrupts = effort.interrupts.saturating_sub(surplus);
             surplus = 1;
             context.answer_request(at, slot, Status::Done);
@@ -144,7 +149,7 @@ impl Controller {
     }
 }
 
-/// When the first of `queue` is due.
+/// When the first of `queue` is due; `FAR` if it is empty.
 fn first_due(queue: &VecDeque<(Instant, u32)>) -> Instant {
     queue.front().map_or(Instant::FAR, |&(at, _)| at)
 }
@@ -158,76 +163,77 @@ impl HostLayer for Controller {
     type Note = ();
     const PART: Part = Part::Controller;
 
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         // Completions whose interrupt is held back are over on the link.
-        let is_alone = context.in_flight() as usize == self.batch.len() + 1;
+        let is_alone = context.in_flight() as usize == self.held_back.len() + 1;
         let wake = if is_alone { self.wake } else { Span::ZERO };
         self.idle_from = self.idle_from.max(now) + wake + self.command;
-        self.working.push_back((self.idle_from, slot));
+        self.preparing.push_back((self.idle_from, slot));
         self.idle_from
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
         let (slot, done) = (completion.tag, completion.finished);
         let Request { op, sectors, .. } = context.slots[slot].request;
         if !matches!(op, Op::Read | Op::Write) || completion.status != Status::Done {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
             completion.effort.programmed += rate.transfer_time(u64::from(sectors) * SECTOR);
-            // One is counted already, for the completion.
+            // The completion's own interrupt is counted already.
             completion.effort.interrupts += (sectors.div_ceil(block) - 1) as u16;
         }
-        let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
-        let began = Instant::from_nanos(done.nanos() - flowing.nanos());
-        self.bus_free_from = self.bus_free_from.max(began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
+        let transfer = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
+        let transfer_began = Instant::from_nanos(done.nanos() - transfer.nanos());
+        self.bus_free_from =
+            self.bus_free_from.max(transfer_began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
         // Completions keep their order: none ends before the last of those that still move.
         let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus_free_from);
         if end > done || !self.moving.is_empty() {
-            context.adopt_completion(slot, completion);
+            context.book_completion(slot, completion);
             self.moving.push_back((end.max(done), slot));
             return end;
         }
         if self.coalesce.is_none() {
-            context.answer_with(slot, completion);
+            context.answer_with_completion(slot, completion);
             return Instant::FAR;
         }
-        context.adopt_completion(slot, completion);
+        context.book_completion(slot, completion);
         self.finish_command(context, done, slot);
-        self.raise
+        self.raise_by
     }
 
     /// Sends down the commands that are due, or completes those whose data have crossed the bus.
     #[inline(always)]
-    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
-        match pop_due(&mut self.working, now) {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> NextTurn {
+        match pop_due(&mut self.preparing, now) {
             Some((at, slot)) => context.pass_down(at, slot),
             None => {
                 while let Some((at, slot)) = pop_due(&mut self.moving, now) {
                     self.finish_command(context, at, slot);
                 }
-                if self.raise <= now {
+                if self.raise_by <= now {
                     self.raise_interrupt(context, now);
                 }
             }
         }
-        first_due(&self.working).min(first_due(&self.moving)).min(self.raise)
+        first_due(&self.preparing).min(first_due(&self.moving)).min(self.raise_by)
     }
 
     fn held_slots(&self, _: &HostLayerContext<Self>) -> Vec<u32> {
-        let timed = self.working.iter().chain(&self.moving).map(|&(_, slot)| slot);
-        timed.chain(self.batch.iter().copied()).collect()
+        let timed = self.preparing.iter().chain(&self.moving).map(|&(_, slot)| slot);
+        timed.chain(self.held_back.iter().copied()).collect()
     }
 
     fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
         let was_here = self.held_slots(context).contains(&slot);
-        self.working.retain(|&(_, other)| other != slot);
+        self.preparing.retain(|&(_, other)| other != slot);
         self.moving.retain(|&(_, other)| other != slot);
-        self.batch.retain(|&other| other != slot);
-        if self.batch.is_empty() {
-            self.raise = Instant::FAR;
+        self.held_back.retain(|&other| other != slot);
+        if self.held_back.is_empty() {
+            self.raise_by = Instant::FAR;
         }
         was_here
     }

@@ -1,24 +1,24 @@
 //! The work that all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
 //!
-//! Each layer's own work is in its own file, as a [`HostLayer`]: on a request's way [`accept_request`](HostLayer::accept_request), on a
-//! completion's way [`handle_completion`](HostLayer::handle_completion), at its [`run_due_work`](HostLayer::run_due_work), on a control. Events without a method
-//! of the layer pass through ([`IdentityLayer`](super::identity::IdentityLayer) has none). A [`LayeredDevice`] joins a layer
-//! to the device below, and decides when to call each.
+//! Each layer's own work is in its own file, as a [`HostLayer`]. A [`LayeredDevice`] joins a layer to the device below and
+//! makes these calls. A layer that lacks a method lets the event pass through
+//! ([`IdentityLayer`](super::identity::IdentityLayer) has none of them).
 //!
 //! | event | call |
 //! |---|---|
-//! | a request has come and there is room for it | `accept_request`, once |
-//! | commands are back | `handle_completion`, for all that came back together, in order |
-//! | the layer's turn is due | `run_due_work`, until it has nothing more to do at that instant |
-//! | an abort, a reset, a power cut | `held_slots`, `withdraw_request`, `tags_to_abort`: the layer's parts of a request, here and below |
-//! | a setting of its own | `change_setting`; `apply_control` for layers that treat a control in their own way |
+//! | a request has come and there is room for it | [`accept_request`](HostLayer::accept_request), once |
+//! | commands are back | [`handle_completion`](HostLayer::handle_completion), for each, in order |
+//! | the layer's turn is due | [`run_due_work`](HostLayer::run_due_work), until nothing more is due at that instant |
+//! | an abort, a reset, a power cut | `held_slots`, `withdraw_request`, `tags_to_abort`: the parts of a request in the layer, and below it |
+//! | a control | `change_setting` for a setting of the layer; `apply_control` for a layer with its own treatment of controls |
 //! | a landing below | `report_landing`, to report it in addresses and stamps of the requests from above |
 //!
-//! The first three return when the layer wants its turn; it gets it then at the latest.
+//! The first three calls return when the layer wants its next turn ([`NextTurn`]). The turn may come earlier.
 //!
 //! Accounts are copied as little as possible. A completion that directly answers a request stays in place, and the
-//! layer adds its own time to it ([`HostLayerContext::answer_with`]). Only if a request is answered later, or by several commands,
-//! the layer keeps an `Account` ([`HostLayerContext::adopt_completion`], then [`HostLayerContext::answer_request`]).
+//! layer adds its own time to it ([`HostLayerContext::answer_with_completion`]). If a request is answered later, or by
+//! several commands, the layer collects an `Account` ([`HostLayerContext::book_completion`]) and then answers
+//! ([`HostLayerContext::answer_request`]).
 //!
 //! The path of a request does not allocate once as many requests have been in flight together.
 
@@ -35,50 +35,53 @@ use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::Instant;
 
+/// When a layer wants to be called again ([`HostLayer::run_due_work`]); `FAR` if only another event gives it work.
+pub type NextTurn = Instant;
+
 /// A layer's own work, done through the methods of its context.
 pub trait HostLayer: Sized {
-    /// The layer's note on each request, besides the account.
+    /// A layer's own data on each request it holds.
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
     const PART: Part;
 
-    /// The capabilities, if it accepts `room` requests at once above a device with those of `below`.
-    fn limits(&self, room: u32, below: Limits) -> Limits {
-        Limits { depth: below.depth.min(room), ..below }
+    /// The capabilities of the layer, which accepts `max_in_flight` requests at once, above a device with those of `below`.
+    fn limits(&self, max_in_flight: u32, below: Limits) -> Limits {
+        Limits { depth: below.depth.min(max_in_flight), ..below }
     }
 
     /// True if there is room for a request. There must be when nothing is in flight.
     fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let _ = request;
-        context.in_flight() < context.room
+        context.in_flight() < context.max_in_flight
     }
 
-    /// Handles a request that has come, in `slot`.
-    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    /// Handles the new request in `slot`.
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> NextTurn {
         context.pass_down(now, slot);
         Instant::FAR
     }
 
-    /// Handles a command that is back under the tag with which it was sent. If the completion is the answer, it stays
-    /// in its place.
-    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
-        context.answer_with(completion.tag, completion);
+    /// Handles the completion of a command, which has the tag with which the layer sent it. A completion that is the
+    /// answer to a request may be changed in place.
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> NextTurn {
+        context.answer_with_completion(completion.tag, completion);
         Instant::FAR
     }
 
     /// Does what is due at `now`, or a part of it; returns `now` if there may be more.
-    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> NextTurn {
         let _ = (context, now);
         Instant::FAR
     }
 
-    /// The slots of its requests, in the order in which a reset ends them.
+    /// The slots of requests that have parts in the layer, in the order in which a reset ends them.
     fn held_slots(&self, context: &HostLayerContext<Self>) -> Vec<u32> {
         let _ = context;
         Vec::new()
     }
 
-    /// Removes a request that ends with `status` from all queues here. True if no part of it is below.
+    /// Removes a request that ends with `status` from the layer's queues. True if no part of it is below.
     fn withdraw_request(
         &mut self,
         context: &mut HostLayerContext<Self>,
@@ -96,7 +99,7 @@ pub trait HostLayer: Sized {
         alloc::vec![slot]
     }
 
-    /// Changes a setting of its own; `None` if it is another layer's.
+    /// Changes a setting of the layer; `None` if it is another layer's.
     fn change_setting(
         &mut self,
         context: &mut HostLayerContext<Self>,
@@ -112,14 +115,14 @@ pub trait HostLayer: Sized {
         context.landings.translate_landing(landing);
     }
 
-    /// Reports the stamps of writes that may still land; the requests in flight here are reported without it.
-    fn report_unsettled(&self, context: &HostLayerContext<Self>, tell: &mut dyn FnMut(u64)) {
-        context.report_unsettled_below(tell);
+    /// Reports the stamps of writes that may still land, except those of requests that the layer holds.
+    fn report_unsettled(&self, context: &HostLayerContext<Self>, report_stamp: &mut dyn FnMut(u64)) {
+        context.report_unsettled_below(report_stamp);
     }
 
-    /// The log of the drives below, with the layer's own counts.
-    fn extend_log(&self, below: DriveLog) -> DriveLog {
-        below
+    /// The log of the drives below, with the layer's own counts added.
+    fn add_own_counts(&self, log_below: DriveLog) -> DriveLog {
+        log_below
     }
 
     /// The use of the layer's own settings by `now`, as far as [`SettingUse`] tracks them.
@@ -143,7 +146,7 @@ pub trait HostLayer: Sized {
     }
 }
 
-/// A request from above.
+/// A request from above, in its slot.
 #[derive(Clone, Copy)]
 pub struct HeldRequest<N> {
     /// The request as it came, except for its tag, which is the slot number, as in commands passed on. A layer may change
@@ -151,60 +154,60 @@ pub struct HeldRequest<N> {
     pub request: Request,
     /// The submitter's tag.
     pub tag: u32,
-    /// How it will end.
+    /// The status with which it will end.
     pub status: Status,
-    /// The layer's note.
+    /// The layer's own data on it ([`HostLayer::Note`]).
     pub note: N,
-    came: Instant,
-    /// The account has entries.
-    written: bool,
+    accepted: Instant,
+    /// `account` is valid.
+    has_account: bool,
     account: Account,
-    live: bool,
+    unanswered: bool,
 }
 
 impl<N: Default> HeldRequest<N> {
     /// A placeholder.
     fn placeholder() -> HeldRequest<N> {
-        let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
+        let (note, account, accepted) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
         HeldRequest {
             request: Request::NONE,
             tag: 0,
             status: Status::Done,
             note,
-            came,
-            written: false,
+            accepted,
+            has_account: false,
             account,
-            live: false,
+            unanswered: false,
         }
     }
 
-    /// Starts a request in `slot`, in place of a finished one: it is too large to move.
+    /// Overwrites a finished request with a new one in `slot`: the whole is too large to move.
     #[inline(always)]
-    fn begin_request(&mut self, now: Instant, slot: u32, request: Request) {
+    fn overwrite_with(&mut self, now: Instant, slot: u32, request: Request) {
         self.tag = request.tag;
         self.request = request;
         self.request.tag = slot;
-        self.came = now;
-        self.written = false;
+        self.accepted = now;
+        self.has_account = false;
         self.status = Status::Done;
         self.note = N::default();
-        self.live = true;
+        self.unanswered = true;
     }
 }
 
 impl<N> HeldRequest<N> {
-    /// Notes that a part of it has ended with `status`; the first error counts.
-    pub(crate) fn note_part_status(&mut self, status: Status) {
+    /// Takes over the status with which a part of the request ended, unless an earlier part failed.
+    pub(crate) fn keep_first_error(&mut self, status: Status) {
         if self.status == Status::Done {
             self.status = status;
         }
     }
 
-    /// The account until now.
+    /// The account; opens it if there is none yet.
     #[inline]
-    pub(crate) fn account(&mut self) -> &mut Account {
-        if !self.written {
-            (self.written, self.account) = (true, Account::open(self.came));
+    pub(crate) fn account_mut(&mut self) -> &mut Account {
+        if !self.has_account {
+            (self.has_account, self.account) = (true, Account::open(self.accepted));
         }
         &mut self.account
     }
@@ -221,45 +224,45 @@ impl<N> HeldRequest<N> {
     }
 }
 
-/// The context of a layer's work.
+/// The requests that a layer holds, and the device below it.
 pub struct HostLayerContext<L: HostLayer> {
     /// Requests from above, by slot.
     pub slots: Slab<HeldRequest<L::Note>>,
     /// Landings on their way up.
     pub landings: CarriedWrites,
     below: Box<dyn Device>,
-    /// How many requests it accepts at once.
-    room: u32,
-    /// Answers not yet polled: the oldest are in `ready`, the rest in the slots freed last.
-    answers: u32,
+    /// How many requests the layer accepts at once.
+    max_in_flight: u32,
+    /// How many answers have not been polled: the oldest are in `saved_answers`, the rest in the slots freed last.
+    unpolled: u32,
     /// Answers that were moved here because their slots were wanted again.
-    ready: VecDeque<Completion>,
+    saved_answers: VecDeque<Completion>,
     /// The device below was called, and may have a completion.
-    called: bool,
-    /// The request that is answered by the completion that just came up.
-    answered: Option<u32>,
+    below_called: bool,
+    /// The slot of the request that the completion under way answers in place.
+    answered_in_place: Option<u32>,
     /// When something happens below; `FAR` if nothing does by itself.
     below_next: Instant,
     /// When the layer wants its turn.
-    own_next: Instant,
-    /// The number among the layers of its kind, from the top, from 1.
-    number: u32,
+    own_next: NextTurn,
+    /// The number among the layers of one kind, counted from 1 at the top.
+    layer_number: u32,
 }
 
 impl<L: HostLayer> HostLayerContext<L> {
     /// The capabilities of `unit` of the device below.
-    pub fn limits(&self, unit: u8) -> Limits {
+    pub fn limits_below(&self, unit: u8) -> Limits {
         self.below.limits(unit)
     }
 
-    /// How many requests it accepts at once.
-    pub fn room(&self) -> u32 {
-        self.room
+    /// How many requests the layer accepts at once.
+    pub fn max_in_flight(&self) -> u32 {
+        self.max_in_flight
     }
 
-    /// The layer's number among those of its kind, from the top, from 1.
-    pub fn number(&self) -> u32 {
-        self.number
+    /// The layer's number among those of its kind, counted from 1 at the top.
+    pub fn layer_number(&self) -> u32 {
+        self.layer_number
     }
 
     /// How many requests from above are unanswered.
@@ -269,141 +272,144 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Sends a command down. The device below has room for as many as it reported.
-    pub fn submit(&mut self, now: Instant, request: Request) {
-        self.below_next = self.below.submit(now, request).expect("room below for the depth it states");
-        self.called |= self.below_next <= now || self.landings.are_wanted();
+    pub fn submit_below(&mut self, now: Instant, command: Request) {
+        self.below_next = self.below.submit(now, command).expect("room below for the depth it states");
+        self.below_called |= self.below_next <= now || self.landings.are_wanted();
     }
 
     /// Sends the request in `slot` down unchanged.
     pub(crate) fn pass_down(&mut self, now: Instant, slot: u32) {
-        self.submit(now, self.slots[slot].request);
+        self.submit_below(now, self.slots[slot].request);
     }
 
     /// Applies a control to the device below.
-    pub fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
-        self.called = true;
+    pub fn control_below(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
+        self.below_called = true;
         self.below.control(now, control)
     }
 
-    /// Adds the time and effort of a command to its request; the wait before it was spent here.
+    /// Books the time and effort of a completed command on its request. The wait before the command counts as the layer's
+    /// part.
     #[inline]
-    pub fn adopt_completion(&mut self, slot: u32, completion: &Completion) {
+    pub fn book_completion(&mut self, slot: u32, completion: &Completion) {
         let held = &mut self.slots[slot];
-        if held.written {
+        if held.has_account {
             return held.account.book_child(L::PART, completion);
         }
-        held.written = true;
+        held.has_account = true;
         held.account = Account::from_completion(completion);
-        held.account.ledger.extend_back(L::PART, held.came);
+        held.account.ledger.extend_back(L::PART, held.accepted);
     }
 
-    /// Answers the request in `slot` with the completion of its only command; the wait before it was spent here.
-    /// Nothing is copied.
+    /// Answers the request in `slot` with the completion of its last command, in place. The wait before the command counts
+    /// as the layer's part.
     #[inline]
-    pub fn answer_with(&mut self, slot: u32, completion: &mut Completion) {
+    pub fn answer_with_completion(&mut self, slot: u32, completion: &mut Completion) {
         let held = &mut self.slots[slot];
-        if held.written {
+        if held.has_account {
             held.account.book_child(L::PART, completion);
             held.status = completion.status;
             held.write_answer(completion);
         } else {
-            completion.extend_back(L::PART, held.came);
+            completion.extend_back(L::PART, held.accepted);
             completion.tag = held.tag;
         }
-        held.live = false;
-        self.answered = Some(slot);
+        held.unanswered = false;
+        self.answered_in_place = Some(slot);
     }
 
-    /// Ends the request in `slot` at `now`; time not accounted for was spent here.
+    /// Ends the request in `slot` at `now`. Time not yet booked counts as the layer's part.
     #[inline]
     pub fn answer_request(&mut self, now: Instant, slot: u32, status: Status) {
-        debug_assert!(self.answered.is_none(), "answered in order");
+        debug_assert!(self.answered_in_place.is_none(), "answered in order");
         let held = &mut self.slots[slot];
-        held.account().ledger.book_until(L::PART, now);
-        (held.status, held.live) = (status, false);
+        held.account_mut().ledger.book_until(L::PART, now);
+        (held.status, held.unanswered) = (status, false);
         self.slots.free(slot);
-        self.answers += 1;
+        self.unpolled += 1;
     }
 
-    /// Writes the next answer, which exists, to `answer`.
+    /// Moves the oldest answer that was not polled, which exists, to `answer`.
     #[inline(always)]
-    fn write_next_answer(&mut self, answer: &mut Completion) {
-        match self.ready.pop_front() {
-            Some(kept) => *answer = kept,
-            None => self.slots[self.slots.nth_last_freed(self.answers)].write_answer(answer),
+    fn pop_answer_into(&mut self, answer: &mut Completion) {
+        match self.saved_answers.pop_front() {
+            Some(saved) => *answer = saved,
+            None => self.slots[self.slots.nth_last_freed(self.unpolled)].write_answer(answer),
         }
-        self.answers -= 1;
+        self.unpolled -= 1;
     }
 
-    /// Saves the answers not yet polled: their slots may be taken.
+    /// Saves the answers that were not polled, before their slots are taken.
     #[inline(never)]
-    fn keep_answers(&mut self) {
-        for last in (1..=self.answers - self.ready.len() as u32).rev() {
+    fn save_unpolled_answers(&mut self) {
+        for nth_last in (1..=self.unpolled - self.saved_answers.len() as u32).rev() {
             let mut answer = Completion::NONE;
-            self.slots[self.slots.nth_last_freed(last)].write_answer(&mut answer);
-            self.ready.push_back(answer);
+            self.slots[self.slots.nth_last_freed(nth_last)].write_answer(&mut answer);
+            self.saved_answers.push_back(answer);
         }
     }
 
     /// True if the request in `slot` is unanswered.
-    pub(crate) fn is_live(&self, slot: u32) -> bool {
-        self.slots[slot].live
+    pub(crate) fn is_unanswered(&self, slot: u32) -> bool {
+        self.slots[slot].unanswered
     }
 
     /// The slots of unanswered requests, rising.
-    pub(crate) fn live_slots(&self) -> impl Iterator<Item = u32> {
-        (0..self.slots.places_ever_used()).filter(|&slot| self.slots[slot].live)
+    pub(crate) fn unanswered_slots(&self) -> impl Iterator<Item = u32> {
+        (0..self.slots.places_ever_used()).filter(|&slot| self.slots[slot].unanswered)
     }
 
-    /// Handles the completions from below.
+    /// Passes the landings and completions from below to the layer.
     #[inline(never)]
     pub(crate) fn collect_completions(&mut self, layer: &mut L) {
         self.collect_landings(layer);
         while let Some(completion) = &mut self.below.poll_completion() {
-            if let Some(slot) = self.pass_to_layer(layer, completion) {
-                self.keep_answer(slot, completion);
+            if let Some(answered_slot) = self.pass_to_layer(layer, completion) {
+                self.save_answer(answered_slot, completion);
             }
         }
     }
 
-    /// Passes a completion to the layer; returns the slot that it directly answers, if any.
+    /// Passes a completion to the layer. Returns the slot of the request that the layer answered with it in place.
     #[inline(always)]
     fn pass_to_layer(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
-        let turn = layer.handle_completion(self, completion);
-        self.own_next = self.own_next.min(turn);
-        self.answered.take()
+        let next_turn = layer.handle_completion(self, completion);
+        self.own_next = self.own_next.min(next_turn);
+        self.answered_in_place.take()
     }
 
-    /// True if the completion itself is the next answer to be polled.
+    /// Passes a completion to the layer. True if it has become the next answer to be polled, in place; any other answer is
+    /// saved.
     #[inline(always)]
-    fn pass_up(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
-        let Some(slot) = self.pass_to_layer(layer, completion) else { return false };
-        let next = self.answers == 0;
-        match next {
-            true => self.slots.free(slot),
-            false => self.keep_answer(slot, completion),
+    fn turn_into_next_answer(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
+        let Some(answered_slot) = self.pass_to_layer(layer, completion) else { return false };
+        let is_next = self.unpolled == 0;
+        match is_next {
+            true => self.slots.free(answered_slot),
+            false => self.save_answer(answered_slot, completion),
         }
-        next
+        is_next
     }
 
-    /// Keeps the answer to the request in `slot` until it is polled.
-    fn keep_answer(&mut self, slot: u32, answer: &Completion) {
+    /// Saves the answer to the request in `slot` until it is polled.
+    fn save_answer(&mut self, slot: u32, answer: &Completion) {
         let held = &mut self.slots[slot];
         (held.account, held.status) = (Account::from_completion(answer), answer.status);
         self.slots.free(slot);
-        self.answers += 1;
+        self.unpolled += 1;
     }
 
-    /// Handles the landings from below.
+    /// Passes the landings from below to the layer, if landings are asked for.
     #[inline(always)]
     pub(crate) fn collect_landings(&mut self, layer: &mut L) {
         if self.landings.are_wanted() {
-            self.take_landings(layer);
+            self.drain_landings(layer);
         }
     }
 
+    /// As [`HostLayerContext::collect_landings`]; also forgets writes that can no longer land, from time to time.
     #[inline(never)]
-    fn take_landings(&mut self, layer: &mut L) {
+    fn drain_landings(&mut self, layer: &mut L) {
         while let Some(landing) = self.below.poll_landing() {
             layer.report_landing(self, landing);
         }
@@ -415,13 +421,13 @@ impl<L: HostLayer> HostLayerContext<L> {
     }
 
     /// Reports the stamps of commands below that may still land.
-    pub(crate) fn report_unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
-        self.below.report_unsettled(tell);
+    pub(crate) fn report_unsettled_below(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.below.report_unsettled(report_stamp);
     }
 
-    /// Ends the request in `slot` as far as it is here.
-    pub fn end_request(&mut self, layer: &mut L, now: Instant, slot: u32, status: Status) {
-        if self.slots[slot].live && layer.withdraw_request(self, now, slot, status) {
+    /// Withdraws the request in `slot` from the layer, and answers it unless a part of it is below.
+    pub fn withdraw_and_answer(&mut self, layer: &mut L, now: Instant, slot: u32, status: Status) {
+        if self.slots[slot].unanswered && layer.withdraw_request(self, now, slot, status) {
             self.answer_request(now, slot, status);
         }
     }
@@ -439,27 +445,28 @@ impl<L: HostLayer> HostLayerContext<L> {
                 let cut = matches!(control, Control::PowerCut);
                 let status = if cut { Status::PowerLost } else { Status::Aborted };
                 for slot in layer.held_slots(self) {
-                    self.end_request(layer, now, slot, status);
+                    self.withdraw_and_answer(layer, now, slot, status);
                 }
-                self.control(now, control)
+                self.control_below(now, control)
             }
             Control::Set(setting) => {
-                layer.change_setting(self, now, setting).unwrap_or_else(|| self.control(now, control))
+                layer.change_setting(self, now, setting).unwrap_or_else(|| self.control_below(now, control))
             }
-            Control::PowerOff | Control::PowerOn => self.control(now, control),
+            Control::PowerOff | Control::PowerOn => self.control_below(now, control),
         }
     }
 
+    /// Aborts the request that the submitter named `tag`: in the layer, and its commands below.
     fn abort_request(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let slot = self.live_slots().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
-        let below = layer.tags_to_abort(self, slot);
+        let slot = self.unanswered_slots().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
+        let tags_below = layer.tags_to_abort(self, slot);
         if layer.withdraw_request(self, now, slot, Status::Aborted) {
             self.answer_request(now, slot, Status::Aborted);
             return Ok(());
         }
         let mut aborted = false;
-        for tag in below {
-            match self.control(now, &Control::Abort(tag)) {
+        for tag in tags_below {
+            match self.control_below(now, &Control::Abort(tag)) {
                 // The abort of another command brought up the answer, which waits to be polled.
                 Err(ControlError::UnknownTag) if aborted => {}
                 done => done?,
@@ -477,29 +484,29 @@ pub struct LayeredDevice<L: HostLayer> {
 }
 
 impl<L: HostLayer> LayeredDevice<L> {
-    /// `layer`, accepting `room` requests at once, above `below`.
-    pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> LayeredDevice<L> {
+    /// `layer`, which accepts `max_in_flight` requests at once, above `below`.
+    pub fn new(layer: L, max_in_flight: u32, below: Box<dyn Device>) -> LayeredDevice<L> {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         let context = HostLayerContext {
-            slots: Slab::with_capacity(room as usize),
+            slots: Slab::with_capacity(max_in_flight as usize),
             landings: CarriedWrites::default(),
             below,
-            room,
-            answers: 0,
-            ready: VecDeque::new(),
-            called: false,
-            answered: None,
+            max_in_flight,
+            unpolled: 0,
+            saved_answers: VecDeque::new(),
+            below_called: false,
+            answered_in_place: None,
             below_next,
             own_next: Instant::FAR,
-            number: 1,
+            layer_number: 1,
         };
         LayeredDevice { layer, context }
     }
 
-    /// Gives the layer another number in settings, as one of several of its kind.
+    /// Gives the layer its number among several of its kind, by which settings name it.
     #[must_use]
-    pub(crate) fn with_number(mut self, number: u32) -> LayeredDevice<L> {
-        self.context.number = number;
+    pub(crate) fn with_layer_number(mut self, layer_number: u32) -> LayeredDevice<L> {
+        self.context.layer_number = layer_number;
         self
     }
 
@@ -509,16 +516,16 @@ impl<L: HostLayer> LayeredDevice<L> {
     }
 
     /// The layer and its context, before the first request.
-    pub(super) fn parts_mut(&mut self) -> (&mut L, &mut HostLayerContext<L>) {
+    pub(super) fn layer_and_context_mut(&mut self) -> (&mut L, &mut HostLayerContext<L>) {
         (&mut self.layer, &mut self.context)
     }
 
-    /// Handles what has come back, does what is due at `now`, and sends commands down.
+    /// Lets the layer handle completions and do its work until nothing more is due at `now`.
     #[inline(always)]
-    fn settle_instant(&mut self, now: Instant) {
+    fn finish_work_at(&mut self, now: Instant) {
         let LayeredDevice { layer, context } = self;
-        while context.called || context.own_next <= now {
-            if core::mem::take(&mut context.called) {
+        while context.below_called || context.own_next <= now {
+            if core::mem::take(&mut context.below_called) {
                 context.collect_completions(layer);
                 context.below_next = context.below.poll_timeout().unwrap_or(Instant::FAR);
             } else {
@@ -527,39 +534,39 @@ impl<L: HostLayer> LayeredDevice<L> {
         }
     }
 
-    /// Does what is due by `now`, instant after instant.
+    /// Does everything due by `now`, here and below, one instant after another.
     fn step_to(&mut self, now: Instant) {
         loop {
-            let next = self.next_instant();
+            let next = self.next_event();
             if next > now || next == Instant::FAR {
                 return;
             }
             if self.context.below_next <= next {
                 self.context.below.handle_timeout(next);
-                self.context.called = true;
+                self.context.below_called = true;
             }
-            self.settle_instant(next);
+            self.finish_work_at(next);
         }
     }
 
     /// When something happens here or below.
     #[inline]
-    fn next_instant(&self) -> Instant {
+    fn next_event(&self) -> Instant {
         self.context.own_next.min(self.context.below_next)
     }
 }
 
 impl<L: HostLayer> LayeredDevice<L> {
-    /// When to call next: at once if something can be polled.
+    /// When the caller must call next: at once if an answer can be polled.
     #[inline]
     fn next_call(&self, now: Instant) -> Instant {
-        if self.context.answers > 0 { now } else { self.next_instant() }
+        if self.context.unpolled > 0 { now } else { self.next_event() }
     }
 }
 
 impl<L: HostLayer> Device for LayeredDevice<L> {
     fn limits(&self, unit: u8) -> Limits {
-        self.layer.limits(self.context.room, self.context.below.limits(unit))
+        self.layer.limits(self.context.max_in_flight, self.context.below.limits(unit))
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
@@ -568,14 +575,14 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
         if !layer.has_room(context, &request) {
             return Err(request);
         }
-        if context.answers > 0 {
-            context.keep_answers();
+        if context.unpolled > 0 {
+            context.save_unpolled_answers();
         }
         let slot = context.slots.claim_place(HeldRequest::placeholder);
-        context.slots[slot].begin_request(now, slot, request);
-        let turn = layer.accept_request(context, now, slot);
-        context.own_next = context.own_next.min(turn);
-        self.settle_instant(now);
+        context.slots[slot].overwrite_with(now, slot, request);
+        let next_turn = layer.accept_request(context, now, slot);
+        context.own_next = context.own_next.min(next_turn);
+        self.finish_work_at(now);
         Ok(self.next_call(now))
     }
 
@@ -587,33 +594,33 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
             context.landings = CarriedWrites::new(*on);
         }
         context.own_next = now;
-        self.settle_instant(now);
+        self.finish_work_at(now);
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let next = self.next_instant();
+        let next = self.next_event();
         (next != Instant::FAR).then_some(next)
     }
 
     #[inline(always)]
     fn handle_timeout(&mut self, now: Instant) {
-        if self.next_instant() <= now {
+        if self.next_event() <= now {
             self.step_to(now);
         }
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        if self.context.answers == 0 {
+        if self.context.unpolled == 0 {
             return None;
         }
         let mut answer = Completion::NONE;
-        self.context.write_next_answer(&mut answer);
+        self.context.pop_answer_into(&mut answer);
         Some(answer)
     }
 
     fn drive_log(&self) -> DriveLog {
-        self.layer.extend_log(self.context.below.drive_log())
+        self.layer.add_own_counts(self.context.below.drive_log())
     }
 
     fn setting_use(&self, now: Instant) -> SettingUse {
@@ -629,39 +636,40 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
         self.context.landings.pop_landing()
     }
 
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
         let LayeredDevice { layer, context } = self;
-        context.live_slots().for_each(|slot| tell(context.slots[slot].request.stamp));
-        context.landings.report_stamps(tell);
-        layer.report_unsettled(context, tell);
+        context.unanswered_slots().for_each(|slot| report_stamp(context.slots[slot].request.stamp));
+        context.landings.report_stamps(report_stamp);
+        layer.report_unsettled(context, report_stamp);
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
-            if self.context.answers > 0 {
-                self.context.write_next_answer(answer);
+            if self.context.unpolled > 0 {
+                self.context.pop_answer_into(answer);
                 return DeviceProgress { answered: true, next: self.next_call(answer.finished) };
             }
             let LayeredDevice { layer, context } = self;
+            // The next instant at which the layer has work: its turn, or an earlier completion from below.
             let mut at = context.own_next;
-            let first = at.min(until);
-            let mut passes = false;
-            if context.below_next <= first {
-                let below = context.below.proceed_into(first, answer);
+            let bound = at.min(until);
+            let mut is_answer = false;
+            if context.below_next <= bound {
+                let below = context.below.proceed_into(bound, answer);
                 context.collect_landings(layer);
                 context.below_next = below.next;
                 if below.answered {
                     at = answer.finished;
-                    context.called = below.next <= at;
-                    passes = context.pass_up(layer, answer);
+                    context.below_called = below.next <= at;
+                    is_answer = context.turn_into_next_answer(layer, answer);
                 }
             }
             if at > until || at == Instant::FAR {
-                return DeviceProgress { answered: false, next: self.next_instant() };
+                return DeviceProgress { answered: false, next: self.next_event() };
             }
-            self.settle_instant(at);
+            self.finish_work_at(at);
             self.handle_timeout(at);
-            if passes {
+            if is_answer {
                 return DeviceProgress { answered: true, next: self.next_call(at) };
             }
         }

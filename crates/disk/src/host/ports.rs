@@ -1,9 +1,9 @@
-//! Several devices side by side, each a unit of its own: the drives of an array, each on its port or below a cable that
+//! Several devices side by side as the units of one device: the drives of an array, each on its port or below a cable that
 //! they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`mixed_devices`](super::mixed_devices)).
 //!
-//! A request goes to the device of its unit and comes back with its tag, which is unique over all units. Controls
+//! A request goes to the device of its unit, and its completion has its tag, which is unique over all units. Controls
 //! (power, reset, settings) go to each device in order; a setting is known if any of them knows it.
-//! [`LayerSetting::Unit`] switches one of them: a drive that dies. Nothing is queued or costs time here.
+//! [`LayerSetting::Unit`] switches one of them on or off, as when a drive dies. Nothing is queued or takes time here.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -20,14 +20,22 @@ struct PortDevice {
     device: Box<dyn Device>,
     /// When it next acts by itself; `FAR` if it does not.
     next: Instant,
-    /// The number of its first drive.
-    first: u32,
+    /// The number of its first drive among those of all devices.
+    first_drive: u32,
+}
+
+/// The unit that acts next by itself.
+struct DueUnit {
+    unit: usize,
+    due: Instant,
+    /// When the first of the other units acts.
+    next_due: Instant,
 }
 
 /// Devices side by side.
 pub struct Ports {
-    members: Vec<PortDevice>,
-    /// The earliest of their instants.
+    units: Vec<PortDevice>,
+    /// When the first of them next acts by itself.
     next: Instant,
     ready: VecDeque<Completion>,
     landings: VecDeque<Landing>,
@@ -35,134 +43,128 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The devices as the units 0, 1, …; there is at least one.
-    pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
-        Ports::with_drive_counts(members.into_iter().map(|device| (device, 1)).collect())
+    /// The devices as the units 0, 1, …, each with one drive; there is at least one.
+    pub fn new(devices: Vec<Box<dyn Device>>) -> Ports {
+        Ports::with_drive_counts(devices.into_iter().map(|device| (device, 1)).collect())
     }
 
-    /// Devices as units, each with the number of its drives.
-    pub(crate) fn with_drive_counts(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
-        assert!(!members.is_empty(), "no device");
+    /// The devices as the units 0, 1, …, each with the number of its drives; there is at least one.
+    pub(crate) fn with_drive_counts(devices_and_drive_counts: Vec<(Box<dyn Device>, u32)>) -> Ports {
+        assert!(!devices_and_drive_counts.is_empty(), "no device");
         let mut drives_before = 0;
-        let member = |(device, drives): (Box<dyn Device>, u32)| {
-            let first = drives_before;
+        let unit = |(device, drives): (Box<dyn Device>, u32)| {
+            let first_drive = drives_before;
             drives_before += drives;
-            PortDevice { next: device_timeout(&device), device, first }
+            PortDevice { next: next_timeout(&device), device, first_drive }
         };
-        let members: Vec<PortDevice> = members.into_iter().map(member).collect();
+        let units: Vec<PortDevice> = devices_and_drive_counts.into_iter().map(unit).collect();
         Ports {
-            next: members.iter().fold(Instant::FAR, |next, member| next.min(member.next)),
-            members,
+            next: units.iter().fold(Instant::FAR, |next, unit| next.min(unit.next)),
+            units,
             ready: VecDeque::new(),
             landings: VecDeque::new(),
             landings_wanted: false,
         }
     }
 
-    /// Applies a control to each, in order; returns the first error.
-    fn control_each(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
+    /// Applies a control to all units, in order; returns the first error.
+    fn control_all(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let mut first = Ok(());
-        for unit in 0..self.members.len() {
-            let done = self.members[unit].device.control(now, control);
+        for unit in 0..self.units.len() {
+            let done = self.units[unit].device.control(now, control);
             first = first.and(done);
-            self.collect_unit(unit, None);
+            self.collect_from(unit, None);
         }
         first
     }
 
-    /// Changes a setting of all that know it; returns the first error if none does.
-    fn change_setting(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
-        let mut all = Err(ControlError::UnknownKey);
-        for unit in 0..self.members.len() {
-            let done = self.members[unit].device.control(now, control);
-            all = match (all, done) {
+    /// Applies a change of a setting to all units that know it; returns the first error, or that no unit knows it.
+    fn change_setting(&mut self, now: Instant, change: &Control) -> Result<(), ControlError> {
+        let mut result = Err(ControlError::UnknownKey);
+        for unit in 0..self.units.len() {
+            let done = self.units[unit].device.control(now, change);
+            result = match (result, done) {
                 (Err(ControlError::UnknownKey), done) => done,
-                (all, Err(ControlError::UnknownKey)) => all,
-                (all, done) => all.and(done),
+                (result, Err(ControlError::UnknownKey)) => result,
+                (result, done) => result.and(done),
             };
-            self.collect_unit(unit, None);
+            self.collect_from(unit, None);
         }
-        all
+        result
     }
 
-    /// Takes the completions of a unit that was just called. There are none if it has returned (`told`) when it is due
-    /// next.
-    fn collect_unit(&mut self, unit: usize, told: Option<Instant>) {
-        let before = self.members[unit].next;
-        let next = self.drain_unit(unit, told);
+    /// Collects completions and landings from a unit that was just called, and updates when the first unit acts.
+    /// `returned_next` is when the unit acts next, if the call has returned it; then there are no completions.
+    fn collect_from(&mut self, unit: usize, returned_next: Option<Instant>) {
+        let before = self.units[unit].next;
+        let next = self.drain_unit(unit, returned_next);
         if next <= self.next {
             self.next = next;
         } else if before == self.next {
-            self.next = self.next_unit().1;
+            self.next = self.first_due_unit().due;
         }
     }
 
-    /// As `collect_unit`, but leaves the earliest instant alone; returns when the unit is due next.
-    fn drain_unit(&mut self, unit: usize, told: Option<Instant>) -> Instant {
-        let member = &mut self.members[unit];
-        if let Some(next) = told.filter(|_| !self.landings_wanted) {
-            member.next = next;
+    /// As `collect_from`, but does not update when the first unit acts; returns when this one does.
+    fn drain_unit(&mut self, unit: usize, returned_next: Option<Instant>) -> Instant {
+        let unit = &mut self.units[unit];
+        if let Some(next) = returned_next.filter(|_| !self.landings_wanted) {
+            unit.next = next;
             return next;
         }
-        while let Some(completion) = member.device.poll_completion() {
+        while let Some(completion) = unit.device.poll_completion() {
             self.ready.push_back(completion);
         }
         if self.landings_wanted {
-            while let Some(landing) = member.device.poll_landing() {
-                self.landings.push_back(Landing { member: landing.member + member.first, ..landing });
+            while let Some(landing) = unit.device.poll_landing() {
+                self.landings.push_back(Landing { member: landing.member + unit.first_drive, ..landing });
             }
         }
-        member.next = device_timeout(&member.device);
-        member.next
+        unit.next = next_timeout(&unit.device);
+        unit.next
     }
 
-    /// Steps all units except `but` to `now`, in the order of units.
-    fn step_units(&mut self, now: Instant, but: usize) {
-        for unit in 0..self.members.len() {
-            if self.members[unit].next <= now && unit != but {
-                self.members[unit].device.handle_timeout(now);
-                self.collect_unit(unit, None);
+    /// Steps these units to `now`, as far as they are due, in their order.
+    fn step_units(&mut self, now: Instant, units: impl Iterator<Item = usize>) {
+        for unit in units {
+            if self.units[unit].next <= now {
+                self.units[unit].device.handle_timeout(now);
+                self.collect_from(unit, None);
             }
         }
     }
 
-    /// Handles a completion of `unit` and other units due at the same instant, in the order of units.
-    fn settle_tie(&mut self, unit: usize, completion: &Completion) {
+    /// Keeps a completion of `unit`, and steps all units that are due at its instant, in their order.
+    fn step_with_completion(&mut self, unit: usize, completion: &Completion) {
         let at = completion.finished;
-        let mut before: Vec<usize> = (0..unit).collect();
-        before.retain(|&other| self.members[other].next <= at);
-        for other in before {
-            self.members[other].device.handle_timeout(at);
-            self.collect_unit(other, None);
-        }
+        self.step_units(at, 0..unit);
         self.ready.push_back(*completion);
-        self.collect_unit(unit, None);
-        self.step_units(at, unit);
+        self.collect_from(unit, None);
+        self.step_units(at, (0..self.units.len()).filter(|&other| other != unit));
     }
 
-    /// When to call next: at once if something can be polled.
+    /// When the caller must call next: at once if a completion can be polled.
     fn next_call(&self, now: Instant) -> Instant {
         if self.ready.is_empty() { self.next } else { now }
     }
 
-    /// The unit that is due first, its instant, and that of the second.
-    fn next_unit(&self) -> (usize, Instant, Instant) {
-        let (mut unit, mut first, mut second) = (0, Instant::FAR, Instant::FAR);
-        for (index, member) in self.members.iter().enumerate() {
-            if member.next < first {
-                (unit, second, first) = (index, first, member.next);
+    fn first_due_unit(&self) -> DueUnit {
+        let mut first = DueUnit { unit: 0, due: Instant::FAR, next_due: Instant::FAR };
+        for (index, unit) in self.units.iter().enumerate() {
+            if unit.next < first.due {
+                first = DueUnit { unit: index, due: unit.next, next_due: first.due };
             } else {
-                second = second.min(member.next);
+                first.next_due = first.next_due.min(unit.next);
             }
         }
-        (unit, first, second)
+        first
     }
 
-    /// Aborts the tag at the unit that has it.
-    fn abort_tag(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
-        for unit in 0..self.members.len() {
-            if self.members[unit].device.control(now, control).is_ok() {
-                self.collect_unit(unit, None);
+    /// Aborts the tag that `abort` names, at the unit that has it.
+    fn abort_tag(&mut self, now: Instant, abort: &Control) -> Result<(), ControlError> {
+        for unit in 0..self.units.len() {
+            if self.units[unit].device.control(now, abort).is_ok() {
+                self.collect_from(unit, None);
                 return Ok(());
             }
         }
@@ -171,34 +173,35 @@ impl Ports {
 
     /// Switches a unit on, or cuts its power.
     fn switch_unit(&mut self, now: Instant, unit: usize, on: bool) -> Result<(), ControlError> {
-        let member = self.members.get_mut(unit).ok_or(ControlError::UnknownKey)?;
-        let done = member.device.control(now, if on { &Control::PowerOn } else { &Control::PowerCut });
-        self.collect_unit(unit, None);
+        let port = self.units.get_mut(unit).ok_or(ControlError::UnknownKey)?;
+        let done = port.device.control(now, if on { &Control::PowerOn } else { &Control::PowerCut });
+        self.collect_from(unit, None);
         done
     }
 }
 
-fn device_timeout(device: &dyn Device) -> Instant {
+/// When the device acts next by itself; `FAR` if it does not.
+fn next_timeout(device: &dyn Device) -> Instant {
     device.poll_timeout().unwrap_or(Instant::FAR)
 }
 
 impl Device for Ports {
     fn limits(&self, unit: u8) -> Limits {
-        self.members[usize::from(unit)].device.limits(0)
+        self.units[usize::from(unit)].device.limits(0)
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
         let unit = usize::from(request.unit);
-        if unit >= self.members.len() {
+        if unit >= self.units.len() {
             // No such unit: as beyond a device's end.
             let (tag, status, parts, effort) = (request.tag, Status::OutOfRange, Parts::default(), Effort::default());
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
             return Ok(now);
         }
         let down = Request { unit: 0, ..request };
-        let next = self.members[unit].device.submit(now, down).map_err(|_| request)?;
-        self.collect_unit(unit, (next > now).then_some(next));
+        let next = self.units[unit].device.submit(now, down).map_err(|_| request)?;
+        self.collect_from(unit, (next > now).then_some(next));
         Ok(self.next_call(now))
     }
 
@@ -211,7 +214,7 @@ impl Device for Ports {
                 self.landings_wanted |= matches!(setting, LayerSetting::Landings(_));
                 self.change_setting(now, control)
             }
-            _ => self.control_each(now, control),
+            _ => self.control_all(now, control),
         }
     }
 
@@ -221,7 +224,7 @@ impl Device for Ports {
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.step_units(next, usize::MAX);
+            self.step_units(next, 0..self.units.len());
         }
     }
 
@@ -231,24 +234,21 @@ impl Device for Ports {
 
     fn drive_log(&self) -> DriveLog {
         let mut log = DriveLog::default();
-        self.members.iter().for_each(|member| log.add(&member.device.drive_log()));
+        self.units.iter().for_each(|unit| log.add(&unit.device.drive_log()));
         log
     }
 
     fn setting_use(&self, now: Instant) -> SettingUse {
-        self.members
-            .iter()
-            .map(|member| member.device.setting_use(now))
-            .fold(SettingUse::NOTHING, SettingUse::merged_with)
+        self.units.iter().map(|unit| unit.device.setting_use(now)).fold(SettingUse::NOTHING, SettingUse::merged_with)
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
         self.landings.pop_front()
     }
 
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.landings.iter().for_each(|landing| tell(landing.stamp));
-        self.members.iter().for_each(|member| member.device.report_unsettled(tell));
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.landings.iter().for_each(|landing| report_stamp(landing.stamp));
+        self.units.iter().for_each(|unit| unit.device.report_unsettled(report_stamp));
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
@@ -257,18 +257,19 @@ impl Device for Ports {
                 *answer = completion;
                 return DeviceProgress { answered: true, next: self.next_call(completion.finished) };
             }
-            let (unit, first, second) = self.next_unit();
-            if first > until || first == Instant::FAR {
-                return DeviceProgress { answered: false, next: first };
+            let DueUnit { unit, due, next_due } = self.first_due_unit();
+            if due > until || due == Instant::FAR {
+                return DeviceProgress { answered: false, next: due };
             }
-            // The unit is alone until the next unit's instant.
-            let DeviceProgress { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
-            if answered && second <= answer.finished {
-                self.settle_tie(unit, answer);
+            // No other unit acts before `next_due`.
+            let bound = next_due.min(until);
+            let DeviceProgress { answered, next } = self.units[unit].device.proceed_into(bound, answer);
+            if answered && next_due <= answer.finished {
+                self.step_with_completion(unit, answer);
                 continue;
             }
-            let quiet = !answered || next > answer.finished;
-            self.next = self.drain_unit(unit, quiet.then_some(next)).min(second);
+            let has_no_more = !answered || next > answer.finished;
+            self.next = self.drain_unit(unit, has_no_more.then_some(next)).min(next_due);
             if answered {
                 return DeviceProgress { answered, next: self.next_call(answer.finished) };
             }

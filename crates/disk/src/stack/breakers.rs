@@ -1,8 +1,8 @@
-//! The levels of a stack that break a promise, for every judge of power cuts. The specification of each level lists what
-//! its settings break; this module decides which of them matter in a stack, at any time of a run. A level that drops
-//! flushes is harmless above devices that lose nothing at a cut.
+//! The levels of a stack that break a promise of durability, for every judge of power cuts. The specification of each
+//! level lists the promises that its settings break. This module decides which of them matter in a stack, at any time of
+//! a run: a level that drops flushes is harmless above devices that lose nothing at a cut.
 //!
-//! Whether any data were lost is for the observer of a run to say.
+//! Whether a run lost any data, its observers decide.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -32,10 +32,10 @@ impl Stack {
     /// none, no promised data are lost; nor are any once the levels named here have honest settings.
     pub fn promise_breakers(&self) -> Vec<PromiseBreaker> {
         let states = self.setting_states();
-        let caches = states.iter().any(|state| state.profile.cache.write_back);
+        let ever_caches = states.iter().any(|state| state.profile.cache.write_back);
         let mut found: Vec<PromiseBreaker> = Vec::new();
         for state in &states {
-            for breaker in state.find_breakers(caches) {
+            for breaker in state.breakers_of_state(ever_caches) {
                 if !found.contains(&breaker) {
                     found.push(breaker);
                 }
@@ -44,7 +44,7 @@ impl Stack {
         found
     }
 
-    /// The stack at the beginning and after each change that matters here.
+    /// The stack at the beginning and after each change, with fixed settings.
     fn setting_states(&self) -> Vec<Stack> {
         let mut states = alloc::vec![Stack { changes: Vec::new(), ..self.clone() }];
         for change in &self.changes {
@@ -57,18 +57,20 @@ impl Stack {
         states
     }
 
-    /// Changes a setting. Those that break no promise have no effect here.
-    fn change_setting(&mut self, changed: LayerSetting) {
-        if let LayerSetting::WriteBack(on) = changed {
+    /// Changes a setting that may break a promise; other changes have no effect.
+    fn change_setting(&mut self, change: LayerSetting) {
+        if let LayerSetting::WriteBack(on) = change {
             self.profile.cache.write_back = on;
         }
         let numbers = number_layers(&self.layers);
-        for (layer, own) in self.layers.iter_mut().zip(numbers) {
-            match (layer, changed) {
-                (Layer::Driver(spec), LayerSetting::Driver { number, setting }) if number == own => {
+        for (layer, layer_number) in self.layers.iter_mut().zip(numbers) {
+            match (layer, change) {
+                (Layer::Driver(spec), LayerSetting::Driver { number, setting }) if number == layer_number => {
                     spec.change_setting(setting);
                 }
-                (Layer::Accelerator(spec), LayerSetting::Accelerator { number, drops_flushes }) if number == own => {
+                (Layer::Accelerator(spec), LayerSetting::Accelerator { number, drops_flushes })
+                    if number == layer_number =>
+                {
                     spec.drops_flushes = drops_flushes;
                 }
                 (Layer::Array(spec), LayerSetting::Array(ArraySetting::Lose(member))) if member < u64::BITS => {
@@ -79,30 +81,32 @@ impl Stack {
         }
     }
 
-    /// The promise breakers of a stack with fixed settings, whose drives may cache writes or never do; the highest
-    /// first.
-    fn find_breakers(&self, caches: bool) -> Vec<PromiseBreaker> {
+    /// The promise breakers of a stack with fixed settings, the highest first. `ever_caches`: the drives' write cache is on
+    /// at some time of the run.
+    fn breakers_of_state(&self, ever_caches: bool) -> Vec<PromiseBreaker> {
         let mut found = Vec::new();
-        let mut name = |level: &str, lapse: BrokenPromise| {
-            let (level, setting) = (level.to_string(), format!("{level}.{}", lapse.key));
-            found.push(PromiseBreaker { level, setting, value: lapse.value, breaks: lapse.breaks });
+        let mut add_breaker = |level: &str, broken: BrokenPromise| {
+            let (level, setting) = (level.to_string(), format!("{level}.{}", broken.key));
+            found.push(PromiseBreaker { level, setting, value: broken.value, breaks: broken.breaks });
         };
-        let mut loses = holds_unsafely(&self.profile, caches);
-        if loses {
-            self.broken_by_drive().into_iter().for_each(|lapse| name("drive", lapse));
+        // True while a cut can lose acknowledged data at some level up to here.
+        let mut can_lose = can_lose_buffer(&self.profile, ever_caches);
+        if can_lose {
+            self.broken_by_drive().into_iter().for_each(|broken| add_breaker("drive", broken));
         }
         for (layer, level) in self.layers.iter().zip(self.layer_names()) {
             match layer {
-                Layer::Driver(spec) if loses => {
-                    spec.broken_promises().into_iter().for_each(|lapse| name(&level, lapse))
+                Layer::Driver(spec) if can_lose => {
+                    spec.broken_promises().into_iter().for_each(|broken| add_breaker(&level, broken));
                 }
                 Layer::Accelerator(spec) => {
-                    loses |= spec.write_back;
-                    spec.broken_promises().into_iter().filter(|_| loses).for_each(|lapse| name(&level, lapse));
+                    can_lose |= spec.write_back;
+                    let broken_promises = spec.broken_promises().into_iter().filter(|_| can_lose);
+                    broken_promises.for_each(|broken| add_breaker(&level, broken));
                 }
                 Layer::Array(spec) => {
-                    let lapses = spec.broken_promises(self.profile.geometry.sectors());
-                    lapses.into_iter().for_each(|lapse| name(&level, lapse));
+                    let broken_promises = spec.broken_promises(self.profile.geometry.sectors());
+                    broken_promises.into_iter().for_each(|broken| add_breaker(&level, broken));
                 }
                 // No data are held here, and flushes are passed on, or not needed below.
                 Layer::Identity
@@ -118,30 +122,30 @@ impl Stack {
         found
     }
 
-    /// The promises that the drive's faults break, given the levels above: if a write with forced unit access reaches the
-    /// drive as a flush, it breaks with flushes; if drivers send no flush because the drive reports no cache, flushes and
-    /// forced writes break with the cache-off promise.
+    /// The promises that the drive's faults break, given the levels above. If a write with forced unit access reaches the
+    /// drive as a write and a flush, a fault that breaks flushes breaks it too. If a driver sends no flush because the drive
+    /// reports no cache, a fault that breaks the promise of a cache that is off breaks flushes and forced writes too.
     fn broken_by_drive(&self) -> Vec<BrokenPromise> {
         let profile = &self.profile;
-        let as_flush =
+        let fua_needs_flush =
             !profile.link.fua || self.drivers().any(|driver| driver.write_through == ForcedWritePolicy::Flush);
-        let unasked = self.drivers().any(|driver| driver.flush == FlushPolicy::Cached);
-        let mut lapses = Vec::new();
-        for lapse in profile.faults.broken_assurances() {
-            let more: &[Assurance] = match lapse.breaks {
+        let skips_flushes = self.drivers().any(|driver| driver.flush == FlushPolicy::Cached);
+        let mut all_broken = Vec::new();
+        for broken in profile.faults.broken_assurances() {
+            let also_broken: &[Assurance] = match broken.breaks {
                 Assurance::CacheOff if profile.cache.write_back => continue,
-                Assurance::CacheOff if unasked => &[Assurance::Flush, Assurance::Fua],
-                Assurance::Flush if as_flush => &[Assurance::Fua],
+                Assurance::CacheOff if skips_flushes => &[Assurance::Flush, Assurance::Fua],
+                Assurance::Flush if fua_needs_flush => &[Assurance::Fua],
                 _ => &[],
             };
-            lapses.extend(more.iter().map(|&breaks| BrokenPromise { breaks, ..lapse.clone() }));
-            lapses.push(lapse);
+            all_broken.extend(also_broken.iter().map(|&breaks| BrokenPromise { breaks, ..broken.clone() }));
+            all_broken.push(broken);
         }
-        lapses
+        all_broken
     }
 }
 
-/// True if a cut loses acknowledged data of the drive: its buffer accepts writes, and nothing saves them.
-fn holds_unsafely(profile: &Profile, caches: bool) -> bool {
-    (caches || profile.faults.caches_when_off) && !profile.saves_buffer()
+/// True if a cut can lose acknowledged data in the drive's buffer. `ever_caches`: its write cache is on at some time.
+fn can_lose_buffer(profile: &Profile, ever_caches: bool) -> bool {
+    (ever_caches || profile.faults.caches_when_off) && !profile.saves_buffer()
 }

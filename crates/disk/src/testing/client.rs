@@ -1,8 +1,8 @@
-//! A random client of a device: it issues reads, writes, forced writes and flushes in a closed loop, and notes what it
-//! sees of them.
+//! A random client of a device. It issues reads, writes, forced writes and flushes in a closed loop, and passes requests
+//! and completions on to a checker of durability.
 //!
-//! A client judges nothing, and depends only on its own random stream and the completions that it polls. So two clients of
-//! one seed on equal devices do the same up to any instant, whatever happens to either afterwards.
+//! A client judges nothing. It depends only on its own random stream and on the completions that it polls. So two clients
+//! of one seed on equal devices do the same up to any instant, whatever happens to either afterwards.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -21,43 +21,46 @@ use crate::time::{Instant, Span};
 pub struct ClientHabits {
     /// The most requests in flight.
     pub depth: u32,
-    /// In per cent of the requests; the rest are writes.
-    pub reads: u32,
-    /// In per cent of the requests.
-    pub flushes: u32,
+    /// The percentage of reads among the requests; the rest are writes and flushes.
+    pub read_percent: u32,
+    /// The percentage of flushes among the requests.
+    pub flush_percent: u32,
     /// The percentage of writes with forced unit access, if the device supports it.
-    pub forced: u32,
+    pub fua_percent: u32,
     /// The percentage of writes that continue the last one.
-    pub sequential: u32,
-    /// The longest request in sectors.
-    pub longest: u32,
+    pub sequential_percent: u32,
+    /// The length of the longest request.
+    pub max_sectors: u32,
     /// The first sector in use.
-    pub first: u64,
+    pub first_sector: u64,
     /// Sectors in use.
-    pub span: u64,
-    /// Writes lie apart, one at each place, until the span is used up.
-    pub apart: bool,
-    /// Pause before a request: zero up to this, each order of magnitude equally likely.
-    pub pause: Span,
+    pub span_sectors: u64,
+    /// No write touches another until the sectors in use are used up.
+    pub spreads_writes: bool,
+    /// The longest pause before a request. Its orders of magnitude are equally likely.
+    pub max_pause: Span,
 }
 
 impl ClientHabits {
     /// Random habits for a device of these limits.
     pub fn random(limits: &Limits, rng: &mut Rng) -> ClientHabits {
-        let apart = rng.draw_chance(30);
-        let span = pick_one(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
-        let span = if apart { limits.sectors } else { span };
+        let spreads_writes = rng.draw_chance(30);
+        let small_span = pick_one(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
+        let span_sectors = if spreads_writes { limits.sectors } else { small_span };
         ClientHabits {
             depth: pick_one(rng, &[1, 2, 8, 32]),
-            reads: pick_one(rng, &[0, 10, 40]),
-            flushes: pick_one(rng, &[2, 10, 30]),
-            apart,
-            forced: if apart { 0 } else { pick_one(rng, &[0, 5, 30]) },
-            sequential: pick_one(rng, &[0, 30, 80]),
-            longest: pick_one(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span as u32),
-            first: rng.below(limits.sectors - span + 1),
-            span,
-            pause: pick_one(rng, &[Span::ZERO, Span::from_micros(100), Span::from_millis(3), Span::from_millis(40)]),
+            read_percent: pick_one(rng, &[0, 10, 40]),
+            flush_percent: pick_one(rng, &[2, 10, 30]),
+            spreads_writes,
+            fua_percent: if spreads_writes { 0 } else { pick_one(rng, &[0, 5, 30]) },
+            sequential_percent: pick_one(rng, &[0, 30, 80]),
+            max_sectors: pick_one(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span_sectors as u32),
+            first_sector: rng.below(limits.sectors - span_sectors + 1),
+            span_sectors,
+            max_pause: pick_one(
+                rng,
+                &[Span::ZERO, Span::from_micros(100), Span::from_millis(3), Span::from_millis(40)],
+            ),
         }
     }
 }
@@ -65,7 +68,7 @@ impl ClientHabits {
 /// A client with its device.
 pub struct TestClient {
     pub device: Box<dyn Device>,
-    /// Sees what the device acknowledges, and judges images.
+    /// Observes requests and completions, and judges images.
     pub checker: DurabilityChecker,
     /// The content of the medium, from all landings so far.
     pub image: SectorImage,
@@ -73,17 +76,21 @@ pub struct TestClient {
     pub written: Vec<Request>,
     /// All landings so far, if [`TestClient::keep_landings`] was called.
     pub landings: Vec<Landing>,
-    keep: bool,
+    keeps_landings: bool,
     habits: ClientHabits,
     limits: Limits,
     rng: Rng,
-    flying: BTreeMap<u32, Request>,
+    /// Requests in flight by tag.
+    in_flight: BTreeMap<u32, Request>,
     /// A request for which the device had no room.
-    held: Option<Request>,
+    refused: Option<Request>,
+    /// The end of the last write.
     last_end: u64,
-    place: u64,
-    stamp: u64,
-    not_before: Instant,
+    /// Where the last write lies, if writes are spread: an index of areas of equal length.
+    spread_index: u64,
+    last_stamp: u64,
+    /// The earliest instant of the next request.
+    next_issue: Instant,
     now: Instant,
 }
 
@@ -99,22 +106,22 @@ impl TestClient {
             image: SectorImage::new(),
             written: Vec::new(),
             landings: Vec::new(),
-            keep: false,
+            keeps_landings: false,
             habits,
             rng,
-            flying: BTreeMap::new(),
-            held: None,
+            in_flight: BTreeMap::new(),
+            refused: None,
             last_end: 0,
-            place: 0,
-            stamp: 0,
-            not_before: Instant::ZERO,
+            spread_index: 0,
+            last_stamp: 0,
+            next_issue: Instant::ZERO,
             now: Instant::ZERO,
         }
     }
 
     /// Keeps landings from now on.
     pub fn keep_landings(&mut self) {
-        self.keep = true;
+        self.keeps_landings = true;
     }
 
     /// The landings kept since the last call.
@@ -129,67 +136,71 @@ impl TestClient {
 
     /// How many requests are in flight.
     pub fn in_flight(&self) -> usize {
-        self.flying.len()
+        self.in_flight.len()
     }
 
     /// Issues and polls up to and including `until`.
     pub fn work_until(&mut self, until: Instant) {
-        while let Some(next) = self.next_action().filter(|&next| next <= until) {
+        while let Some(next) = self.next_action_at().filter(|&next| next <= until) {
             self.step_to(next);
-            if self.wants_request(next) {
+            if self.is_request_due(next) {
                 self.issue_request(next);
             }
         }
         self.step_to(until);
     }
 
-    /// Issues nothing; polls until nothing happens by itself any more, or until `until`.
-    pub fn wait_until(&mut self, until: Instant) {
+    /// Issues nothing; polls until the device has nothing left to do, or until `until`.
+    pub fn poll_until(&mut self, until: Instant) {
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
             self.step_to(next);
         }
     }
 
     /// Issues nothing more; polls until nothing is in flight.
-    pub(crate) fn drain_all(&mut self) {
-        while let Some(next) = self.device.poll_timeout().filter(|_| !self.flying.is_empty()) {
+    pub(crate) fn poll_until_idle(&mut self) {
+        while let Some(next) = self.device.poll_timeout().filter(|_| !self.in_flight.is_empty()) {
             self.step_to(next);
         }
-        assert!(self.flying.is_empty() && self.held.is_none(), "something never ended");
+        assert!(self.in_flight.is_empty() && self.refused.is_none(), "something never ended");
     }
 
-    /// Ends with a flush.
-    pub fn drain_and_flush(&mut self) {
-        self.drain_all();
-        self.stamp += 1;
-        let (flags, stamp) = (Flags::NONE, self.stamp);
+    /// Issues a flush once nothing is in flight, and polls until it has ended.
+    pub fn flush_and_wait(&mut self) {
+        self.poll_until_idle();
+        self.last_stamp += 1;
+        let (flags, stamp) = (Flags::NONE, self.last_stamp);
         self.send_request(Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags, lba: 0, sectors: 0, stamp });
-        self.drain_all();
+        self.poll_until_idle();
     }
 
     /// Issues nothing for `span`.
-    pub fn rest_for(&mut self, span: Span) {
+    pub fn idle_for(&mut self, span: Span) {
         let until = self.now + span;
-        self.wait_until(until);
+        self.poll_until(until);
         self.step_to(until);
     }
 
     /// Applies a control now.
     pub fn control(&mut self, control: &Control) {
         self.device.control(self.now, control).expect("a control that every device knows");
-        self.held = None;
+        self.refused = None;
         self.poll_ready();
     }
 
-    fn next_action(&self) -> Option<Instant> {
-        let room = (self.flying.len() as u32) < self.habits.depth && self.held.is_none();
-        let own = room.then(|| self.not_before.max(self.now));
-        let device = self.device.poll_timeout();
-        own.into_iter().chain(device).min()
+    /// True if the client may have another request in flight.
+    fn has_room(&self) -> bool {
+        (self.in_flight.len() as u32) < self.habits.depth && self.refused.is_none()
     }
 
-    fn wants_request(&self, now: Instant) -> bool {
-        (self.flying.len() as u32) < self.habits.depth && self.held.is_none() && self.not_before <= now
+    /// When the client issues the next request, or the device has something to do.
+    fn next_action_at(&self) -> Option<Instant> {
+        let issue = self.has_room().then(|| self.next_issue.max(self.now));
+        issue.into_iter().chain(self.device.poll_timeout()).min()
+    }
+
+    fn is_request_due(&self, now: Instant) -> bool {
+        self.has_room() && self.next_issue <= now
     }
 
     fn step_to(&mut self, now: Instant) {
@@ -198,62 +209,62 @@ impl TestClient {
         self.poll_ready();
     }
 
+    /// Polls landings and completions. After a completion, submits the refused request again.
     fn poll_ready(&mut self) {
-        let mut freed = false;
+        let mut has_completion = false;
         while let Some(landing) = self.device.poll_landing() {
             self.image.apply_landing(&landing);
-            if self.keep {
+            if self.keeps_landings {
                 self.landings.push(landing);
             }
         }
         while let Some(completion) = self.device.poll_completion() {
-            self.flying.remove(&completion.tag).expect("a completion of something in flight");
+            self.in_flight.remove(&completion.tag).expect("a completion of something in flight");
             self.checker.note_completion(&completion);
-            freed = true;
+            has_completion = true;
         }
-        if let Some(request) = self.held.take_if(|_| freed) {
+        if let Some(request) = self.refused.take_if(|_| has_completion) {
             self.send_request(request);
         }
     }
 
     fn issue_request(&mut self, now: Instant) {
         let request = self.draw_request();
-        let most = self.habits.pause.nanos();
-        let scale = 10u64.pow(self.rng.below(4) as u32);
-        self.not_before = now + Span::from_nanos(self.rng.below(most / scale + 1));
+        let divisor = 10u64.pow(self.rng.below(4) as u32);
+        self.next_issue = now + Span::from_nanos(self.rng.below(self.habits.max_pause.nanos() / divisor + 1));
         self.send_request(request);
     }
 
     fn send_request(&mut self, request: Request) {
         match self.device.submit(self.now, request) {
             Ok(_) => {
-                self.flying.insert(request.tag, request);
+                self.in_flight.insert(request.tag, request);
                 if request.op == Op::Write {
                     self.written.push(request);
                 }
                 self.checker.note_submission(&request);
                 self.poll_ready();
             }
-            Err(back) => self.held = Some(back),
+            Err(returned) => self.refused = Some(returned),
         }
     }
 
-    /// The next of the places that lie apart.
-    fn next_place(&mut self, longest: u32) -> u64 {
+    /// The first sector of the next write, if writes are spread.
+    fn next_spread_lba(&mut self) -> u64 {
         let unit = self.limits.physical / 512;
-        let step = u64::from(longest.next_multiple_of(unit) + unit);
-        let places = (self.habits.span / step).max(1);
-        // A stride that visits most places before it repeats one.
-        self.place = (self.place + places * 5 / 13 + 1) % places;
-        let first = self.habits.first.next_multiple_of(u64::from(unit));
-        (first + self.place * step).min(self.limits.sectors - step)
+        let area_sectors = u64::from(self.habits.max_sectors.next_multiple_of(unit) + unit);
+        let areas = (self.habits.span_sectors / area_sectors).max(1);
+        // A stride that visits most areas before it repeats one.
+        self.spread_index = (self.spread_index + areas * 5 / 13 + 1) % areas;
+        let first = self.habits.first_sector.next_multiple_of(u64::from(unit));
+        (first + self.spread_index * area_sectors).min(self.limits.sectors - area_sectors)
     }
 
     fn draw_request(&mut self) -> Request {
-        let ClientHabits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
-        self.stamp += 1;
-        let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
-        let blank = Request {
+        let ClientHabits { first_sector: first, span_sectors: span, .. } = self.habits;
+        self.last_stamp += 1;
+        let tag = (0..).find(|tag| !self.in_flight.contains_key(tag)).unwrap_or(0);
+        let flush = Request {
             tag,
             unit: 0,
             origin: 0,
@@ -261,28 +272,38 @@ impl TestClient {
             flags: Flags::NONE,
             lba: 0,
             sectors: 0,
-            stamp: self.stamp,
+            stamp: self.last_stamp,
         };
-        let kind = self.rng.below(100) as u32;
-        if kind < flushes {
-            return blank;
+        let percent = self.rng.below(100) as u32;
+        if percent < self.habits.flush_percent {
+            return flush;
         }
-        let op = if kind < flushes + reads { Op::Read } else { Op::Write };
+        let op = if percent < self.habits.flush_percent + self.habits.read_percent { Op::Read } else { Op::Write };
         let unit = if self.rng.draw_chance(80) { self.limits.physical / 512 } else { 1 };
-        let most = u64::from(longest.next_multiple_of(unit)).min(span / u64::from(unit) * u64::from(unit));
-        let sectors = (1 + self.rng.below(most.max(1)) as u32).next_multiple_of(unit);
+        let max_sectors =
+            u64::from(self.habits.max_sectors.next_multiple_of(unit)).min(span / u64::from(unit) * u64::from(unit));
+        let sectors = (1 + self.rng.below(max_sectors.max(1)) as u32).next_multiple_of(unit);
         let last = first + span - u64::from(sectors).min(span);
-        let on = self.rng.draw_chance(sequential) && self.last_end >= first && self.last_end <= last;
-        let lba = if on { self.last_end } else { first + self.rng.below(last - first + 1) };
-        let lba = (lba - if on { 0 } else { lba % u64::from(unit) }).min(self.limits.sectors - u64::from(sectors));
-        let lba = if self.habits.apart && op == Op::Write { self.next_place(longest) } else { lba };
-        let flags = match op == Op::Write && self.limits.fua && self.rng.draw_chance(forced) {
+        let continues =
+            self.rng.draw_chance(self.habits.sequential_percent) && self.last_end >= first && self.last_end <= last;
+        let start = match continues {
+            true => self.last_end,
+            false => {
+                let drawn = first + self.rng.below(last - first + 1);
+                drawn - drawn % u64::from(unit)
+            }
+        };
+        let lba = match self.habits.spreads_writes && op == Op::Write {
+            true => self.next_spread_lba(),
+            false => start.min(self.limits.sectors - u64::from(sectors)),
+        };
+        let flags = match op == Op::Write && self.limits.fua && self.rng.draw_chance(self.habits.fua_percent) {
             true => Flags::FUA,
             false => Flags::NONE,
         };
         if op == Op::Write {
             self.last_end = lba + u64::from(sectors);
         }
-        Request { op, flags, lba, sectors, ..blank }
+        Request { op, flags, lba, sectors, ..flush }
     }
 }

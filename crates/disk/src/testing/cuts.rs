@@ -1,10 +1,10 @@
-//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`DurabilityChecker`] alone.
+//! Random power cuts: random stacks under random clients, cut again and again, judged by [`DurabilityChecker`] alone.
 //!
-//! A case is one stack and one client from one seed. Between two power failures it lives for some time, from 10 us to
-//! 300 ms, each order of magnitude equally likely; then it is cut, or powered off and left until it is done, or powered
-//! off and cut before it is done. An honest drive must break no law at any failure; with a [`DriveFault`], the stack
-//! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged separately: what was promised
-//! is on every member that should have it.
+//! A case is one stack and one client from one seed. Between two power failures the client works for 10 us to 300 ms, all
+//! orders of magnitude equally likely. A failure is a cut, or an orderly power-off that the client waits for, or a
+//! power-off that is cut short. An honest drive must break no law at any failure. A drive with a [`DriveFault`] must break
+//! one at some failure. If the stack has an array, each copy of a mirror is judged separately: promised data must be on
+//! every member that should have them.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use super::client::{ClientHabits, TestClient};
 use super::durability::{Breach, DurabilityChecker, DurabilityLaw, LossCounts, PowerFailure, Promise};
 use super::image::SectorImage;
-use super::mirror_copies::VolumeSight;
+use super::mirror_copies::BlockCopies;
 use super::stacks::{SmallDrive, SmallStack, pick_one, random_stack, with_random_array};
 use crate::block::{Control, Landing};
 use crate::drive::profile::{Faults, MediaCacheSpec};
@@ -41,7 +41,7 @@ impl DriveFault {
         (DriveFault::CachesWhenOff, "caches_when_off"),
     ];
 
-    /// Gives the stack's drive the fault, with conditions in which it matters.
+    /// Gives the stack's drive the fault, and makes stack and client such that it shows.
     fn plant_fault(self, stack: &mut SmallStack, habits: &mut ClientHabits) {
         let drive = &mut stack.drive;
         // Room for dirty data, and no hurry to write them.
@@ -53,7 +53,7 @@ impl DriveFault {
         match self {
             DriveFault::IgnoresFua => {
                 drive.link.fua = true;
-                habits.forced = 30;
+                habits.fua_percent = 30;
                 stack.layers.iter_mut().for_each(|layer| {
                     if let Layer::Driver(spec) = layer {
                         spec.write_through = ForcedWritePolicy::Fua;
@@ -62,13 +62,13 @@ impl DriveFault {
                 drive.faults = Faults { ignores_fua: true, ..Faults::default() };
             }
             DriveFault::EarlyFlush => {
-                habits.flushes = 30;
+                habits.flush_percent = 30;
                 drive.faults = Faults { early_flush: true, ..Faults::default() };
             }
             DriveFault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
             DriveFault::CachesWhenOff => {
                 drive.faults = Faults { caches_when_off: true, ..Faults::default() };
-                // Above a cache, nothing is promised without a flush anyway.
+                // A cache in memory promises nothing without a flush, so that the fault would not show.
                 stack.layers.retain(|layer| !matches!(layer, Layer::Accelerator(_)));
             }
         }
@@ -78,59 +78,53 @@ impl DriveFault {
 /// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct CutTally {
-    /// Power failures: cuts, and orderly ones.
-    pub cuts: u64,
-    /// Orderly failures among them.
-    pub offs: u64,
+    /// Power failures: cuts and orderly power-offs.
+    pub failures: u64,
+    /// Orderly power-offs among them.
+    pub power_offs: u64,
     /// The sum over the failures that broke no law.
-    pub toll: LossCounts,
+    pub losses: LossCounts,
     /// Failures at which a law was broken, by law: durable, tearing, stale, order.
     pub breaches: [u64; 4],
-    /// The first of them.
-    pub first: Option<String>,
+    /// The first breach, in words.
+    pub first_breach: Option<String>,
 }
 
 impl CutTally {
     /// How many failures broke any law.
-    pub fn broken_count(&self) -> u64 {
+    pub fn breach_count(&self) -> u64 {
         self.breaches.iter().sum()
     }
 
     /// Adds the tally of another case.
     pub fn add(&mut self, other: &CutTally) {
-        self.cuts += other.cuts;
-        self.offs += other.offs;
-        self.toll.acknowledged += other.toll.acknowledged;
-        self.toll.durable += other.toll.durable;
-        self.toll.lost += other.toll.lost;
-        for (mine, theirs) in self.breaches.iter_mut().zip(other.breaches) {
-            *mine += theirs;
+        self.failures += other.failures;
+        self.power_offs += other.power_offs;
+        self.losses.add(other.losses);
+        for (sum, count) in self.breaches.iter_mut().zip(other.breaches) {
+            *sum += count;
         }
-        self.first = self.first.take().or_else(|| other.first.clone());
+        self.first_breach = self.first_breach.take().or_else(|| other.first_breach.clone());
     }
 
-    fn count_failure(&mut self, judged: Result<LossCounts, Breach>, context: impl Fn() -> String) {
-        self.cuts += 1;
+    /// Counts a failure with its judgement. `describe_case` says in which case it was, for the first breach.
+    fn count_failure(&mut self, judged: Result<LossCounts, Breach>, describe_case: impl Fn() -> String) {
+        self.failures += 1;
         match judged {
-            Ok(toll) => {
-                self.toll.acknowledged += toll.acknowledged;
-                self.toll.durable += toll.durable;
-                self.toll.lost += toll.lost;
-            }
+            Ok(losses) => self.losses.add(losses),
             Err(breach) => {
-                let law = [DurabilityLaw::Durable, DurabilityLaw::Tearing, DurabilityLaw::Stale, DurabilityLaw::Order]
-                    .iter()
-                    .position(|&l| l == breach.law);
-                self.breaches[law.unwrap_or(0)] += 1;
-                self.first.get_or_insert_with(|| format!("{}: {breach:?}", context()));
+                let laws = [DurabilityLaw::Durable, DurabilityLaw::Tearing, DurabilityLaw::Stale, DurabilityLaw::Order];
+                let index = laws.iter().position(|&law| law == breach.law);
+                self.breaches[index.unwrap_or(0)] += 1;
+                self.first_breach.get_or_insert_with(|| format!("{}: {breach:?}", describe_case()));
             }
         }
     }
 }
 
-/// The stack of a case: random, with more write caches than elsewhere, media caches, some buffers that survive a cut,
-/// and arrays.
-pub fn stack_to_cut(rng: &mut Rng) -> SmallStack {
+/// A random stack for power cuts: as [`random_stack`], with more write caches, some media caches, some buffers that survive
+/// a cut, and some arrays.
+pub fn random_stack_to_cut(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
     if rng.draw_chance(60) {
@@ -138,11 +132,11 @@ pub fn stack_to_cut(rng: &mut Rng) -> SmallStack {
         cache.dirty_segments = 1 + rng.below(u64::from(cache.segments)) as u32;
         cache.write_back = true;
     }
-    let may_hold = cache.segments > 0;
-    if may_hold && rng.draw_chance(10) {
+    let has_buffer = cache.segments > 0;
+    if has_buffer && rng.draw_chance(10) {
         cache.flash_sectors = 1 + rng.below(2 * u64::from(cache.segment_sectors));
     }
-    if may_hold && rng.draw_chance(20) {
+    if has_buffer && rng.draw_chance(20) {
         add_media_cache(&mut stack.drive, rng);
     }
     stack.drive.protected = rng.draw_chance(10);
@@ -154,7 +148,7 @@ pub fn stack_to_cut(rng: &mut Rng) -> SmallStack {
     if rng.draw_chance(40) { with_random_array(stack, rng) } else { stack }
 }
 
-/// Gives the drive a media cache in one or two stretches.
+/// Gives the drive a media cache in one or two stretches of slots.
 fn add_media_cache(drive: &mut SmallDrive, rng: &mut Rng) {
     let stretches = 1 + rng.below(2) as u32;
     let slots = pick_one(rng, &[64, 256]);
@@ -164,120 +158,125 @@ fn add_media_cache(drive: &mut SmallDrive, rng: &mut Rng) {
     drive.cache.media_cache = Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest });
 }
 
-/// The promise of the stack, including its order.
-fn promise_of(stack: &SmallStack) -> Promise {
+/// The promise of a stack, with the order of its writes.
+fn promise_with_order(stack: &SmallStack) -> Promise {
     let drive = &stack.drive;
-    let mut in_one = drive.link.max_transfer;
+    let mut one_access_sectors = drive.link.max_transfer;
     if drive.cache.segments > 0 {
-        let least = drive.cache.adaptive.map_or(u32::MAX, |adaptive| adaptive.sectors / adaptive.most);
-        in_one = in_one.min(drive.cache.segment_sectors).min(least);
+        let smallest_segment = drive.cache.adaptive.map_or(u32::MAX, |adaptive| adaptive.sectors / adaptive.most);
+        one_access_sectors = one_access_sectors.min(drive.cache.segment_sectors).min(smallest_segment);
     }
-    let mut in_order = drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none();
+    let mut keeps_order = drive.firmware.destage.policy == Policy::Fcfs && drive.cache.media_cache.is_none();
     for layer in &stack.layers {
         match layer {
             // A command of several requests may be split anywhere.
-            Layer::Driver(spec) => in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) },
-            // Data from memory may be split as well, and leave it in any order.
-            Layer::Accelerator(_) => (in_one, in_order) = (0, false),
+            Layer::Driver(spec) => {
+                one_access_sectors = if spec.merge { 0 } else { one_access_sectors.min(spec.max_transfer) }
+            }
+            // Data from memory may be split anywhere, and reach the drive in any order.
+            Layer::Accelerator(_) => (one_access_sectors, keeps_order) = (0, false),
             _ => {}
         }
     }
-    let array = stack.client_sight().is_array();
+    let is_array = stack.block_copies().is_array();
     let limits = stack.build().limits(0);
     // An array splits writes over its members.
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
-        in_one: if array { 0 } else { in_one },
-        in_order: in_order && !array,
+        one_access_sectors: if is_array { 0 } else { one_access_sectors },
+        keeps_order: keeps_order && !is_array,
         ..Promise::from_limits(&limits, drive.cut_sector)
     }
 }
 
-/// Runs the case of `seed` through `cuts` power failures; with `fault`, on a drive that has it.
-pub fn cuts(seed: u64, cuts: u64, fault: Option<DriveFault>) -> CutTally {
+/// Runs the case of `seed` through this many power failures; with `fault`, on a drive that has it.
+pub fn run_cut_case(seed: u64, failures: u64, fault: Option<DriveFault>) -> CutTally {
     let mut rng = Seed(seed).stream("cuts");
-    let mut stack = stack_to_cut(&mut rng);
+    let mut stack = random_stack_to_cut(&mut rng);
     let mut habits = ClientHabits::random(&stack.build().limits(0), &mut rng);
     if let Some(fault) = fault {
         fault.plant_fault(&mut stack, &mut habits);
     }
-    let mut copies = MemberImages::new(&stack);
-    let checker = DurabilityChecker::new(promise_of(&stack)).for_copy(&copies.sight, 0);
+    let mut images = CopyImages::new(&stack);
+    let checker = DurabilityChecker::new(promise_with_order(&stack)).for_copy(&images.copies, 0);
     let mut client = TestClient::new(stack.build(), checker, habits, Seed(seed).stream("client"));
     client.keep_landings();
     let mut tally = CutTally::default();
-    for done in 0..cuts {
-        client.work_until(client.now() + draw_lifetime(&mut rng));
+    for index in 0..failures {
+        client.work_until(client.now() + draw_work_time(&mut rng));
         let failure = fail_power(&mut client, &mut rng);
-        tally.offs += u64::from(failure == PowerFailure::Off);
-        let judged = copies.judge_copies(&mut client, failure);
+        tally.power_offs += u64::from(failure == PowerFailure::PowerOff);
+        let judged = images.judge_copies(&mut client, failure);
         tally.count_failure(judged, || {
-            format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now())
+            format!("seed {seed}, {failure:?} {index} at {:?}, {habits:?} {stack:?}", client.now())
         });
-        client.rest_for(Span::from_micros(rng.below(30_000)));
+        client.idle_for(Span::from_micros(rng.below(30_000)));
         client.control(&Control::PowerOn);
     }
     tally
 }
 
-/// The members of an array as images of its blocks: one for each copy. A single drive is one copy.
-pub struct MemberImages {
-    sight: VolumeSight,
-    /// Now, and at the last failure.
-    images: Vec<(SectorImage, SectorImage)>,
+/// The image of a copy of an array's blocks.
+#[derive(Clone, Debug, Default)]
+struct CopyImage {
+    now: SectorImage,
+    at_last_failure: SectorImage,
 }
 
-impl MemberImages {
-    /// The copies of the stack's array, with nothing written yet.
-    pub fn new(stack: &SmallStack) -> MemberImages {
-        let sight = stack.client_sight();
-        MemberImages { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
-    }
+/// An image of each copy of an array's blocks. A single drive has one copy.
+pub struct CopyImages {
+    copies: BlockCopies,
+    images: Vec<CopyImage>,
+}
 
-    /// The view through the array.
-    pub fn sight(&self) -> &VolumeSight {
-        &self.sight
+impl CopyImages {
+    /// Images of the copies in a stack, with nothing written yet.
+    pub fn new(stack: &SmallStack) -> CopyImages {
+        let copies = stack.block_copies();
+        CopyImages { images: (0..copies.count()).map(|_| CopyImage::default()).collect(), copies }
     }
 
     /// Applies landings.
     pub fn apply_landings(&mut self, landings: &[Landing]) {
         let images = &mut self.images;
         for landing in landings {
-            self.sight.visit_images(landing, |image, part| images[image as usize].0.apply_block(part));
+            let apply = |image: u32, part: &Landing| images[image as usize].now.apply_landing_in_blocks(part);
+            self.copies.for_each_changed(landing, apply);
         }
     }
 
-    /// Judges each copy by what the client saw; returns the counts of the first, or the first breach.
+    /// Judges each copy by the client's observations. Returns the counts of the first copy, or the first breach.
     pub fn judge_copies(&mut self, client: &mut TestClient, failure: PowerFailure) -> Result<LossCounts, Breach> {
         let landings = client.take_landings();
         self.apply_landings(&landings);
-        let mut others = Ok(());
-        for (copy, (now, before)) in self.images.iter_mut().enumerate().skip(1) {
-            let judged = client.checker.for_other_copy(&self.sight, copy as u32, before).judge_image(now, failure);
-            others = others.and(judged.map(drop));
-            *before = now.clone();
+        let mut others_judged = Ok(());
+        for (copy, image) in self.images.iter_mut().enumerate().skip(1) {
+            let mut checker = client.checker.for_other_copy(&self.copies, copy as u32, &image.at_last_failure);
+            others_judged = others_judged.and(checker.judge_image(&image.now, failure).map(drop));
+            image.at_last_failure = image.now.clone();
         }
-        let first = client.checker.judge_image(&self.images[0].0, failure);
-        others.and(first)
+        let first_judged = client.checker.judge_image(&self.images[0].now, failure);
+        others_judged.and(first_judged)
     }
 }
 
-/// Draws a time from 10 us to 300 ms, each order of magnitude equally likely.
-fn draw_lifetime(rng: &mut Rng) -> Span {
-    let most = pick_one(rng, &[100, 1000, 10_000, 50_000, 300_000]);
-    Span::from_micros(10 + rng.below(most))
+/// Draws the time for which a client works: from 10 us to 300 ms, all orders of magnitude equally likely.
+fn draw_work_time(rng: &mut Rng) -> Span {
+    let limit_us = pick_one(rng, &[100, 1000, 10_000, 50_000, 300_000]);
+    Span::from_micros(10 + rng.below(limit_us))
 }
 
+/// Cuts the power, or switches it off and waits, or switches it off and cuts it soon after.
 fn fail_power(client: &mut TestClient, rng: &mut Rng) -> PowerFailure {
-    let kind = rng.below(100);
-    if kind >= 85 {
+    let percent = rng.below(100);
+    if percent >= 85 {
         client.control(&Control::PowerOff);
-        if kind < 95 {
-            client.wait_until(Instant::FAR);
+        if percent < 95 {
+            client.poll_until(Instant::FAR);
             assert_eq!(client.in_flight(), 0, "an orderly power-off ends every request");
-            return PowerFailure::Off;
+            return PowerFailure::PowerOff;
         }
-        client.rest_for(Span::from_micros(rng.below(20_000)));
+        client.idle_for(Span::from_micros(rng.below(20_000)));
     }
     client.control(&Control::PowerCut);
     PowerFailure::Cut

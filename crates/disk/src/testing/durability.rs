@@ -1,29 +1,29 @@
 //! The laws of durability, judged as a client must: from its own requests, the acknowledgements that it polled, and the
-//! image that a power failure left. The device is known only by its promise ([`Promise`]).
+//! image of the medium after a power failure. The device is known only by its promise ([`Promise`]).
 //!
 //! At each failure:
 //!
-//! - [`DurabilityLaw::Durable`]: a write that is covered by a completed flush, has FUA, or was acknowledged with the cache off is
-//!   there. Each of its sectors holds it, or a write that had not ended when it was submitted. After an orderly power-off
-//!   that was waited for, every acknowledged write is there too.
-//! - [`DurabilityLaw::Tearing`]: sectors become unreadable only at a cut, only if the profile says so, in one physical sector a
-//!   head, and only where a write that was not yet durable was on its way to them.
-//! - [`DurabilityLaw::Stale`]: a sector holds what it held at the last failure, or a write to it submitted since.
-//! - [`DurabilityLaw::Order`]: if a write met no other and goes to the medium in one access, a first part of it is there. If the
-//!   destage is first come, first served and no two writes meet, a write that is there, if in part, has with it all whose
-//!   acknowledgement the client had seen when it submitted that one. Writes in flight together have no order: data cross
-//!   the link in its gaps, and two cores finish in any order.
+//! - [`DurabilityLaw::Durable`]: a durable write is on the medium. A write is durable if a completed flush covers it, if it
+//!   has FUA, if it was acknowledged with the cache off, or if an orderly power-off followed. Each of its sectors holds it,
+//!   or a write that had not ended when it was submitted.
+//! - [`DurabilityLaw::Tearing`]: sectors become unreadable only at a cut, only if the profile says so, in one physical sector
+//!   a head, and only where a write that was not yet durable was on its way to them.
+//! - [`DurabilityLaw::Stale`]: a sector holds its content of the last failure, or a write to it submitted since.
+//! - [`DurabilityLaw::Order`]: of a write that overlaps no other and goes to the medium in one access, the first sectors are
+//!   on the medium, up to some sector. If the drive writes in the order of arrival and no two writes overlap or touch, a
+//!   write is on the medium, if in part, only if all are that the client had seen acknowledged when it submitted that write.
+//!   Writes in flight together have no order: data cross the link in its gaps, and two cores finish in any order.
 //!
-//! A cut may tear a sector that was durable while a rewrite of it is in progress: `Durable` and `Tearing` assume this for
-//! drives whose profile says *unreadable*, and do not allow it for *finished* and *old*.
+//! A cut may tear a durable sector while it is being rewritten. `Durable` and `Tearing` assume this for drives whose
+//! profile says *unreadable*, and do not allow it for *finished* and *old*.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::image::{ImageSector, SectorImage};
-use super::mirror_copies::VolumeSight;
+use super::image::{ImageSector, SectorImage, SectorPlace};
+use super::mirror_copies::BlockCopies;
 use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
 
 /// The durability that a device promises.
@@ -42,9 +42,9 @@ pub struct Promise {
     /// The buffer survives a cut: landings may come after the acknowledgements that promise them.
     pub saves_buffer: bool,
     /// Writes of up to this many sectors reach the medium in one access; 0 for unknown.
-    pub in_one: u32,
+    pub one_access_sectors: u32,
     /// Cached writes reach the medium after those that were acknowledged before they were submitted.
-    pub in_order: bool,
+    pub keeps_order: bool,
 }
 
 impl Promise {
@@ -57,8 +57,8 @@ impl Promise {
             heads: 1,
             cut_sector,
             saves_buffer: false,
-            in_one: 0,
-            in_order: false,
+            one_access_sectors: 0,
+            keeps_order: false,
         }
     }
 }
@@ -67,24 +67,24 @@ impl Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerFailure {
     Cut,
-    /// In order, and the device was left alone until it was done.
-    Off,
+    /// An orderly power-off; the client waited until the device was done.
+    PowerOff,
 }
 
 /// A law of durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DurabilityLaw {
-    /// Durable data are there.
+    /// Durable data are on the medium.
     Durable,
-    /// Unreadable sectors are where they may be.
+    /// A cut tears no other sectors than it may.
     Tearing,
-    /// No content appears from nowhere.
+    /// No sector holds data that were not written to it.
     Stale,
-    /// The survivors are those that the order allows.
+    /// The writes on the medium are those that the order allows.
     Order,
 }
 
-/// A broken law.
+/// A broken law, and the observation that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
     pub law: DurabilityLaw,
@@ -102,31 +102,51 @@ pub struct LossCounts {
     pub lost: u64,
 }
 
-/// The life of a write since the last failure, in the order of the client's own actions.
+impl LossCounts {
+    /// Adds the counts of another time.
+    pub(super) fn add(&mut self, other: LossCounts) {
+        self.acknowledged += other.acknowledged;
+        self.durable += other.durable;
+        self.lost += other.lost;
+    }
+}
+
+/// A write since the last failure. Its instants are numbers of the client's actions.
 #[derive(Clone, Copy, Debug)]
 struct TrackedWrite {
     request: Request,
-    begun: u64,
+    submitted: u64,
     ended: Option<u64>,
+    /// Ended without an error.
     done: bool,
 }
 
-/// Sees requests and acknowledgements, and judges images.
+/// A sector of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WrittenSector {
+    sector: u64,
+    /// The index of the write.
+    write: usize,
+}
+
+/// Observes requests and acknowledgements, and judges images.
 #[derive(Clone, Debug)]
 pub struct DurabilityChecker {
     promise: Promise,
-    /// Counts submissions and polled completions.
-    doings: u64,
-    /// By stamp, rising.
+    /// The number of the last action: of submissions and polled completions.
+    actions: u64,
+    /// By rising stamp.
     writes: Vec<TrackedWrite>,
-    flying: BTreeMap<u32, (Request, u64)>,
-    /// The beginning of the latest completed flush.
-    flushed: u64,
+    /// By tag: requests in flight, each with the number of its submission.
+    in_flight: BTreeMap<u32, (Request, u64)>,
+    /// The submission of the latest completed flush.
+    flushed_before: u64,
+    /// Trimmed sectors: first, and first after the last.
     trimmed: Vec<(u64, u64)>,
     /// The content of each sector at the last failure.
     before: SectorImage,
-    /// The array's image that it judges.
-    sight: VolumeSight,
+    copies: BlockCopies,
+    /// The copy that it judges.
     copy: u32,
 }
 
@@ -139,158 +159,158 @@ impl DurabilityChecker {
     pub fn new(promise: Promise) -> DurabilityChecker {
         DurabilityChecker {
             promise,
-            doings: 0,
+            actions: 0,
             writes: Vec::new(),
-            flying: BTreeMap::new(),
-            flushed: 0,
+            in_flight: BTreeMap::new(),
+            flushed_before: 0,
             trimmed: Vec::new(),
             before: SectorImage::new(),
-            sight: VolumeSight::default(),
+            copies: BlockCopies::default(),
             copy: 0,
         }
     }
 
-    /// Judges the image of `copy` of an array.
-    pub fn for_copy(self, sight: &VolumeSight, copy: u32) -> DurabilityChecker {
-        let promise = Promise { heads: sight.drives(), ..self.promise };
-        DurabilityChecker { promise, sight: sight.clone(), copy, ..self }
+    /// Judges images of the copy `copy` of an array's blocks from now on.
+    pub fn for_copy(self, copies: &BlockCopies, copy: u32) -> DurabilityChecker {
+        let promise = Promise { heads: copies.drives(), ..self.promise };
+        DurabilityChecker { promise, copies: copies.clone(), copy, ..self }
     }
 
-    /// A checker with the same observations for the image of another copy, which held `before` at the last failure.
-    pub(crate) fn for_other_copy(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
-        DurabilityChecker { before: before.clone(), ..self.clone().for_copy(sight, copy) }
+    /// A checker with equal observations for the image of another copy, which held `before` at the last failure.
+    pub(crate) fn for_other_copy(&self, copies: &BlockCopies, copy: u32, before: &SectorImage) -> DurabilityChecker {
+        DurabilityChecker { before: before.clone(), ..self.clone().for_copy(copies, copy) }
     }
 
     /// Notes that the device accepted a request. Stamps rise.
     pub fn note_submission(&mut self, request: &Request) {
-        self.doings += 1;
-        self.flying.insert(request.tag, (*request, self.doings));
+        self.actions += 1;
+        self.in_flight.insert(request.tag, (*request, self.actions));
         if matches!(request.op, Op::Write | Op::WriteZeroes) {
-            self.writes.push(TrackedWrite { request: *request, begun: self.doings, ended: None, done: false });
+            self.writes.push(TrackedWrite { request: *request, submitted: self.actions, ended: None, done: false });
         }
     }
 
     /// Notes that a completion was polled.
     pub fn note_completion(&mut self, completion: &Completion) {
-        self.doings += 1;
-        let Some((request, begun)) = self.flying.remove(&completion.tag) else { return };
+        self.actions += 1;
+        let Some((request, submitted)) = self.in_flight.remove(&completion.tag) else { return };
         let done = completion.status == Status::Done;
         match request.op {
             Op::Write | Op::WriteZeroes => {
-                if let Some(write) = self.writes.iter_mut().rev().find(|write| write.begun == begun) {
-                    (write.ended, write.done) = (Some(self.doings), done);
+                if let Some(write) = self.writes.iter_mut().rev().find(|write| write.submitted == submitted) {
+                    (write.ended, write.done) = (Some(self.actions), done);
                 }
             }
-            Op::Flush if done => self.flushed = self.flushed.max(begun),
+            Op::Flush if done => self.flushed_before = self.flushed_before.max(submitted),
             Op::Trim if done => self.trimmed.push((request.lba, request.end())),
             _ => {}
         }
     }
 
-    /// True if the contract calls the write durable by now.
+    /// True if the write is durable at a failure of this kind.
     fn is_durable(&self, write: &TrackedWrite, failure: PowerFailure) -> bool {
         let Some(ended) = write.ended.filter(|_| write.done) else { return false };
         let forced = self.promise.fua && write.request.flags.has(Flags::FUA);
-        forced || !self.promise.volatile || ended < self.flushed || failure == PowerFailure::Off
+        forced || !self.promise.volatile || ended < self.flushed_before || failure == PowerFailure::PowerOff
     }
 
-    /// Judges the image that a failure left, after all completions that it caused were polled. Returns the counts, or the
-    /// first broken law; either way later images are compared with this one.
+    /// Judges the image after a failure, when all completions that it caused are polled. Returns the counts, or the first
+    /// broken law. Later images are compared with this one in both cases.
     pub fn judge_image(&mut self, image: &SectorImage, failure: PowerFailure) -> Result<LossCounts, Breach> {
-        let meets = self.sector_writes();
-        let judged = self.check_laws(&meets, image, failure);
-        for &(sector, _) in &meets {
+        let written = self.written_sectors();
+        let judged = self.check_laws(&written, image, failure);
+        for &WrittenSector { sector, .. } in &written {
             self.before.set_sector(0, sector, image.get(0, sector));
         }
         if judged.is_err() {
             self.before = image.clone();
         }
         self.writes.clear();
-        self.flying.clear();
+        self.in_flight.clear();
         self.trimmed.clear();
         judged
     }
 
-    /// Each sector written since the last failure with each of its writes, in order.
-    fn sector_writes(&self) -> Vec<(u64, usize)> {
-        let mut meets = Vec::new();
-        for (index, write) in self.writes.iter().enumerate() {
-            meets.extend((write.request.lba..write.request.end()).map(|sector| (sector, index)));
-        }
-        meets.sort_unstable();
-        meets
+    /// The sectors of all writes since the last failure, by sector, then by write.
+    fn written_sectors(&self) -> Vec<WrittenSector> {
+        let sectors_of = |(write, tracked): (usize, &TrackedWrite)| {
+            (tracked.request.lba..tracked.request.end()).map(move |sector| WrittenSector { sector, write })
+        };
+        let mut written: Vec<WrittenSector> = self.writes.iter().enumerate().flat_map(sectors_of).collect();
+        written.sort_unstable();
+        written
     }
 
     fn check_laws(
         &self,
-        meets: &[(u64, usize)],
+        written: &[WrittenSector],
         image: &SectorImage,
         failure: PowerFailure,
     ) -> Result<LossCounts, Breach> {
-        let mut torn = Vec::new();
-        let mut lone: Vec<(u64, usize)> = Vec::new();
-        let mut lost = alloc::vec![false; self.writes.len()];
-        for group in meets.chunk_by(|a, b| a.0 == b.0) {
-            let sector = group[0].0;
-            let trimmed = self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to);
-            if trimmed || !self.sight.sees_block(self.copy, sector) {
+        let mut torn_units = Vec::new();
+        // Sectors with a single write.
+        let mut written_once: Vec<WrittenSector> = Vec::new();
+        let mut is_lost = alloc::vec![false; self.writes.len()];
+        for of_sector in written.chunk_by(|a, b| a.sector == b.sector) {
+            let last = of_sector[of_sector.len() - 1];
+            let is_trimmed = self.trimmed.iter().any(|&(from, to)| from <= last.sector && last.sector < to);
+            if is_trimmed || !self.copies.has_block(self.copy, last.sector) {
                 continue;
             }
-            self.check_sector(group, image, failure, &mut torn)?;
-            let last = group[group.len() - 1].1;
-            lost[last] |= !self.holds_write(image, sector, last);
-            if group.len() == 1 {
-                lone.push((sector, last));
+            self.check_sector(of_sector, image, failure, &mut torn_units)?;
+            is_lost[last.write] |= !self.is_in_image(image, last);
+            if of_sector.len() == 1 {
+                written_once.push(last);
             }
         }
-        self.check_unwritten(meets, image)?;
-        self.check_first_parts(&lone, image)?;
-        self.check_write_order(meets, &lone, image)?;
+        self.check_unwritten(written, image)?;
+        self.check_first_parts(&written_once, image)?;
+        self.check_write_order(written, &written_once, image)?;
         let durable = self.writes.iter().filter(|write| self.is_durable(write, failure)).count();
-        let gone = self.writes.iter().zip(&lost).filter(|(write, lost)| write.done && **lost).count();
+        let lost = self.writes.iter().zip(&is_lost).filter(|(write, is_lost)| write.done && **is_lost).count();
         let acknowledged = self.writes.iter().filter(|write| write.done).count();
-        Ok(LossCounts { acknowledged: acknowledged as u64, durable: durable as u64, lost: gone as u64 })
+        Ok(LossCounts { acknowledged: acknowledged as u64, durable: durable as u64, lost: lost as u64 })
     }
 
-    fn holds_write(&self, image: &SectorImage, sector: u64, write: usize) -> bool {
+    /// True if the image holds the write in this sector of it.
+    fn is_in_image(&self, image: &SectorImage, WrittenSector { sector, write }: WrittenSector) -> bool {
         image.get(0, sector) == Some(ImageSector::Stamp(self.writes[write].request.stamp))
     }
 
-    /// Judges a sector, with all writes to it.
+    /// Judges a sector by all writes to it. `torn_units`: the physical sectors found torn so far.
     fn check_sector(
         &self,
-        group: &[(u64, usize)],
+        of_sector: &[WrittenSector],
         image: &SectorImage,
         failure: PowerFailure,
-        torn: &mut Vec<u64>,
+        torn_units: &mut Vec<u64>,
     ) -> Result<(), Breach> {
-        let sector = group[0].0;
+        let sector = of_sector[0].sector;
         let (held, before) = (image.get(0, sector), self.before.get(0, sector));
-        let writes = || group.iter().map(|&(_, index)| &self.writes[index]);
+        let writes = || of_sector.iter().map(|written| &self.writes[written.write]);
         let mut durable = writes().filter(|write| self.is_durable(write, failure)).peekable();
-        let lost = |by: &TrackedWrite| {
-            broken_law(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"))
+        let lost = |write: &TrackedWrite| {
+            broken_law(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {write:?}"))
         };
-        let own = writes().find(|write| held == Some(ImageSector::Stamp(write.request.stamp)));
-        if let Some(own) = own {
-            // The data must not be there if their write ended before a durable one began.
-            let over = |write: &&TrackedWrite| own.ended.is_some_and(|ended| ended < write.begun);
-            return durable.find(over).map_or(Ok(()), lost);
+        if let Some(present) = writes().find(|write| held == Some(ImageSector::Stamp(write.request.stamp))) {
+            // A write must not be there if it ended before a durable one was submitted.
+            let is_newer = |write: &&TrackedWrite| present.ended.is_some_and(|ended| ended < write.submitted);
+            return durable.find(is_newer).map_or(Ok(()), lost);
         }
         // A sector that was unreadable before may have been made durable and torn again.
         if held == Some(ImageSector::Unreadable) && (held != before || durable.peek().is_some()) {
-            let place = sector / self.promise.unit;
-            if !torn.contains(&place) {
-                torn.push(place);
+            let unit = sector / self.promise.unit;
+            if !torn_units.contains(&unit) {
+                torn_units.push(unit);
             }
-            let one = torn.len() <= self.promise.heads as usize;
-            let may = self.promise.cut_sector == CutSector::Unreadable && failure == PowerFailure::Cut;
-            let under_way = writes().any(|write| !self.is_durable(write, failure));
-            return match may && one && under_way {
+            let is_one_of_each_head = torn_units.len() <= self.promise.heads as usize;
+            let may_tear = self.promise.cut_sector == CutSector::Unreadable && failure == PowerFailure::Cut;
+            let is_being_written = writes().any(|write| !self.is_durable(write, failure));
+            return match may_tear && is_one_of_each_head && is_being_written {
                 true => Ok(()),
                 false => broken_law(
                     DurabilityLaw::Tearing,
-                    format!("sector {sector} is torn; first torn {torn:?}, {failure:?}"),
+                    format!("sector {sector} is torn; first torn {torn_units:?}, {failure:?}"),
                 ),
             };
         }
@@ -300,62 +320,68 @@ impl DurabilityChecker {
         durable.next().map_or(Ok(()), lost)
     }
 
-    /// Checks that sectors that were not written hold what they held.
-    fn check_unwritten(&self, meets: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
-        let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
-        let changed = image.iter().find(|&((member, sector), held)| {
-            self.before.get(member, sector) != Some(held) && !(member == 0 && written(sector))
-        });
+    /// Checks that sectors that were not written hold their earlier content.
+    fn check_unwritten(&self, written: &[WrittenSector], image: &SectorImage) -> Result<(), Breach> {
+        let is_written = |SectorPlace { member, sector }: SectorPlace| {
+            member == 0 && written.binary_search_by_key(&sector, |it| it.sector).is_ok()
+        };
+        let changed = image
+            .iter()
+            .find(|&(place, held)| self.before.get(place.member, place.sector) != Some(held) && !is_written(place));
         match changed {
             Some((place, held)) => broken_law(DurabilityLaw::Stale, format!("{place:?}, not written, holds {held:?}")),
             None => Ok(()),
         }
     }
 
-    /// Checks that of each write that met no other a first part survives.
-    fn check_first_parts(&self, lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
-        let mut by_write = lone.to_vec();
-        by_write.sort_unstable_by_key(|&(sector, index)| (index, sector));
-        for group in by_write.chunk_by(|a, b| a.1 == b.1) {
-            let write = &self.writes[group[0].1].request;
-            if write.sectors > self.promise.in_one || group.len() != write.sectors as usize {
+    /// Checks that of each write that overlaps no other, the sectors on the medium are its first.
+    fn check_first_parts(&self, written_once: &[WrittenSector], image: &SectorImage) -> Result<(), Breach> {
+        let mut by_write = written_once.to_vec();
+        by_write.sort_unstable_by_key(|written| (written.write, written.sector));
+        for of_write in by_write.chunk_by(|a, b| a.write == b.write) {
+            let request = &self.writes[of_write[0].write].request;
+            if request.sectors > self.promise.one_access_sectors || of_write.len() != request.sectors as usize {
                 continue;
             }
-            let there = |meet: &(u64, usize)| self.holds_write(image, meet.0, meet.1);
-            let gap = group.iter().position(|meet| !there(meet)).unwrap_or(group.len());
-            if let Some(meet) = group[gap..].iter().find(|meet| there(meet)) {
-                let text = format!("sector {} is there, sector {} is not, of {write:?}", meet.0, group[gap].0);
+            let is_present = |written: &WrittenSector| self.is_in_image(image, *written);
+            let first_missing = of_write.iter().position(|written| !is_present(written)).unwrap_or(of_write.len());
+            if let Some(present) = of_write[first_missing..].iter().find(|written| is_present(written)) {
+                let missing = of_write[first_missing].sector;
+                let text = format!("sector {} is there, sector {missing} is not, of {request:?}", present.sector);
                 return broken_law(DurabilityLaw::Order, text);
             }
         }
         Ok(())
     }
 
-    /// Checks the order of cached writes that do not meet: each is there only with all acknowledged before its submission.
+    /// Checks the order of cached writes that neither overlap nor touch: a write is on the medium only together with all
+    /// that were acknowledged before its submission.
     fn check_write_order(
         &self,
-        meets: &[(u64, usize)],
-        lone: &[(u64, usize)],
+        written: &[WrittenSector],
+        written_once: &[WrittenSector],
         image: &SectorImage,
     ) -> Result<(), Breach> {
-        let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
-        let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
-        let whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.in_one);
-        if !self.promise.in_order || !apart || !cached || !whole {
+        let touch = |pair: &[WrittenSector]| pair[1].sector == pair[0].sector + 1 && pair[1].write != pair[0].write;
+        let are_apart = written_once.len() == written.len() && !written.windows(2).any(touch);
+        let are_cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
+        let are_whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.one_access_sectors);
+        if !self.promise.keeps_order || !are_apart || !are_cached || !are_whole {
             return Ok(());
         }
         let mut done: Vec<&TrackedWrite> = self.writes.iter().filter(|write| write.done).collect();
         done.sort_unstable_by_key(|write| write.ended);
-        let mut missing: Option<&TrackedWrite> = None;
+        let mut first_missing: Option<&TrackedWrite> = None;
         for write in done {
-            let there = |sector: &u64| image.get(0, *sector) == Some(ImageSector::Stamp(write.request.stamp));
-            let count = (write.request.lba..write.request.end()).filter(there).count();
-            if let Some(before) = missing.filter(|missing| count > 0 && missing.ended < Some(write.begun)) {
-                let text = format!("{:?} is there, {:?}, acknowledged before, is not", write.request, before.request);
+            let is_present = |sector: &u64| image.get(0, *sector) == Some(ImageSector::Stamp(write.request.stamp));
+            let present = (write.request.lba..write.request.end()).filter(is_present).count();
+            if let Some(missing) = first_missing.filter(|missing| present > 0 && missing.ended < Some(write.submitted))
+            {
+                let text = format!("{:?} is there, {:?}, acknowledged before, is not", write.request, missing.request);
                 return broken_law(DurabilityLaw::Order, text);
             }
-            if count < write.request.sectors as usize {
-                missing = missing.or(Some(write));
+            if present < write.request.sectors as usize {
+                first_missing = first_missing.or(Some(write));
             }
         }
         Ok(())
@@ -376,32 +402,39 @@ mod tests {
         heads: 1,
         cut_sector: CutSector::Unreadable,
         saves_buffer: false,
-        in_one: 64,
-        in_order: true,
+        one_access_sectors: 64,
+        keeps_order: true,
     };
 
-    /// A checker and the image of its device, by hand.
-    struct Scene(DurabilityChecker, SectorImage, u64);
+    /// A checker and the image of its device, which the tests change by hand.
+    struct CheckedDevice {
+        checker: DurabilityChecker,
+        image: SectorImage,
+        last_stamp: u64,
+    }
 
-    impl Scene {
-        fn new(promise: Promise) -> Scene {
-            Scene(DurabilityChecker::new(promise), SectorImage::new(), 0)
+    impl CheckedDevice {
+        fn new(promise: Promise) -> CheckedDevice {
+            let (checker, image) = (DurabilityChecker::new(promise), SectorImage::new());
+            CheckedDevice { checker, image, last_stamp: 0 }
         }
 
-        /// Submits, without an answer yet.
+        /// Submits a request, without an answer yet. Returns its stamp.
         fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
-            self.2 += 1;
-            let tag = self.2 as u32;
-            self.0.note_submission(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.2 });
-            self.2
+            self.last_stamp += 1;
+            let (tag, stamp) = (self.last_stamp as u32, self.last_stamp);
+            self.checker.note_submission(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp });
+            stamp
         }
 
         fn acknowledge(&mut self, stamp: u64) {
             let (submitted, finished) = (Instant::ZERO, Instant::ZERO);
             let (tag, status, parts) = (stamp as u32, Status::Done, Parts::default());
-            self.0.note_completion(&Completion { tag, status, submitted, finished, parts, effort: Effort::default() });
+            let effort = Effort::default();
+            self.checker.note_completion(&Completion { tag, status, submitted, finished, parts, effort });
         }
 
+        /// Submits a write and acknowledges it. Returns its stamp.
         fn write(&mut self, lba: u64, sectors: u32) -> u64 {
             let stamp = self.submit(Op::Write, Flags::NONE, lba, sectors);
             self.acknowledge(stamp);
@@ -415,128 +448,137 @@ mod tests {
 
         fn land(&mut self, lba: u64, sectors: u32, stamp: u64, kind: LandingKind) {
             let (from, to) = (Instant::ZERO, Instant::ZERO);
-            self.1.apply_landing(&Landing::new((lba, sectors), stamp, (from, to), kind));
+            self.image.apply_landing(&Landing::new((lba, sectors), stamp, (from, to), kind));
         }
 
-        fn verdict(&mut self, failure: PowerFailure) -> Option<DurabilityLaw> {
-            self.0.judge_image(&self.1, failure).err().map(|breach| breach.law)
+        /// The law that the image breaks after a failure.
+        fn broken_law(&mut self, failure: PowerFailure) -> Option<DurabilityLaw> {
+            self.checker.judge_image(&self.image, failure).err().map(|breach| breach.law)
         }
     }
 
     use LandingKind::{Landed, Torn};
 
     #[test]
-    fn a_flush_covers_what_was_acknowledged_before_it() {
-        let mut scene = Scene::new(PROMISE);
-        scene.write(0, 8);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None, "not covered");
-        scene.write(0, 8);
-        scene.flush();
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
+    fn a_flush_covers_writes_acknowledged_before_it() {
+        let mut device = CheckedDevice::new(PROMISE);
+        device.write(0, 8);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None, "not covered");
+        device.write(0, 8);
+        device.flush();
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         // Submitted before the write was acknowledged, it covers nothing.
-        let write = scene.submit(Op::Write, Flags::NONE, 0, 8);
-        let flush = scene.submit(Op::Flush, Flags::NONE, 0, 0);
-        scene.acknowledge(write);
-        scene.acknowledge(flush);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
-        assert_eq!(scene.verdict(PowerFailure::Off), None, "each failure is judged by what came since the last");
+        let write = device.submit(Op::Write, Flags::NONE, 0, 8);
+        let flush = device.submit(Op::Flush, Flags::NONE, 0, 0);
+        device.acknowledge(write);
+        device.acknowledge(flush);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
+        assert_eq!(
+            device.broken_law(PowerFailure::PowerOff),
+            None,
+            "each failure is judged by the requests since the last"
+        );
     }
 
     #[test]
     fn forced_and_uncached_writes_are_durable_and_a_power_off_is_for_all() {
-        let mut scene = Scene::new(PROMISE);
-        let forced = scene.submit(Op::Write, Flags::FUA, 0, 8);
-        scene.acknowledge(forced);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
-        let mut scene = Scene::new(Promise { volatile: false, ..PROMISE });
-        scene.write(0, 8);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
-        let mut scene = Scene::new(PROMISE);
-        scene.write(0, 8);
-        assert_eq!(scene.verdict(PowerFailure::Off), Some(DurabilityLaw::Durable));
+        let mut device = CheckedDevice::new(PROMISE);
+        let forced = device.submit(Op::Write, Flags::FUA, 0, 8);
+        device.acknowledge(forced);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Durable));
+        let mut device = CheckedDevice::new(Promise { volatile: false, ..PROMISE });
+        device.write(0, 8);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Durable));
+        let mut device = CheckedDevice::new(PROMISE);
+        device.write(0, 8);
+        assert_eq!(device.broken_law(PowerFailure::PowerOff), Some(DurabilityLaw::Durable));
     }
 
     #[test]
-    fn an_older_write_has_no_business_over_a_durable_one() {
-        let mut scene = Scene::new(PROMISE);
-        let old = scene.write(0, 8);
-        let new = scene.write(0, 8);
-        scene.flush();
-        scene.land(0, 8, old, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
+    fn an_older_write_never_stands_over_a_durable_one() {
+        let mut device = CheckedDevice::new(PROMISE);
+        let old = device.write(0, 8);
+        let new = device.write(0, 8);
+        device.flush();
+        device.land(0, 8, old, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         // A later write may stand there.
-        let (durable, later) = (scene.write(0, 8), scene.2 + 2);
-        scene.flush();
-        assert_eq!(scene.submit(Op::Write, Flags::NONE, 0, 8), later);
-        scene.land(0, 8, later, Landed);
+        let (durable, later) = (device.write(0, 8), device.last_stamp + 2);
+        device.flush();
+        assert_eq!(device.submit(Op::Write, Flags::NONE, 0, 8), later);
+        device.land(0, 8, later, Landed);
         assert!(durable > new);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
     }
 
     #[test]
     fn tearing_needs_a_write_under_way() {
-        let mut scene = Scene::new(PROMISE);
-        let stamp = scene.write(0, 8);
-        scene.land(0, 3, stamp, Landed);
-        scene.land(3, 1, stamp, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
-        let stamp = scene.write(0, 8);
-        scene.flush();
-        scene.land(0, 8, stamp, Landed);
-        scene.land(5, 1, stamp, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "nothing was being written");
-        let stamp = scene.write(0, 8);
-        scene.land(0, 1, stamp, Torn);
-        scene.land(4, 1, stamp, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "two at once");
-        let mut scene = Scene::new(Promise { cut_sector: CutSector::Old, ..PROMISE });
-        let stamp = scene.write(0, 8);
-        scene.land(0, 1, stamp, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "not of this drive");
+        let mut device = CheckedDevice::new(PROMISE);
+        let stamp = device.write(0, 8);
+        device.land(0, 3, stamp, Landed);
+        device.land(3, 1, stamp, Torn);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
+        let stamp = device.write(0, 8);
+        device.flush();
+        device.land(0, 8, stamp, Landed);
+        device.land(5, 1, stamp, Torn);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "nothing was being written");
+        let stamp = device.write(0, 8);
+        device.land(0, 1, stamp, Torn);
+        device.land(4, 1, stamp, Torn);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "two at once");
+        let mut device = CheckedDevice::new(Promise { cut_sector: CutSector::Old, ..PROMISE });
+        let stamp = device.write(0, 8);
+        device.land(0, 1, stamp, Torn);
+        assert_eq!(
+            device.broken_law(PowerFailure::Cut),
+            Some(DurabilityLaw::Tearing),
+            "no cut tears a sector of this drive"
+        );
     }
 
-    /// Found by the swarm: it took the second for a loss.
+    /// Found by random cuts: the checker took the second tear for a loss.
     #[test]
     fn a_sector_torn_before_may_be_made_durable_and_torn_again() {
-        let mut scene = Scene::new(PROMISE);
-        let stamp = scene.write(0, 1);
-        scene.land(0, 1, stamp, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
-        let durable = scene.write(0, 1);
-        scene.flush();
-        scene.land(0, 1, durable, Landed);
-        let again = scene.submit(Op::Write, Flags::NONE, 0, 1);
-        scene.land(0, 1, again, Torn);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
+        let mut device = CheckedDevice::new(PROMISE);
+        let stamp = device.write(0, 1);
+        device.land(0, 1, stamp, Torn);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
+        let durable = device.write(0, 1);
+        device.flush();
+        device.land(0, 1, durable, Landed);
+        let again = device.submit(Op::Write, Flags::NONE, 0, 1);
+        device.land(0, 1, again, Torn);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
     }
 
     #[test]
-    fn nothing_comes_from_nowhere() {
-        let mut scene = Scene::new(PROMISE);
-        let lost = scene.write(0, 8);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
-        scene.land(0, 8, lost, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Stale), "back from the dead");
-        scene.write(100, 8);
-        scene.land(100, 1, lost, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Stale), "written to the wrong place");
+    fn no_sector_holds_data_that_were_not_written_to_it() {
+        let mut device = CheckedDevice::new(PROMISE);
+        let lost = device.write(0, 8);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
+        device.land(0, 8, lost, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Stale), "lost at the last cut");
+        device.write(100, 8);
+        device.land(100, 1, lost, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Stale), "written to the wrong place");
     }
 
     #[test]
     fn survivors_are_first_parts_and_first_writes() {
-        let mut scene = Scene::new(PROMISE);
-        let stamp = scene.write(0, 8);
-        scene.land(4, 4, stamp, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second half only");
-        let (_, second) = (scene.write(0, 8), scene.write(20, 8));
-        scene.land(20, 8, second, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second write only");
-        let (first, _) = (scene.write(0, 8), scene.write(20, 8));
-        scene.land(0, 5, first, Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None);
-        let both = [0, 20].map(|lba| scene.submit(Op::Write, Flags::NONE, lba, 8));
-        both.into_iter().for_each(|stamp| scene.acknowledge(stamp));
-        scene.land(20, 8, both[1], Landed);
-        assert_eq!(scene.verdict(PowerFailure::Cut), None, "in flight together");
+        let mut device = CheckedDevice::new(PROMISE);
+        let stamp = device.write(0, 8);
+        device.land(4, 4, stamp, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second half only");
+        let (_, second) = (device.write(0, 8), device.write(20, 8));
+        device.land(20, 8, second, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second write only");
+        let (first, _) = (device.write(0, 8), device.write(20, 8));
+        device.land(0, 5, first, Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None);
+        let both = [0, 20].map(|lba| device.submit(Op::Write, Flags::NONE, lba, 8));
+        both.into_iter().for_each(|stamp| device.acknowledge(stamp));
+        device.land(20, 8, both[1], Landed);
+        assert_eq!(device.broken_law(PowerFailure::Cut), None, "in flight together");
     }
 }

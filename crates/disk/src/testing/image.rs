@@ -1,5 +1,5 @@
-//! The content of the platter as a judge of durability sees it: built from landings alone, in the order in which they are
-//! reported, without knowing what a device meant to write.
+//! The content of a medium, built from landings alone, in the order in which they are reported. It says what a device
+//! wrote, not what it was to write.
 
 use alloc::collections::BTreeMap;
 
@@ -14,10 +14,18 @@ pub enum ImageSector {
     Unreadable,
 }
 
-/// The content of each sector, of the drives of an array or of the blocks of a device. A sector that was never written
-/// is absent.
+/// A sector of a drive. The blocks of a device count as those of drive 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SectorPlace {
+    /// The drive of an array.
+    pub member: u32,
+    pub sector: u64,
+}
+
+/// The content of each sector of the drives of an array, or of each block of a device. A sector that was never written is
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SectorImage(BTreeMap<(u32, u64), ImageSector>);
+pub struct SectorImage(BTreeMap<SectorPlace, ImageSector>);
 
 impl SectorImage {
     /// An image with nothing written.
@@ -25,42 +33,43 @@ impl SectorImage {
         SectorImage::default()
     }
 
-    /// Applies a landing, at its place on the drives.
+    /// Applies a landing to the sectors of its drive.
     pub fn apply_landing(&mut self, landing: &Landing) {
-        self.set_sectors(landing, (landing.member, landing.sector));
+        self.apply_at(landing, SectorPlace { member: landing.member, sector: landing.sector });
     }
 
-    /// Applies a landing, at its place in the caller's blocks.
-    pub(crate) fn apply_block(&mut self, landing: &Landing) {
-        self.set_sectors(landing, (0, landing.lba));
+    /// Applies a landing to the blocks of a device.
+    pub(crate) fn apply_landing_in_blocks(&mut self, landing: &Landing) {
+        self.apply_at(landing, SectorPlace { member: 0, sector: landing.lba });
     }
 
-    fn set_sectors(&mut self, landing: &Landing, (member, first): (u32, u64)) {
+    /// Applies a landing that begins at `first`.
+    fn apply_at(&mut self, landing: &Landing, first: SectorPlace) {
         let held = match landing.kind {
             LandingKind::Landed => ImageSector::Stamp(landing.stamp),
             LandingKind::Torn => ImageSector::Unreadable,
             _ => return,
         };
-        for sector in first..first + u64::from(landing.sectors) {
-            self.0.insert((member, sector), held);
+        for sector in first.sector..first.sector + u64::from(landing.sectors) {
+            self.0.insert(SectorPlace { sector, ..first }, held);
         }
     }
 
-    /// Sets the content of `sector` of `member`.
+    /// Sets the content of a sector of a drive.
     pub(super) fn set_sector(&mut self, member: u32, sector: u64, held: Option<ImageSector>) {
         match held {
-            Some(held) => self.0.insert((member, sector), held),
-            None => self.0.remove(&(member, sector)),
+            Some(held) => self.0.insert(SectorPlace { member, sector }, held),
+            None => self.0.remove(&SectorPlace { member, sector }),
         };
     }
 
-    /// All sectors with content, by member and sector.
-    pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), ImageSector)> {
+    /// All sectors with content, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (SectorPlace, ImageSector)> {
         self.0.iter().map(|(&place, &held)| (place, held))
     }
 
-    /// The content of `sector` of `member`.
+    /// The content of a sector of a drive.
     pub fn get(&self, member: u32, sector: u64) -> Option<ImageSector> {
-        self.0.get(&(member, sector)).copied()
+        self.0.get(&SectorPlace { member, sector }).copied()
     }
 }

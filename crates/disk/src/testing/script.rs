@@ -1,5 +1,5 @@
-//! Random scripts: what is done to a device, and when. A script depends only on the device's limits and a random
-//! stream, never on the device's answers.
+//! Random scripts for the check of the contract: actions on a device, with their instants. A script depends only on the
+//! device's limits and random streams, never on the device's answers.
 
 use alloc::vec::Vec;
 
@@ -20,63 +20,67 @@ pub(super) enum ScriptAction {
     /// Abort the n-th request in flight, or an unknown tag if there is none.
     Abort(usize),
     Reset,
-    Cut,
-    Off,
-    On,
+    PowerCut,
+    /// An orderly power-off.
+    PowerOff,
+    PowerOn,
 }
 
 /// An action with its instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedAction {
     pub(super) at: Instant,
-    pub(super) act: ScriptAction,
+    pub(super) action: ScriptAction,
 }
 
 /// Writes a script.
 pub(super) struct ScriptAuthor<'a> {
     limits: Limits,
     rng: &'a mut Rng,
-    /// Draws the later kinds of flags, so that older seeds still give the same requests.
-    marks: Rng,
+    /// Draws orders and priorities. They are newer than `rng`: with a stream of their own, older seeds give equal requests.
+    flags_rng: Rng,
     now: Instant,
-    /// Where requests cluster, so that they meet in a buffer and overlap.
-    spots: [u64; 3],
+    /// Sectors near which requests cluster, so that they meet in a buffer and overlap.
+    hot_spots: [u64; 3],
+    /// The end of the last request.
     last_end: u64,
     steps: Vec<TimedAction>,
 }
 
 impl ScriptAuthor<'_> {
-    /// A script of about `length` steps for a device of these `limits`; it ends with the power on. `marks` draws the
+    /// A script of at least `steps` steps for a device of these `limits`; it ends with the power on. `flags_rng` draws the
     /// requests' orders and priorities.
-    pub(super) fn write_script(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<TimedAction> {
-        let spots = core::array::from_fn(|_| rng.below(limits.sectors));
-        let mut author = ScriptAuthor { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
-        while author.steps.len() < length {
-            author.pass_time();
+    pub(super) fn write_script(limits: Limits, rng: &mut Rng, flags_rng: Rng, steps: usize) -> Vec<TimedAction> {
+        let hot_spots = core::array::from_fn(|_| rng.below(limits.sectors));
+        let (now, last_end) = (Instant::ZERO, 0);
+        let mut author = ScriptAuthor { limits, rng, flags_rng, now, hot_spots, last_end, steps: Vec::new() };
+        while author.steps.len() < steps {
+            author.advance_time();
             author.add_random_action();
         }
         author.add_flush_and_cut();
         author.steps
     }
 
-    fn push_action(&mut self, act: ScriptAction) {
-        self.steps.push(TimedAction { at: self.now, act });
+    /// Adds an action at the present instant.
+    fn push_action(&mut self, action: ScriptAction) {
+        self.steps.push(TimedAction { at: self.now, action });
     }
 
-    /// Lets pass from zero to some hundred milliseconds, each order of magnitude equally likely.
-    fn pass_time(&mut self) {
-        let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
-        self.now += Span::from_nanos(self.rng.below(most));
+    /// Advances the present instant by a random time, from nothing to 0.2 seconds.
+    fn advance_time(&mut self) {
+        let limit_ns = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
+        self.now += Span::from_nanos(self.rng.below(limit_ns));
     }
 
     fn add_random_action(&mut self) {
         match self.rng.below(100) {
             0..=2 => self.add_flush_and_cut(),
-            3 => self.add_cut(),
+            3 => self.add_power_cut(),
             4 => {
-                self.push_action(ScriptAction::Off);
-                self.pass_time();
-                self.push_action(ScriptAction::On);
+                self.push_action(ScriptAction::PowerOff);
+                self.advance_time();
+                self.push_action(ScriptAction::PowerOn);
             }
             5 => self.push_action(ScriptAction::Reset),
             6..=9 => {
@@ -89,26 +93,26 @@ impl ScriptAuthor<'_> {
 
     fn add_flush_and_cut(&mut self) {
         self.push_action(ScriptAction::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
-        self.pass_time();
-        self.pass_time();
-        self.add_cut();
+        self.advance_time();
+        self.advance_time();
+        self.add_power_cut();
     }
 
-    fn add_cut(&mut self) {
-        self.push_action(ScriptAction::Cut);
-        self.pass_time();
-        self.push_action(ScriptAction::On);
+    fn add_power_cut(&mut self) {
+        self.push_action(ScriptAction::PowerCut);
+        self.advance_time();
+        self.push_action(ScriptAction::PowerOn);
     }
 
-    /// Adds a flag to one request in six.
-    fn with_random_mark(&mut self, flags: Flags) -> Flags {
-        let mark = match self.marks.below(24) {
+    /// Adds an order or a priority to the flags of one request in six.
+    fn with_random_flag(&mut self, flags: Flags) -> Flags {
+        let added = match self.flags_rng.below(24) {
             0 => Flags::ORDERED,
             1 => Flags::HEAD_OF_QUEUE,
             2 | 3 => Flags::PRIORITY,
             _ => Flags::NONE,
         };
-        flags.with(mark)
+        flags.with(added)
     }
 
     fn add_request(&mut self) {
@@ -120,16 +124,16 @@ impl ScriptAuthor<'_> {
             _ => Op::Flush,
         };
         if op == Op::Flush {
-            let flags = self.with_random_mark(Flags::NONE);
+            let flags = self.with_random_flag(Flags::NONE);
             return self.push_action(ScriptAction::Submit { op, flags, lba: 0, sectors: 0 });
         }
-        let flags = if self.rng.draw_chance(10) { Flags::FUA } else { Flags::NONE };
-        let flags = self.with_random_mark(flags);
-        let most = [1, 8, 64, 300][self.rng.below(4) as usize];
-        let mut sectors = 1 + self.rng.below(most) as u32;
+        let fua = if self.rng.draw_chance(10) { Flags::FUA } else { Flags::NONE };
+        let flags = self.with_random_flag(fua);
+        let max_sectors = [1, 8, 64, 300][self.rng.below(4) as usize];
+        let mut sectors = 1 + self.rng.below(max_sectors) as u32;
         let mut lba = match self.rng.below(10) {
             0..=3 => self.last_end,
-            4..=8 => self.spots[self.rng.below(3) as usize] + self.rng.below(128),
+            4..=8 => self.hot_spots[self.rng.below(3) as usize] + self.rng.below(128),
             _ => self.rng.below(self.limits.sectors),
         };
         if self.rng.draw_chance(70) {

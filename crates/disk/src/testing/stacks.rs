@@ -1,10 +1,13 @@
-//! Small drives, and random ones below random layers.
+//! Small drives for tests: with chosen settings, or with random ones below random layers. A small drive differs from a real
+//! one in its size alone, so that tests reach every part of it.
+//!
+//! Settings that came later are drawn from streams of their own: a seed of an older case then still stands for its drive.
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::mirror_copies::VolumeSight;
+use super::mirror_copies::BlockCopies;
 use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
 use crate::drive::geometry::{Geometry, LayoutError, Skews, TrackOrder, Zone};
@@ -115,21 +118,21 @@ impl SmallDrive {
         }
     }
 
-    /// The layout.
+    /// The layout of blocks on tracks.
     pub fn geometry(&self) -> Result<Geometry, LayoutError> {
         let mut zones = Vec::new();
-        let mut first = 0;
-        for &(cylinders, spt) in &self.zones {
-            let spt = alloc::vec![spt; self.heads as usize];
-            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews()));
-            first += cylinders;
+        let mut first_cylinder = 0;
+        for &(cylinders, track_slots) in &self.zones {
+            let slots_of_heads = alloc::vec![track_slots; self.heads as usize];
+            zones.extend(Zone::lay(first_cylinder, cylinders, self.order, &slots_of_heads, self.skews()));
+            first_cylinder += cylinders;
         }
         let slots: u64 = zones.iter().map(Zone::slots).sum();
-        let left_out: u64 = self.holes.iter().map(|hole| hole.1).sum();
-        Geometry::new(slots - left_out, &zones, &self.holes, &self.remaps)
+        let hole_slots: u64 = self.holes.iter().map(|&(_, length)| length).sum();
+        Geometry::new(slots - hole_slots, &zones, &self.holes, &self.remaps)
     }
 
-    /// Arm and spindle.
+    /// The arm and the spindle.
     pub fn mechanics(&self) -> Mechanics {
         let cylinders = self.zones.iter().map(|zone| zone.0).sum();
         let (single, average, full) = self.seek;
@@ -178,15 +181,14 @@ impl SmallDrive {
         self
     }
 
-    /// Adds any kind of queue, and weak places, drawn from a stream of their own, so that the seeds of older cases stand for
-    /// the same drives.
+    /// Adds any kind of queue, and weak blocks.
     fn with_random_queue(mut self) -> SmallDrive {
         let rng = &mut Seed(self.phase).stream("queuing");
         self.link.queuing = random_queuing(rng, self.firmware.depth);
         self.firmware.priority = rng.draw_chance(50);
-        let limits = [None, Some(Span::ZERO), Some(Span::from_millis(30)), Some(Span::from_millis(200))];
-        self.firmware.recovery_limit = pick_one(rng, &limits);
-        self.weak = if rng.draw_chance(30) { random_weak(rng) } else { Vec::new() };
+        let recovery_limits = [None, Some(Span::ZERO), Some(Span::from_millis(30)), Some(Span::from_millis(200))];
+        self.firmware.recovery_limit = pick_one(rng, &recovery_limits);
+        self.weak = if rng.draw_chance(30) { random_weak_blocks(rng) } else { Vec::new() };
         self
     }
 
@@ -212,9 +214,9 @@ impl SmallStack {
         build_layers(&self.layers, &mut |number| Box::new(self.numbered_drive(u64::from(number)).drive()))
     }
 
-    /// The drive with a number: equal except for its phase.
-    fn numbered_drive(&self, drive: u64) -> SmallDrive {
-        SmallDrive { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
+    /// The drive with this number in the stack. All are equal except for their phases.
+    fn numbered_drive(&self, drive_number: u64) -> SmallDrive {
+        SmallDrive { phase: self.drive.phase.wrapping_add(drive_number << 61), ..self.drive.clone() }
     }
 
     /// The description of the stack.
@@ -222,78 +224,79 @@ impl SmallStack {
         crate::stack::Stack { layers: self.layers.clone(), ..crate::stack::Stack::bare(self.drive.profile()) }
     }
 
-    /// The client's view of the members.
-    pub fn client_sight(&self) -> VolumeSight {
+    /// The copies of the blocks of its array.
+    pub fn block_copies(&self) -> BlockCopies {
         let stack = self.to_stack();
-        stack.array().map_or_else(VolumeSight::default, |spec| VolumeSight::new(&stack.volumes(), spec.lost))
+        stack.array().map_or_else(BlockCopies::default, |spec| BlockCopies::new(&stack.volumes(), spec.lost))
     }
 }
 
+/// Returns one of `choices`, all equally likely.
 pub(super) fn pick_one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
-fn some_costs(rng: &mut Rng, below: u64) -> OverheadAfter {
-    OverheadAfter { read: some_span(rng, below), write: some_span(rng, below) }
+fn random_overhead(rng: &mut Rng, limit_ns: u64) -> OverheadAfter {
+    OverheadAfter { read: random_span(rng, limit_ns), write: random_span(rng, limit_ns) }
 }
 
-/// A span below `limit` nanoseconds, none at all in half of the cases.
-fn some_span(rng: &mut Rng, limit: u64) -> Span {
+/// A span below `limit_ns`; zero in half of the cases.
+fn random_span(rng: &mut Rng, limit_ns: u64) -> Span {
     match rng.draw_chance(50) {
         true => Span::ZERO,
-        false => Span::from_nanos(rng.below(limit)),
+        false => Span::from_nanos(rng.below(limit_ns)),
     }
 }
 
-/// Up to twelve holes in the first thousand or so slots.
+/// Twelve holes in the first thousand or so slots: the first slot and the length of each.
 fn random_holes(rng: &mut Rng) -> Vec<(u64, u64)> {
     let mut end = 0;
-    let hole = |_| {
+    let next_hole = |_| {
         let (first, length) = (end + rng.below(100), 1 + rng.below(5));
         end = first + length;
         (first, length)
     };
-    (0..12).map(hole).collect()
+    (0..12).map(next_hole).collect()
 }
 
-/// Up to four of two hundred slots, rising.
-fn random_slots(rng: &mut Rng, from: u64) -> Vec<u64> {
+/// Up to four of the two hundred slots from `first` on, in order.
+fn random_bad_slots(rng: &mut Rng, first: u64) -> Vec<u64> {
     let count = rng.below(5);
-    let mut slots: Vec<u64> = (0..count).map(|_| from + rng.below(200)).collect();
+    let mut slots: Vec<u64> = (0..count).map(|_| first + rng.below(200)).collect();
     slots.sort_unstable();
     slots.dedup();
     slots
 }
 
-/// Each of `bad` that holds a block, with a slot of a hole that it lives in.
-fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let slots = || holes.iter().flat_map(|&(first, length)| first..first + length);
-    bad.iter().copied().filter(|&slot| !slots().any(|hole| hole == slot)).zip(slots()).collect()
+/// Pairs of a bad slot that holds a block, and a slot of a hole to which the block moves.
+fn remaps_into_holes(bad_slots: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let hole_slots = || holes.iter().flat_map(|&(first, length)| first..first + length);
+    let with_block = bad_slots.iter().copied().filter(|&slot| !hole_slots().any(|in_hole| in_hole == slot));
+    with_block.zip(hole_slots()).collect()
 }
 
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
-    // From a stream of its own, which leaves the draws that follow as they are.
-    let turns = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
+    let turns_rng = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
     Discipline {
         policy: pick_one(rng, &policies),
         window: pick_one(rng, &[0, 0, 0, 1, 3, 8]),
         nearest: pick_one(rng, &[0, 0, 0, 1, 3]),
         ageing: pick_one(rng, &[0, 0, 5, 50, 1000]),
-        patience: pick_one(turns, &[0, 0, 1, 2]),
-        round: pick_one(turns, &[0, 0, 1, 50, 100]),
+        patience: pick_one(turns_rng, &[0, 0, 1, 2]),
+        round: pick_one(turns_rng, &[0, 0, 1, 50, 100]),
         max_wait: pick_one(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
     }
 }
 
-/// Settings of the caching mode page, from a stream of their own, which leaves the other draws as they are.
-fn random_page(rng: &Rng) -> ReadAhead {
-    let mut own = Seed(rng.clone().below(u64::MAX)).stream("caching page");
+/// Settings of SCSI's caching mode page.
+fn random_caching_page(rng: &Rng) -> ReadAhead {
+    let mut own_rng = Seed(rng.clone().below(u64::MAX)).stream("caching page");
     ReadAhead {
-        multiplied: own.draw_chance(20),
-        ceiling: pick_one(&mut own, &[None, None, Some(24), Some(512)]),
-        longest_read: pick_one(&mut own, &[None, None, Some(16)]),
+        multiplied: own_rng.draw_chance(20),
+        ceiling: pick_one(&mut own_rng, &[None, None, Some(24), Some(512)]),
+        longest_read: pick_one(&mut own_rng, &[None, None, Some(16)]),
         ..ReadAhead::NONE
     }
 }
@@ -303,7 +306,6 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segment_sectors = pick_one(rng, &[8, 32, 64, 256]);
     let max = pick_one(rng, &[0, 8, 40, 256, 1024]);
     let adapts = segments == 4 && segment_sectors >= 32;
-    // From a stream of its own, as the caching page.
     let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").draw_chance(40);
     let cache = CacheSpec {
         segments,
@@ -323,7 +325,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
                 &[ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream],
             ),
             discards: rng.draw_chance(30),
-            ..random_page(rng)
+            ..random_caching_page(rng)
         },
         write_back: segments > 0 && rng.draw_chance(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
@@ -333,7 +335,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
             own_lengths.then_some(5)
         },
         fills_while_draining: rng.draw_chance(50),
-        destage_idle: some_span(rng, 50_000_000),
+        destage_idle: random_span(rng, 50_000_000),
         flash_sectors: 0,
         media_cache: None,
         destage_age: pick_one(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
@@ -344,55 +346,55 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
             dirty_percent: 60,
             own_lengths,
         }),
-        ..random_written(rng)
+        ..random_written_blocks(rng)
     };
-    let equal = !adapts && cache.dirty_runs.is_none();
-    CacheSpec { writes_apart: cache.writes_apart && equal, ..cache }
+    let has_equal_segments = !adapts && cache.dirty_runs.is_none();
+    CacheSpec { writes_apart: cache.writes_apart && has_equal_segments, ..cache }
 }
 
-/// Verified writes and turns of commands, from a stream of their own.
-fn random_turns(rng: &Rng) -> Firmware {
-    let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
+/// The settings of verified writes and of the turns of commands.
+fn random_command_turns(rng: &Rng) -> Firmware {
+    let mut own_rng = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
     Firmware {
-        write_verify: own.draw_chance(15),
-        late_writes_percent: pick_one(&mut own, &[0, 0, 7, 100]),
-        commands_percent: pick_one(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
-        revise: Span::from_micros(pick_one(&mut own, &[0, 0, 200, 5000])),
+        write_verify: own_rng.draw_chance(15),
+        late_writes_percent: pick_one(&mut own_rng, &[0, 0, 7, 100]),
+        commands_percent: pick_one(&mut own_rng, &[None, None, None, Some(0), Some(30), Some(100)]),
+        revise: Span::from_micros(pick_one(&mut own_rng, &[0, 0, 200, 5000])),
         ..SmallDrive::default().firmware
     }
 }
 
-/// The treatment of written blocks, from a stream of its own.
-fn random_written(rng: &Rng) -> CacheSpec {
-    let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
+/// The settings of written blocks in the buffer.
+fn random_written_blocks(rng: &Rng) -> CacheSpec {
+    let mut own_rng = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
     CacheSpec {
         written_hits: pick_one(
-            &mut own,
+            &mut own_rng,
             &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All],
         ),
-        writes_apart: own.draw_chance(40),
-        room_runs: pick_one(&mut own, &[1, 1, 2, 5]),
+        writes_apart: own_rng.draw_chance(40),
+        room_runs: pick_one(&mut own_rng, &[1, 1, 2, 5]),
         ..CacheSpec::NONE
     }
 }
 
-/// A kind of queue that can be so deep.
+/// A kind of queue that can have this depth.
 fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
     let kinds = [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi, Queuing::None];
     pick_one(rng, if depth > 1 { &kinds[..3] } else { &kinds })
 }
 
-/// Up to thirty weak places, some close together, among the first few thousand blocks.
-fn random_weak(rng: &mut Rng) -> Vec<WeakBlocks> {
+/// Up to thirty runs of weak blocks, some close together, among the first 1,800 blocks.
+fn random_weak_blocks(rng: &mut Rng) -> Vec<WeakBlocks> {
     let mut end = 0;
     let count = 1 + rng.below(30);
-    let mut place = |_| {
+    let mut next_run = |_| {
         let (gap, sectors) = (pick_one(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
         let weak = WeakBlocks { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
         end = weak.end();
         weak
     };
-    (0..count).map(&mut place).filter(|weak| weak.end() <= 1_800).collect()
+    (0..count).map(&mut next_run).filter(|weak| weak.end() <= 1_800).collect()
 }
 
 /// Any small drive. Defects only where the physical sector is the logical one.
@@ -403,22 +405,25 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
     let zones = pick_one(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
     let defects = physical_sector == 512 && rng.draw_chance(40);
     let depth = pick_one(rng, &[1, 1, 4, 32]);
-    let (slips, bad) = if defects { (random_slots(rng, 0), random_slots(rng, 300)) } else { (Vec::new(), Vec::new()) };
+    let (slipped, remapped) = match defects {
+        true => (random_bad_slots(rng, 0), random_bad_slots(rng, 300)),
+        false => (Vec::new(), Vec::new()),
+    };
     let holes = match rng.draw_chance(30) && physical_sector == 512 {
         true => random_holes(rng),
-        false if defects => slips.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
+        false if defects => slipped.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
         false => Vec::new(),
     };
     SmallDrive {
         order,
         heads,
         zones: zones.to_vec(),
-        remaps: into_holes(&bad, &holes),
+        remaps: remaps_into_holes(&remapped, &holes),
         holes,
         millirpm: pick_one(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
         head_switch: pick_one(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
-        write_settle: some_span(rng, 400_000),
-        skew_margin: some_span(rng, 100_000),
+        write_settle: random_span(rng, 400_000),
+        skew_margin: random_span(rng, 100_000),
         physical_sector,
         cut_sector: pick_one(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
         cache: random_cache(rng),
@@ -427,26 +432,26 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
             queue: random_discipline(rng),
             ahead: 0,
             destage: random_discipline(rng),
-            dispatch: some_span(rng, 300_000),
+            dispatch: random_span(rng, 300_000),
             zero_latency: rng.draw_chance(40),
             priority: false,
             recovery_limit: None,
-            ..random_turns(rng)
+            ..random_command_turns(rng)
         },
         overhead: Overhead {
-            read_hit: some_costs(rng, 200_000),
-            read_miss: some_costs(rng, 300_000),
-            write_hit: some_costs(rng, 200_000),
-            write_miss: some_costs(rng, 300_000),
-            flush: some_span(rng, 100_000),
-            reselect: some_span(rng, 100_000),
-            completion: some_span(rng, 100_000),
-            write_completion: some_span(rng, 100_000),
+            read_hit: random_overhead(rng, 200_000),
+            read_miss: random_overhead(rng, 300_000),
+            write_hit: random_overhead(rng, 200_000),
+            write_miss: random_overhead(rng, 300_000),
+            flush: random_span(rng, 100_000),
+            reselect: random_span(rng, 100_000),
+            completion: random_span(rng, 100_000),
+            write_completion: random_span(rng, 100_000),
         },
         link: Link {
             rate: pick_one(rng, &[30_000_000, 100_000_000, 300_000_000]),
             write_rate: pick_one(rng, &[5_000_000, 100_000_000, 300_000_000]),
-            command: some_span(rng, 20_000),
+            command: random_span(rng, 20_000),
             max_transfer: pick_one(rng, &[256, 2048]),
             buffer_full: pick_one(rng, &[0, 0, 50, 100]),
             fua: rng.draw_chance(60),
@@ -460,23 +465,23 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
 
 fn random_controller(rng: &mut Rng) -> ControllerSpec {
     let depth = pick_one(rng, &[1, 2, 32]);
-    let command = some_span(rng, 50_000);
+    let command = random_span(rng, 50_000);
     let rate = pick_one(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
     let programmed = rng.draw_chance(30).then_some(ProgrammedIo { rate: 16_000_000, block: pick_one(rng, &[1, 16]) });
-    // Drawn with the rate, so that other stacks stay as they are.
+    // Given by the rate, so that an older seed still stands for its stack.
     let wake = if rate == 20_000_000 { command.times(2) } else { Span::ZERO };
     let coalesce = rng
         .draw_chance(30)
-        .then(|| InterruptCoalescing { count: pick_one(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+        .then(|| InterruptCoalescing { count: pick_one(rng, &[2, 8]), wait: random_span(rng, 2_000_000) });
     ControllerSpec { wake, programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
 }
 
 fn random_processor(rng: &mut Rng) -> ProcessorSpec {
     ProcessorSpec {
         cores: pick_one(rng, &[1, 2]),
-        issue: some_span(rng, 100_000),
-        finish: some_span(rng, 100_000),
-        interrupt: some_span(rng, 20_000),
+        issue: random_span(rng, 100_000),
+        finish: random_span(rng, 100_000),
+        interrupt: random_span(rng, 20_000),
         copy: 100_000_000,
         parity: 200_000_000,
     }
@@ -485,19 +490,18 @@ fn random_processor(rng: &mut Rng) -> ProcessorSpec {
 /// Any small drive below up to four layers.
 pub fn random_stack(rng: &mut Rng) -> SmallStack {
     let drive = random_profile(rng);
-    let resends = drive.link.queuing.is_ata();
+    let may_resend = drive.link.queuing.is_ata();
     let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
         0 => Layer::Identity,
         2 => Layer::Processor(random_processor(rng)),
         1 => Layer::Controller(random_controller(rng)),
-        _ => Layer::Driver(random_driver(rng, resends)),
+        _ => Layer::Driver(random_driver(rng, may_resend)),
     });
     let mut layers: Vec<Layer> = layers.collect();
-    // From a stream of its own: the seeds of older cases stand for the same stacks below it.
-    let rng = &mut Seed(drive.phase).stream("accelerator");
-    if rng.draw_chance(30) {
-        let height = rng.below(layers.len() as u64 + 1) as usize;
-        layers.insert(height, Layer::Accelerator(random_accelerator(rng)));
+    let accelerator_rng = &mut Seed(drive.phase).stream("accelerator");
+    if accelerator_rng.draw_chance(30) {
+        let index = accelerator_rng.below(layers.len() as u64 + 1) as usize;
+        layers.insert(index, Layer::Accelerator(random_accelerator(accelerator_rng)));
     }
     SmallStack { drive, layers }
 }
@@ -508,8 +512,8 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
         0 => Some(Layer::Channel(2)),
         1 => Some(Layer::Scsi(ScsiSpec {
             rate: pick_one(rng, &[1_000_000, 20_000_000, 320_000_000]),
-            command: some_span(rng, 50_000),
-            reconnect: some_span(rng, 50_000),
+            command: random_span(rng, 50_000),
+            reconnect: random_span(rng, 50_000),
             fair: rng.draw_chance(50),
         })),
         _ => None,
@@ -530,9 +534,9 @@ fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     }
 }
 
-/// A driver that keeps its promises, with time-outs only if a write may be sent again. Later settings are drawn from a
-/// stream of their own, so that the seeds of older cases stand for the same plain drivers.
-fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
+/// A driver that keeps its promises. `may_resend`: the drive's queue is ATA's, so that a command may time out and be sent
+/// again.
+fn random_driver(rng: &mut Rng, may_resend: bool) -> DriverSpec {
     let capacity = pick_one(rng, &[1, 4, 128]);
     let depth = pick_one(rng, &[1, 2, 32]);
     let queue = random_discipline(rng);
@@ -562,41 +566,45 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         merge_reads: rng.draw_chance(70),
         plug: rng.draw_chance(30).then_some(plug),
         write_through: pick_one(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
-        timeout: (resends && rng.draw_chance(30)).then_some(Span::from_secs(3)),
+        timeout: (may_resend && rng.draw_chance(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
-        // A flush that ends at once is not refused for its flags, as it would be by an ATA drive.
-        flush: if resends { FlushPolicy::Forward } else { pick_one(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
+        // A flush that the driver ends at once is not refused for its flags, as an ATA drive would.
+        flush: if may_resend {
+            FlushPolicy::Forward
+        } else {
+            pick_one(rng, &[FlushPolicy::Forward, FlushPolicy::Cached])
+        },
         ..plain
     }
 }
 
-/// A random stack, or array, below more of the layers that go wrong together: drivers that merge, or divide what others
-/// merged, accelerators, processors of two cores; half of the single drives have places that they cannot read.
-pub fn random_tower(rng: &mut Rng) -> SmallStack {
+/// A random stack, or array, with two to four more of the layers that are prone to errors together: drivers that merge, or
+/// divide merged requests, accelerators, and processors of two cores. Half of the single drives have unreadable blocks.
+pub fn random_tall_stack(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     if rng.draw_chance(60) && stack.drive.firmware.depth > 1 {
         stack.drive.link.queuing = pick_one(rng, &[Queuing::Tcq, Queuing::Ncq]);
     }
-    let resends = stack.drive.link.queuing.is_ata();
-    // Drivers drawn for the other kind of queue.
+    let may_resend = stack.drive.link.queuing.is_ata();
+    // These drivers were drawn for another kind of queue.
     stack.layers.retain(|layer| !matches!(layer, Layer::Driver(_)));
     for _ in 0..2 + rng.below(3) {
         let layer = match rng.below(5) {
             0 | 1 => {
-                let driver = random_driver(rng, resends);
+                let driver = random_driver(rng, may_resend);
                 Layer::Driver(DriverSpec { merge: true, max_transfer: pick_one(rng, &[8, 8, 100, 1024]), ..driver })
             }
             2 | 3 => Layer::Accelerator(random_accelerator(rng)),
             _ => Layer::Processor(ProcessorSpec { cores: 2, ..random_processor(rng) }),
         };
-        let height = rng.below(stack.layers.len() as u64 + 1) as usize;
-        stack.layers.insert(height, layer);
+        let index = rng.below(stack.layers.len() as u64 + 1) as usize;
+        stack.layers.insert(index, layer);
     }
     match rng.draw_chance(50) {
         true => with_random_array(stack, rng),
         false => {
             if rng.draw_chance(50) {
-                stack.drive.weak = random_weak(rng);
+                stack.drive.weak = random_weak_blocks(rng);
                 stack.drive.firmware.recovery_limit = Some(Span::ZERO);
             }
             stack
@@ -604,7 +612,7 @@ pub fn random_tower(rng: &mut Rng) -> SmallStack {
     }
 }
 
-/// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
+/// Any small array of up to five drives, with random layers below and above it. Some have lost a member that they can
 /// spare.
 pub fn random_array(rng: &mut Rng) -> SmallStack {
     let stack = random_stack(rng);
@@ -613,15 +621,16 @@ pub fn random_array(rng: &mut Rng) -> SmallStack {
 
 /// A write-intent bitmap of small regions and short periods, where an array can have one.
 fn random_bitmap(spec: &ArraySpec, rng: &mut Rng) -> Option<BitmapSpec> {
-    let redundant = spec.shares.len() == 1 && !matches!(spec.shares[0].level, RaidLevel::Raid0 | RaidLevel::Linear);
+    let is_redundant = spec.shares.len() == 1 && !matches!(spec.shares[0].level, RaidLevel::Raid0 | RaidLevel::Linear);
     let chunk = pick_one(rng, &[None, Some(8), Some(64), Some(1024)]);
     let delay = Span::from_millis(pick_one(rng, &[1, 20, 300]));
-    (redundant && rng.draw_chance(40)).then_some(BitmapSpec { chunk, delay })
+    (is_redundant && rng.draw_chance(40)).then_some(BitmapSpec { chunk, delay })
 }
 
-/// The stack with any array somewhere in it.
+/// Adds any array to the stack, at a random height.
 pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
-    // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
+    // With limited recovery, results would depend on which of two members fails to read first. Tests of errors use arrays
+    // with fixed settings.
     stack.drive.firmware.recovery_limit = None;
     let level =
         pick_one(rng, &[RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
@@ -629,15 +638,15 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         RaidLevel::Raid10 => 4,
         _ => level.least_members() + rng.below(2) as u32,
     };
-    let half = match level {
+    let other_level = match level {
         RaidLevel::Raid0 => RaidLevel::Raid1,
         _ => RaidLevel::Raid0,
     };
     let shares = match rng.draw_chance(20) {
-        true => alloc::vec![VolumeShare { level, permille: 400 }, VolumeShare { level: half, permille: 600 }],
+        true => alloc::vec![VolumeShare { level, permille: 400 }, VolumeShare { level: other_level, permille: 600 }],
         false => alloc::vec![VolumeShare { level, permille: 1000 }],
     };
-    let spare = shares.len() == 1 && level != RaidLevel::Raid0 && rng.draw_chance(40);
+    let loses_member = shares.len() == 1 && level != RaidLevel::Raid0 && rng.draw_chance(40);
     let mut spec = ArraySpec {
         members,
         shares,
@@ -648,21 +657,20 @@ pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallSt
         parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
-        lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
+        lost: if loses_member { 1 << rng.below(u64::from(members)) } else { 0 },
         bitmap: None,
     };
     let bus = pick_one(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
-    // From a stream of its own, as the accelerator's.
-    let later = &mut Seed(stack.drive.phase).stream("cable");
-    let cable = random_cable(later);
-    if later.draw_chance(40) {
+    let cable_rng = &mut Seed(stack.drive.phase).stream("cable");
+    let cable = random_cable(cable_rng);
+    if cable_rng.draw_chance(40) {
         spec.shares
             .iter_mut()
             .filter(|share| share.level == RaidLevel::Raid0)
             .for_each(|share| share.level = RaidLevel::Linear);
     }
     spec.bitmap = random_bitmap(&spec, &mut Seed(stack.drive.phase).stream("bitmap"));
-    let height = rng.below(stack.layers.len() as u64 + 1) as usize;
-    stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
+    let index = rng.below(stack.layers.len() as u64 + 1) as usize;
+    stack.layers.splice(index..index, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
     stack
 }

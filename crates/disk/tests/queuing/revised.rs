@@ -65,7 +65,7 @@ fn drives_that_revise_keep_the_contract() {
             let mut small = SmallDrive::default().with_buffer(6, 32).with_write_back(4).with_queue(8, policy);
             small.firmware.revise = Span::from_micros(revise);
             let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-            conformance(&make, small.cut_sector, seed).expect("the contract");
+            check_conformance(&make, small.cut_sector, seed).expect("the contract");
         }
     }
 }

@@ -125,7 +125,7 @@ impl JobFile {
 
     fn trace_options(&self, index: usize) -> TraceOptions {
         let settings = &self.sections[index].settings;
-        let own = &settings.logs.replay;
+        let replay = &settings.logs.replay;
         let engine = settings.engine();
         let is_one_at_a_time =
             engine.mode == EngineMode::Synchronous || (engine.name == "null" && settings.iodepth == 1);

@@ -170,7 +170,7 @@ impl FilePages {
             };
             match elsewhere.filter(is_same_content) {
                 Some(&stands_as) if moved_only_with_folder(name, stands_as, &moved) => {
-                    drop(moved.insert(name, stands_as))
+                    moved.insert(name, stands_as);
                 }
                 Some(&stands_as) => {
                     moved.insert(name, stands_as);

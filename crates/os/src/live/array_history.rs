@@ -342,7 +342,7 @@ mod tests {
         /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
         fn left(&self) -> Option<(u64, u64)> {
             let (_, history) = self.0.cut_remains(Instant::ZERO)?.unwrap();
-            Some((self.0.at_first, history.events.len() as u64))
+            Some((self.0.lost_at_beginning, history.events.len() as u64))
         }
     }
 
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn what_is_too_much_or_not_judged_or_unforeseen_is_said() {
         let mut disk = Disk::new(true);
-        disk.0.most = 100_000;
+        disk.0.max_bytes = 100_000;
         for _ in 0..30 {
             disk.take(Op::Write);
         }

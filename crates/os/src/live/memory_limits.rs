@@ -87,7 +87,7 @@ mod tests {
         assert!(MemoryRoom::divide_limit(64 << 20, 256).unwrap_err().contains("m or more"));
         let room = MemoryRoom::divide_limit(4 << 30, 256).unwrap();
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
-        assert_eq!((room.max_callers(), MemoryRoom { clients: CLIENTS, ..room }.max_callers()), (512, 40));
+        assert_eq!((room.max_callers(), MemoryRoom { clients: LEAST_FOR_CLIENTS, ..room }.max_callers()), (512, 40));
     }
 
     /// 40 MiB for all of them, and 80 KiB for each: of so many clients that is more than a quarter, whatever the

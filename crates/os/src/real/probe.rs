@@ -169,7 +169,7 @@ fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
         Err(error) => return (Vec::new(), EndsContent::Unread(format!("its length is not known ({error})"))),
     };
     let buffer = |max_bytes: usize| vec![0; (bytes.min(max_bytes as u64)) as usize];
-    let (mut head, mut tail) = (buffer(HEAD), buffer(TAIL));
+    let (mut head, mut tail) = (buffer(HEAD_BYTES), buffer(TAIL_BYTES));
     let tail_offset = bytes - tail.len() as u64;
     let unread =
         [("first", &mut head, 0), ("last", &mut tail, tail_offset)].into_iter().filter_map(|(which, end, offset)| {
@@ -186,7 +186,7 @@ fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
         () if bytes <= (head.len() + tail.len()) as u64 => EndsContent::Empty,
         () => EndsContent::EmptyEnds,
     };
-    (signatures(ends), content)
+    (find_signatures(ends), content)
 }
 
 /// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes

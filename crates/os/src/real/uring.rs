@@ -422,7 +422,7 @@ mod tests {
         let mut done = Vec::new();
         while ring.in_flight() > 0 {
             match ring.reap() {
-                Some(one) => done.push(one),
+                Some(RingCompletion { slot, result }) => done.push((slot, result)),
                 None => ring.wait_for_completion(None).unwrap(),
             }
         }

@@ -334,7 +334,7 @@ impl Filesystem for FuseDisk {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (start, end) = (offset.min(self.requester.bytes), (offset + u64::start(size)).min(self.requester.bytes));
+        let (start, end) = (offset.min(self.requester.bytes), (offset + u64::from(size)).min(self.requester.bytes));
         if start == end {
             return reply.data(&[]);
         }

@@ -1,114 +1,127 @@
-//! Writes of an array and its write-intent bitmap: the writes that wait for it, and how its pages get to the members.
+//! Joins an array's writes to its write-intent bitmap (`bitmap`): which writes wait for the bitmap, and how its pages get
+//! to the members.
 //!
-//! Each page goes to all members with `REQ_PREFLUSH | REQ_FUA` (Linux, `drivers/md/md.c`, `md_super_write`): a member
-//! with a volatile cache gets a flush, the page, and, unless it is a SCSI drive that honours FUA, another flush (libata
-//! has FUA switched off, `libata.fua`; `block/blk-flush.c` then flushes after the write). Other members get only the page.
+//! Each page goes to all members with `REQ_PREFLUSH | REQ_FUA` (Linux, `drivers/md/md.c`, `md_super_write`). So a member
+//! with a volatile cache gets a flush and the page. A SCSI drive that honours FUA gets the page with FUA; another drive
+//! gets a second flush after the page (libata has FUA switched off, `libata.fua`, and `block/blk-flush.c` then flushes
+//! after the write). A member without a volatile cache gets only the page.
 //!
 //! On a volume with parity one thread does everything (`raid5d`; `group_thread_cnt` is 0 by default): while it waits for
-//! newly set bits to be stored, no other write goes on. Mirrors have no such thread; only the writes whose bits are on
-//! their way wait. Not modelled: a program's thread that submits to a mirror is itself held up by the bitmap.
+//! newly set bits to be stored, no other write goes on. Mirrors have no such thread: only the writes wait whose bits are
+//! not yet stored. Not modelled: a program's thread that submits to a mirror is itself held up by the bitmap.
 
 use alloc::vec::Vec;
 
-use super::bitmap::WriteIntentBitmap;
-use super::portions::{NOBODY, Portion, PortionKind};
+use super::bitmap::{BitmapCounts, WriteIntentBitmap};
+use super::layout::MemberSet;
+use super::portions::{MemberSpan, NONE, Portion, PortionKind};
 use super::{Array, ArrayContext};
 use crate::block::{Limits, Op, Queuing, Status};
+use crate::host::layer::NextTurn;
 use crate::record::Part;
 use crate::time::Instant;
 
-/// How far a member has come with the pages.
+/// The step of a write of pages on a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IntentStep {
-    Before,
-    Pages,
-    After,
+    FlushBefore,
+    WritePages,
+    FlushAfter,
 }
 
-/// Writes that wait for the bitmap, and its pages under way.
+/// How far a member has come with the pages under way.
+#[derive(Clone, Copy)]
+struct MemberIntent {
+    step: IntentStep,
+    /// Commands of the step that are under way.
+    commands_left: u32,
+}
+
+/// Writes that wait for the bitmap, by index of their portions, and the bitmap's pages under way.
 #[derive(Default)]
 pub(super) struct IntentQueue {
     /// Writes that may not begin yet.
     waiting: Vec<u32>,
-    /// Writes with parity that may not go on, and an empty list to swap with.
+    /// Writes with parity that may not go on.
     paused: Vec<u32>,
+    /// An empty list to swap with, so that nothing is allocated.
     spare: Vec<u32>,
     /// The portion that carries the pages under way. A portion that a cut left behind may end after the power is back.
     current: Option<u32>,
-    /// By member: its step, and commands of it that are under way.
-    steps: Vec<(IntentStep, u32)>,
-    /// A write of pages has ended.
-    released: bool,
-    /// Members to which the pages under way go with FUA, one bit each: a write cache may be switched at any time.
-    pub forced: u32,
+    members: Vec<MemberIntent>,
+    /// A write of pages has ended since the waiting writes were last resumed.
+    write_ended: bool,
+    /// Members to which the pages under way go with FUA. It is decided once, as a write cache may be switched at any time.
+    pub fua_members: MemberSet,
 }
 
 impl IntentQueue {
     pub fn new(members: u32) -> IntentQueue {
-        let steps = alloc::vec![(IntentStep::After, 0); members as usize];
-        IntentQueue { steps, ..IntentQueue::default() }
+        let idle = MemberIntent { step: IntentStep::FlushAfter, commands_left: 0 };
+        IntentQueue { members: alloc::vec![idle; members as usize], ..IntentQueue::default() }
     }
 
-    /// Forgets a portion that has ended.
-    pub(crate) fn forget_portion(&mut self, portion: u32) {
-        self.waiting.retain(|&other| other != portion);
+    /// Removes a portion that has ended from the waiting writes.
+    pub(crate) fn forget_waiting(&mut self, portion_index: u32) {
+        self.waiting.retain(|&other| other != portion_index);
     }
 }
 
 impl Array {
-    /// Notes a write in the bitmap before it begins. True if it must wait.
-    pub(super) fn hold_for_bitmap(&mut self, index: u32) -> bool {
+    /// Counts a write in the bitmap before it begins, and holds it until its bits are stored. True if it must wait.
+    pub(super) fn hold_for_bitmap(&mut self, portion_index: u32) -> bool {
         let Some(bitmap) = &mut self.bitmap else { return false };
-        let portion = &mut self.portions[index];
-        let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::Update);
-        if !writes || portion.parent == NOBODY || self.dead >> portion.volume & 1 == 1 {
+        let portion = &mut self.portions[portion_index];
+        let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::ParityUpdate);
+        if !writes || portion.request_slot == NONE || self.lost_volumes >> portion.volume & 1 == 1 {
             return false;
         }
-        if !portion.noted {
-            portion.noted = true;
-            portion.after = bitmap.begin_write((portion.lba, portion.end), portion.span);
+        if !portion.in_bitmap {
+            portion.in_bitmap = true;
+            portion.awaited_bitmap_write = bitmap.begin_write(portion.blocks, portion.locked);
         }
-        if portion.kind == PortionKind::Update {
-            portion.after = portion.after.max(bitmap.urgent_write().unwrap_or(0));
+        if portion.kind == PortionKind::ParityUpdate {
+            portion.awaited_bitmap_write = portion.awaited_bitmap_write.max(bitmap.urgent_write().unwrap_or(0));
         }
-        let waits = !bitmap.is_over(portion.after);
+        let waits = !bitmap.is_write_over(portion.awaited_bitmap_write);
         if waits {
-            self.intents.waiting.push(index);
+            self.intents.waiting.push(portion_index);
         }
         waits
     }
 
-    /// Pauses a write with parity until the bitmap is stored, if newly set bits are on their way. True if it did.
-    pub(super) fn pause_for_bitmap(&mut self, index: u32) -> bool {
-        let urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent_write().is_some());
-        let pauses = urgent && self.portions[index].kind == PortionKind::Update;
+    /// Pauses a write with parity until the bitmap is stored, if newly set bits are on their way. True if it paused.
+    pub(super) fn pause_for_bitmap(&mut self, portion_index: u32) -> bool {
+        let is_urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent_write().is_some());
+        let pauses = is_urgent && self.portions[portion_index].kind == PortionKind::ParityUpdate;
         if pauses {
-            self.intents.paused.push(index);
+            self.intents.paused.push(portion_index);
         }
         pauses
     }
 
-    /// Continues writes that waited for the bitmap, looks through its bits, begins its next write. Returns when to call again.
-    pub(super) fn advance_bitmap(&mut self, context: &mut ArrayContext, now: Instant) -> Instant {
+    /// Resumes writes that waited for the bitmap, scans its bits, begins its next write.
+    pub(super) fn advance_bitmap(&mut self, context: &mut ArrayContext, now: Instant) -> NextTurn {
         if self.bitmap.is_none() {
             return Instant::FAR;
         }
-        if core::mem::take(&mut self.intents.released) || !self.powered {
-            self.release_held_writes(context, now);
+        if core::mem::take(&mut self.intents.write_ended) || !self.powered {
+            self.resume_held_writes(context, now);
         }
-        let (whole, powered) = (self.failed == 0, self.powered);
+        let (is_complete, powered) = (self.missing_members == 0, self.powered);
         let Some(bitmap) = self.bitmap.as_mut().filter(|_| powered) else { return Instant::FAR };
         if bitmap.next_scan() <= now {
             // While a member is missing, md clears nothing: a member that returns needs what was written meanwhile.
-            bitmap.scan_bits(now, whole);
+            bitmap.scan_bits(now, is_complete);
         }
         if bitmap.start_page_write() {
-            self.store_pages(context, now);
+            self.send_bitmap_pages(context, now);
         }
         self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.next_scan())
     }
 
-    fn release_held_writes(&mut self, context: &mut ArrayContext, now: Instant) {
+    /// Continues paused writes, and begins waiting ones; without power the latter end.
+    fn resume_held_writes(&mut self, context: &mut ArrayContext, now: Instant) {
         let paused = core::mem::replace(&mut self.intents.paused, core::mem::take(&mut self.intents.spare));
         paused.iter().for_each(|&index| self.advance_portion(context, now, index));
         self.intents.spare = paused;
@@ -116,7 +129,7 @@ impl Array {
         let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
         for &index in &waiting {
             if self.powered {
-                self.run_portion(context, now, index);
+                self.dispatch_portion(context, now, index);
             } else {
                 // The write's bit is not stored, and will not be.
                 self.portions[index].status = Status::PowerLost;
@@ -128,68 +141,79 @@ impl Array {
         self.intents.spare.clear();
     }
 
-    /// Sends the pages of the bitmap that are to be written.
-    fn store_pages(&mut self, context: &mut ArrayContext, now: Instant) {
-        let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::blank_flush(NOBODY, now) };
-        let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
+    /// Begins to send the pages of the bitmap that are to be written: to each member a flush first, or the pages.
+    fn send_bitmap_pages(&mut self, context: &mut ArrayContext, now: Instant) {
+        let portion = Portion { kind: PortionKind::BitmapPages, op: Op::Write, ..Portion::blank_flush(NONE, now) };
+        let index = self.portions.put(Portion { begun: true, commands_left: 1, ..portion });
         self.intents.current = Some(index);
-        self.intents.forced = forced_members((0..self.spec.members).map(|member| context.limits(member as u8)));
-        let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
-        let wanted = !self.failed | new;
-        for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
-            match context.limits(member as u8).volatile_cache {
+        self.intents.fua_members =
+            members_with_fua((0..self.spec.members).map(|member| context.limits_below(member as u8)));
+        let present = !self.missing_members | self.rebuilt_member();
+        for member in (0..self.spec.members).filter(|member| present >> member & 1 == 1) {
+            match context.limits_below(member as u8).volatile_cache {
                 true => {
-                    self.intents.steps[member as usize] = (IntentStep::Before, 1);
+                    self.intents.members[member as usize] =
+                        MemberIntent { step: IntentStep::FlushBefore, commands_left: 1 };
                     self.flush_member(now, index, member);
                 }
-                false => self.send_pages(now, index, member),
+                false => self.send_pages_to(now, index, member),
             }
         }
         self.finish_dispatch(context, now, index);
     }
 
-    fn send_pages(&mut self, now: Instant, index: u32, member: u32) {
-        let before = self.portions[index].left;
-        let pages = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.page_ranges_in_flight().count());
+    fn send_pages_to(&mut self, now: Instant, portion_index: u32, member: u32) {
+        let before = self.portions[portion_index].commands_left;
+        let pages = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.page_bounds_in_flight().count());
         for page in 0..pages {
-            let range = self.bitmap.as_ref().and_then(|bitmap| bitmap.page_ranges_in_flight().nth(page));
-            let (from, to) = range.expect("as many as counted");
-            self.queue_range(now, index, member, Op::Write, from, to);
+            let bounds = self.bitmap.as_ref().and_then(|bitmap| bitmap.page_bounds_in_flight().nth(page));
+            let bounds = bounds.expect("as many as counted");
+            self.queue_span(now, portion_index, Op::Write, MemberSpan { member, bounds });
         }
-        self.intents.steps[member as usize] = (IntentStep::Pages, self.portions[index].left - before);
+        let commands_left = self.portions[portion_index].commands_left - before;
+        self.intents.members[member as usize] = MemberIntent { step: IntentStep::WritePages, commands_left };
     }
 
-    /// Takes the member's next step after a command of the bitmap, not yet counted off, unless something went wrong.
-    pub(super) fn take_next_step(&mut self, context: &ArrayContext, now: Instant, index: u32, member: u32) {
-        if self.intents.current != Some(index) {
+    /// Begins the member's next step when the last command of a step has returned, unless the command or the member failed.
+    /// The portion has not yet counted the command off.
+    pub(super) fn continue_page_write_on(
+        &mut self,
+        context: &ArrayContext,
+        now: Instant,
+        portion_index: u32,
+        member: u32,
+    ) {
+        if self.intents.current != Some(portion_index) {
             return;
         }
-        let (step, left) = self.intents.steps[member as usize];
-        self.intents.steps[member as usize].1 = left - 1;
-        if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
+        let MemberIntent { step, commands_left } = &mut self.intents.members[member as usize];
+        *commands_left -= 1;
+        let (step, is_step_over) = (*step, *commands_left == 0);
+        if !is_step_over || self.portions[portion_index].status != Status::Done || self.is_member_gone(member) {
             return;
         }
-        let (cached, forced) = (context.limits(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
+        let is_cached = context.limits_below(member as u8).volatile_cache;
+        let has_fua = self.intents.fua_members >> member & 1 == 1;
         match step {
-            IntentStep::Before => self.send_pages(now, index, member),
-            IntentStep::Pages if cached && !forced => {
-                self.intents.steps[member as usize] = (IntentStep::After, 1);
-                self.flush_member(now, index, member);
+            IntentStep::FlushBefore => self.send_pages_to(now, portion_index, member),
+            IntentStep::WritePages if is_cached && !has_fua => {
+                self.intents.members[member as usize] = MemberIntent { step: IntentStep::FlushAfter, commands_left: 1 };
+                self.flush_member(now, portion_index, member);
             }
-            IntentStep::Pages | IntentStep::After => {}
+            IntentStep::WritePages | IntentStep::FlushAfter => {}
         }
     }
 
-    /// Ends the write of pages: the bitmap is stored, or the power failed.
-    pub(super) fn end_page_write(&mut self, index: u32, status: Status) {
-        if self.intents.current != Some(index) {
+    /// Ends the write of pages that a portion carried: the bitmap is stored, or the power failed.
+    pub(super) fn end_page_write(&mut self, portion_index: u32, status: Status) {
+        if self.intents.current != Some(portion_index) {
             return;
         }
         self.intents.current = None;
         if let Some(bitmap) = &mut self.bitmap {
             bitmap.finish_page_write(status == Status::Done);
         }
-        self.intents.released = true;
+        self.intents.write_ended = true;
     }
 
     /// Reloads the bitmap from the members when the power is back.
@@ -197,36 +221,31 @@ impl Array {
         let Some(bitmap) = &mut self.bitmap else { return };
         bitmap.restore_stored(now, core::mem::take(&mut self.was_cut));
         self.intents.current = None;
-        self.intents.released = true;
+        self.intents.write_ended = true;
         for index in 0..self.portions.places_ever_used() {
-            self.portions[index].noted = false;
+            self.portions[index].in_bitmap = false;
         }
     }
 
-    /// Pages of the bitmap that were written, each to all members, and how many regions a cut left dirty.
-    pub fn bitmap_counts(&self) -> (u64, usize) {
-        self.bitmap.as_ref().map_or((0, 0), |bitmap| (bitmap.written, bitmap.resync_region_count()))
+    /// What the array did with its bitmap; nothing without one.
+    pub fn bitmap_counts(&self) -> BitmapCounts {
+        self.bitmap.as_ref().map_or_else(BitmapCounts::default, WriteIntentBitmap::counts)
     }
 
-    /// True if the bitmap has the region of `block` as dirty since a cut.
+    /// True if the bitmap has the region of `block` as dirty since a cut, or if there is no bitmap.
     pub fn needs_resync(&self, block: u64) -> bool {
         self.bitmap.as_ref().is_none_or(|bitmap| bitmap.needs_resync(block))
     }
 }
 
-/// The members whose pages go down with FUA, one bit each.
-fn forced_members(limits: impl Iterator<Item = Limits>) -> u32 {
-    let forced = |limits: &Limits| limits.volatile_cache && uses_fua(limits);
-    limits.enumerate().filter(|(_, limits)| forced(limits)).fold(0, |all, (member, _)| all | 1 << member)
+/// The members to which pages go with FUA and not with a flush after them, by the members' limits.
+fn members_with_fua(limits: impl Iterator<Item = Limits>) -> MemberSet {
+    let has_fua = |limits: &Limits| limits.volatile_cache && limits.fua && limits.queuing == Queuing::Scsi;
+    limits.enumerate().filter(|(_, limits)| has_fua(limits)).fold(0, |all, (member, _)| all | 1 << member)
 }
 
-/// True if the members have the bits of all regions that a write's command goes to.
-pub(super) fn is_covered(bitmap: Option<&WriteIntentBitmap>, portion: &Portion, op: Op) -> bool {
-    let bitmap = bitmap.filter(|_| portion.noted && op == Op::Write);
-    bitmap.is_none_or(|bitmap| bitmap.covers_write((portion.lba, portion.end), portion.span))
-}
-
-/// True if a page goes down with FUA, not with a flush after it.
-fn uses_fua(limits: &Limits) -> bool {
-    limits.fua && limits.queuing == Queuing::Scsi
+/// True if the members have the bits of all regions that a command of the portion writes to.
+pub(super) fn is_covered_by_bitmap(bitmap: Option<&WriteIntentBitmap>, portion: &Portion, op: Op) -> bool {
+    let bitmap = bitmap.filter(|_| portion.in_bitmap && op == Op::Write);
+    bitmap.is_none_or(|bitmap| bitmap.covers_write(portion.blocks, portion.locked))
 }

@@ -1,7 +1,8 @@
 //! The layout of volumes on the drives of an array: a pure mapping, both ways, used by the array, by judges of
 //! durability and by pictures.
 //!
-//! A volume takes the same range of sectors on each member. Rows of one chunk a member follow one another there. In a row:
+//! A volume takes the same range of sectors on each member, and divides it into chunks. The chunks at the same place of
+//! all members form a row. In a row:
 //!
 //! | level | data columns | the rest |
 //! |---|---|---|
@@ -15,6 +16,10 @@
 //! Source of both rotations: Linux, `drivers/md/raid5.c`, `ALGORITHM_LEFT_SYMMETRIC`, the default of `mdadm`.
 
 use alloc::vec::Vec;
+use core::ops::Range;
+
+/// A set of members, one bit each.
+pub type MemberSet = u64;
 
 /// How a volume uses its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,11 +125,11 @@ impl ArrayVolume {
         self.first + self.sectors
     }
 
-    /// The place of block `lba` of the volume.
+    /// The place of block `lba` of the volume in its rows.
     pub const fn row_position(&self, lba: u64) -> RowPosition {
         if matches!(self.level, RaidLevel::Linear) {
-            let (column, behind) = (lba / self.sectors, lba % self.sectors);
-            return RowPosition { row: behind / self.chunk, column: column as u32, within: behind % self.chunk };
+            let (column, offset) = (lba / self.sectors, lba % self.sectors);
+            return RowPosition { row: offset / self.chunk, column: column as u32, within: offset % self.chunk };
         }
         let (row, rest) = (lba / self.row_sectors(), lba % self.row_sectors());
         RowPosition { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
@@ -145,12 +150,12 @@ impl ArrayVolume {
         }
     }
 
-    /// The member that holds the row's P (0) or Q (1).
-    pub const fn parity_member(&self, row: u64, which: u32) -> u32 {
-        self.wrap_member(self.p_member(row) + which)
+    /// The member that holds the row's P (`parity` 0) or Q (1).
+    pub const fn parity_member(&self, row: u64, parity: u32) -> u32 {
+        self.wrap_member(self.p_member(row) + parity)
     }
 
-    /// Members wrap round: the first follows the last.
+    /// The number of the member, as the first follows the last.
     const fn wrap_member(&self, member: u32) -> u32 {
         if member < self.members { member } else { member - self.members }
     }
@@ -162,10 +167,10 @@ impl ArrayVolume {
             RaidLevel::Raid1 => Chunk::Data { column: 0, copy: member },
             RaidLevel::Raid10 => Chunk::Data { column: member / 2, copy: member % 2 },
             RaidLevel::Raid5 | RaidLevel::Raid6 => {
-                let behind = self.wrap_member(member + self.members - self.p_member(row));
-                match behind < self.parities() {
-                    true => Chunk::Parity(behind),
-                    false => Chunk::Data { column: behind - self.parities(), copy: 0 },
+                let after_p = self.wrap_member(member + self.members - self.p_member(row));
+                match after_p < self.parities() {
+                    true => Chunk::Parity(after_p),
+                    false => Chunk::Data { column: after_p - self.parities(), copy: 0 },
                 }
             }
         }
@@ -176,21 +181,21 @@ impl ArrayVolume {
         self.first + row * self.chunk
     }
 
-    /// The content of `sector` of `member`: a block of the volume, or parity with the block of the first column at the same
-    /// offset. `None` beyond the volume.
+    /// The content of `sector` of `member`: data with its block of the volume, or parity with the block of the row's first
+    /// column at the same offset. `None` beyond the volume.
     pub fn block_at(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
-        let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
-        let (row, within) = (behind / self.chunk, behind % self.chunk);
+        let offset = sector.checked_sub(self.first).filter(|&offset| offset < self.sectors)?;
+        let (row, within) = (offset / self.chunk, offset % self.chunk);
         let chunk = self.chunk_of(member, row);
         let column = if let Chunk::Data { column, .. } = chunk { u64::from(column) } else { 0 };
         match self.level {
-            RaidLevel::Linear => Some((chunk, column * self.sectors + behind)),
+            RaidLevel::Linear => Some((chunk, column * self.sectors + offset)),
             _ => Some((chunk, row * self.row_sectors() + column * self.chunk + within)),
         }
     }
 
-    /// True if the volume keeps all its data without the members in `lost` (one bit each).
-    pub fn survives_loss(&self, lost: u64) -> bool {
+    /// True if the volume keeps all its data without the members in `lost`.
+    pub fn survives_loss(&self, lost: MemberSet) -> bool {
         let lost = lost & ((1u64 << self.members) - 1);
         match self.level {
             RaidLevel::Linear | RaidLevel::Raid0 => lost == 0,
@@ -209,15 +214,16 @@ pub struct VolumeShare {
     pub permille: u32,
 }
 
-/// The volumes of `shares`, one after another on members' sectors `first..end`, in chunks of `chunk` sectors. A
-/// remainder of less than a chunk at a volume's end stays unused.
+/// The volumes of `shares`, one after another on these sectors of each member, in chunks of `chunk` sectors. A remainder
+/// of less than a chunk at a volume's end stays unused.
 pub(crate) fn lay_out_volumes(
     shares: &[VolumeShare],
     members: u32,
-    (first, end): (u64, u64),
+    member_sectors: Range<u64>,
     chunk: u64,
 ) -> Vec<ArrayVolume> {
-    let (all, mut first) = (end.saturating_sub(first), first);
+    let Range { start: mut first, end } = member_sectors;
+    let all = end.saturating_sub(first);
     let lay = |share: &VolumeShare| {
         let sectors = (all * u64::from(share.permille) / 1000).min(end.saturating_sub(first)) / chunk * chunk;
         let volume = ArrayVolume { level: share.level, members, chunk, first, sectors };
@@ -231,8 +237,7 @@ pub(crate) fn lay_out_volumes(
 mod tests {
     use super::*;
 
-    fn all() -> Vec<ArrayVolume> {
-        let of = |level, members| ArrayVolume { level, members, chunk: 16, first: 48, sectors: 160 };
+    fn volume_of_each_level() -> Vec<ArrayVolume> {
         let levels = [
             (RaidLevel::Linear, 3),
             (RaidLevel::Raid0, 3),
@@ -241,12 +246,13 @@ mod tests {
             (RaidLevel::Raid5, 4),
             (RaidLevel::Raid6, 5),
         ];
-        levels.into_iter().map(|(level, members)| of(level, members)).collect()
+        let volume = |(level, members)| ArrayVolume { level, members, chunk: 16, first: 48, sectors: 160 };
+        levels.into_iter().map(volume).collect()
     }
 
     #[test]
     fn every_sector_of_every_member_has_one_meaning() {
-        for volume in all() {
+        for volume in volume_of_each_level() {
             let mut seen = alloc::vec![0u32; volume.capacity() as usize];
             for (member, sector) in (0..volume.members).flat_map(|m| (48..208).map(move |s| (m, s))) {
                 let (chunk, lba) = volume.block_at(member, sector).expect("in the volume");
@@ -257,7 +263,7 @@ mod tests {
                         assert_eq!(volume.data_member(row, column, copy), member);
                         assert_eq!(volume.row_position(lba), RowPosition { row, column, within: (sector - 48) % 16 });
                     }
-                    Chunk::Parity(which) => assert_eq!(volume.parity_member(row, which), member),
+                    Chunk::Parity(parity) => assert_eq!(volume.parity_member(row, parity), member),
                 }
             }
             assert!(seen.iter().all(|&count| count == volume.copies()), "{volume:?}");
@@ -277,8 +283,9 @@ mod tests {
 
     #[test]
     fn redundancy_is_what_the_level_says() {
+        let losses: [MemberSet; 4] = [0b0001, 0b0011, 0b0101, 0b0111];
         let survives: Vec<[bool; 4]> =
-            all().iter().map(|v| [0b0001, 0b0011, 0b0101, 0b0111].map(|lost| v.survives_loss(lost))).collect();
+            volume_of_each_level().iter().map(|volume| losses.map(|lost| volume.survives_loss(lost))).collect();
         assert_eq!(survives[..2], [[false; 4]; 2]);
         assert_eq!(survives[2], [true, true, true, false]);
         assert_eq!(survives[3], [true, false, true, false]);

@@ -1,64 +1,73 @@
-//! The order in which an array accepts writes, and its members' landings in the caller's terms.
+//! The order in which an array accepts writes, and its members' landings translated into blocks of its volumes.
 //!
-//! Writes to a row go one after another in the order in which the array accepted them. Where a driver above sorts, this
+//! Writes to a row go one after another in the order in which the array accepted them. Below a driver that sorts, this
 //! is not the order of their stamps. So each write, and each run of a rebuild, gets a number. Commands to the members
-//! carry the number in place of a stamp, and parity covers all writes of its row up to its number. On their way up
-//! landings get the stamp back, and keep the number.
+//! carry the number in place of a stamp, and parity covers all writes of its row up to its number. A landing from a
+//! member gets the stamp of its write back, and keeps the number.
 //!
-//! Stamps of numbers are kept only if landings are asked for, and only until nothing of the write can land any more.
+//! Stamps are kept by number only if landings are asked for, and only until nothing of the write can land any more.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::layout::{ArrayVolume, Chunk};
+use super::portions::{MemberSpan, SectorBounds};
 use crate::block::{Landing, LandingKind, MemberRole, Request};
 use crate::host::carried_writes::CarriedWrites;
 use crate::time::Instant;
 
 /// The fewest entries that are worth scanning for ones to forget.
-const MANY: usize = 64;
+const MIN_SCAN_SIZE: usize = 64;
+
+/// A write, or a run of a rebuild.
+struct NumberedWrite {
+    number: u64,
+    /// 0 for a rebuild.
+    stamp: u64,
+}
 
 /// The numbers given out.
 #[derive(Default)]
 pub(super) struct Numbering {
-    last: u64,
-    /// Numbers and their stamps, rising; stamp 0 for a rebuild.
-    taken: Vec<(u64, u64)>,
+    last_number: u64,
+    /// Writes that may still land, by rising number.
+    kept: Vec<NumberedWrite>,
     /// How many entries trigger the next scan for ones to forget.
-    enough: usize,
+    scan_size: usize,
 }
 
 impl Numbering {
-    fn next(&mut self, landings: &CarriedWrites, stamp: u64) -> u64 {
-        self.last += 1;
+    /// Gives out the next number, and keeps the stamp under it if landings are asked for.
+    fn next_number(&mut self, landings: &CarriedWrites, stamp: u64) -> u64 {
+        self.last_number += 1;
         if landings.are_wanted() {
-            self.taken.push((self.last, stamp));
+            self.kept.push(NumberedWrite { number: self.last_number, stamp });
         }
-        self.last
+        self.last_number
     }
 
     /// Numbers a write that is accepted at `now`, and reports it.
     pub(super) fn number_write(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
-        let number = self.next(landings, request.stamp);
+        let number = self.next_number(landings, request.stamp);
         if landings.are_wanted() {
-            let place = (request.lba, request.sectors);
-            let taken = Landing::new(place, request.stamp, (now, now), LandingKind::Taken);
+            let sectors = (request.lba, request.sectors);
+            let taken = Landing::new(sectors, request.stamp, (now, now), LandingKind::Taken);
             landings.push_landing(Landing { role: MemberRole::Every, number, ..taken });
         }
         number
     }
 
-    /// Numbers a run of a rebuild, a range of a member's sectors, and reports it.
+    /// Numbers a run of a rebuild that begins at `now`, and reports it.
     pub(super) fn number_rebuild_run(
         &mut self,
         landings: &mut CarriedWrites,
         now: Instant,
         volumes: &[ArrayVolume],
-        (member, from, to): (u32, u64, u64),
+        MemberSpan { member, bounds: SectorBounds { from, end } }: MemberSpan,
     ) -> u64 {
-        let number = self.next(landings, 0);
+        let number = self.next_number(landings, 0);
         if landings.are_wanted() {
-            let taken = Landing::new((from, (to - from) as u32), number, (now, now), LandingKind::Taken);
+            let taken = Landing::new((from, (end - from) as u32), number, (now, now), LandingKind::Taken);
             report_in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.push_landing(part));
         }
         number
@@ -66,37 +75,42 @@ impl Numbering {
 
     /// The stamp of the write with this number.
     pub(super) fn find_stamp(&self, number: u64) -> Option<u64> {
-        let place = self.taken.binary_search_by_key(&number, |entry| entry.0).ok()?;
-        Some(self.taken[place].1)
+        let index = self.kept.binary_search_by_key(&number, |write| write.number).ok()?;
+        Some(self.kept[index].stamp)
     }
 
     /// True if the list has more than doubled since the last scan.
     pub(super) fn is_scan_due(&self) -> bool {
-        self.taken.len() > self.enough.max(MANY)
+        self.kept.len() > self.scan_size.max(MIN_SCAN_SIZE)
     }
 
-    /// Keeps only the numbers that can still land.
+    /// Keeps only the writes whose number is in `unsettled`: those that can still land.
     pub(super) fn keep_unsettled(&mut self, unsettled: &BTreeSet<u64>) {
-        self.taken.retain(|(number, _)| unsettled.contains(number));
-        self.enough = 2 * self.taken.len();
+        self.kept.retain(|write| unsettled.contains(&write.number));
+        self.scan_size = 2 * self.kept.len();
     }
 
     /// The stamps in the list.
     pub(super) fn kept_stamps(&self) -> impl Iterator<Item = u64> {
-        self.taken.iter().map(|entry| entry.1)
+        self.kept.iter().map(|write| write.stamp)
     }
 }
 
 /// Reports that a member is lost, or whole again.
-pub(super) fn report_member(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
+pub(super) fn report_member_event(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
     if landings.are_wanted() {
         landings.push_landing(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
     }
 }
 
-/// Reports a member's landing in blocks of the volumes, chunk by chunk. The landing's stamp is a number; `stamp` is the
-/// write's, or 0 for a rebuild.
-pub(super) fn report_in_blocks(volumes: &[ArrayVolume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
+/// Reports a member's landing in blocks of the volumes, chunk by chunk. The landing has the write's number for a stamp;
+/// `stamp` is the write's stamp, or 0 for a rebuild.
+pub(super) fn report_in_blocks(
+    volumes: &[ArrayVolume],
+    landing: &Landing,
+    stamp: u64,
+    mut report: impl FnMut(Landing),
+) {
     let (number, mut start) = (landing.stamp, 0);
     for volume in volumes {
         let (mut from, end) = (landing.lba.max(volume.first), landing.end().min(volume.end()));
@@ -107,11 +121,11 @@ pub(super) fn report_in_blocks(volumes: &[ArrayVolume], landing: &Landing, stamp
                 let role = match (chunk, stamp) {
                     (Chunk::Data { copy, .. }, 0) => MemberRole::RebuiltCopy(copy),
                     (Chunk::Data { copy, .. }, _) => MemberRole::Copy(copy),
-                    (Chunk::Parity(which), 0) => MemberRole::RebuiltParity(which),
-                    (Chunk::Parity(which), _) => MemberRole::Parity(which),
+                    (Chunk::Parity(parity), 0) => MemberRole::RebuiltParity(parity),
+                    (Chunk::Parity(parity), _) => MemberRole::Parity(parity),
                 };
                 let part = landing.slice_sectors(from - landing.lba, to - landing.lba);
-                tell(Landing { role, lba: start + block, stamp, number, ..part });
+                report(Landing { role, lba: start + block, stamp, number, ..part });
             }
             from = to;
         }

@@ -1,114 +1,139 @@
 //! Work in progress in an array: requests from above, the portions into which they are split, the commands of each
 //! portion, and the locks on ranges of the members.
 //!
-//! A portion that changes a row, or needs a stable one, locks its range until it ends; others that overlap it wait
-//! their turn, in order. So writes update the parity one after another, and copies stay equal.
+//! A portion that changes a row, or needs a stable one, locks its range of the members until it ends. Portions that
+//! overlap the range wait, in order of arrival. So writes update the parity one after another, and copies stay equal.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use super::bitmap::BitmapWriteNumber;
+use super::layout::MemberSet;
 use crate::block::{Op, Status};
 use crate::record::Ledger;
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// No portion, no request: work of the array itself.
-pub(super) const NOBODY: u32 = u32::MAX;
+/// No portion, or no request: the work is the array's own.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A range of sectors of the members, or of blocks of a volume, without its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SectorBounds {
+    pub from: u64,
+    pub end: u64,
+}
+
+impl SectorBounds {
+    pub(super) const EMPTY: SectorBounds = SectorBounds { from: 0, end: 0 };
+}
+
+/// A range of sectors of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MemberSpan {
+    pub member: u32,
+    pub bounds: SectorBounds,
+}
 
 /// The kind of work of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PortionKind {
     /// Commands to the members that hold the blocks: reads, and writes without parity.
     Plain,
-    /// A write to a row with parity.
-    Update,
+    /// A write to rows with parity.
+    ParityUpdate,
     /// A read of a row with lost data.
-    Recover,
+    DegradedRead,
     /// A flush of all members.
     Flush,
     /// A run of the rebuild.
-    Rebuild,
+    RebuildRun,
     /// The flush at the end of a rebuild.
-    Seal,
+    RebuildFlush,
     /// Pages of the write-intent bitmap.
-    Intent,
+    BitmapPages,
 }
 
 /// A part of a request, or of the rebuild.
 #[derive(Clone, Copy)]
 pub(super) struct Portion {
-    /// The request, or [`NOBODY`].
-    pub parent: u32,
+    /// The slot of the request, or [`NONE`].
+    pub request_slot: u32,
     pub kind: PortionKind,
     pub op: Op,
     /// For a write or a run of the rebuild: its number, which its commands carry as their stamp.
-    pub number: u64,
+    pub write_number: u64,
     pub volume: u8,
-    /// First block of the volume, and end.
-    pub lba: u64,
-    pub end: u64,
-    /// The range of the members that it locks, and in which columns; none if `lanes` is empty.
-    pub span: (u64, u64),
-    pub lanes: u64,
+    /// Blocks of the volume.
+    pub blocks: SectorBounds,
+    /// Sectors of the members that it locks, in the columns of `locked_columns`.
+    pub locked: SectorBounds,
+    /// One bit each; with none it locks nothing.
+    pub locked_columns: u64,
     pub ledger: Ledger,
     /// Commands not yet returned.
-    pub left: u32,
+    pub commands_left: u32,
     pub status: Status,
-    /// Members that it no longer reads.
-    pub avoid: u64,
-    /// Data that it read are missing: start again.
-    pub again: bool,
+    /// Members on which a read of it failed; it no longer reads them.
+    pub avoided_members: MemberSet,
+    /// A read failed whose data it needs: it starts again.
+    pub must_restart: bool,
+    /// It has its lock, and its first commands were made.
     pub begun: bool,
+    /// Its reads are over, and it writes.
     pub writing: bool,
-    /// The bitmap counts it as under way, and it begins after the bitmap's write of this number.
-    pub noted: bool,
-    pub after: u64,
-    pub live: bool,
+    /// The bitmap counts it as a write under way.
+    pub in_bitmap: bool,
+    /// It begins after this write of the bitmap.
+    pub awaited_bitmap_write: BitmapWriteNumber,
+    /// False if its place is free.
+    pub in_use: bool,
 }
 
 impl Portion {
-    /// An empty flush, as a starting point for other portions.
-    pub(crate) fn blank_flush(parent: u32, at: Instant) -> Portion {
+    /// A flush of the request in `request_slot`, without a lock; the starting point for other portions.
+    pub(crate) fn blank_flush(request_slot: u32, now: Instant) -> Portion {
         Portion {
-            parent,
+            request_slot,
             kind: PortionKind::Flush,
             op: Op::Read,
-            number: 0,
+            write_number: 0,
             volume: 0,
-            lba: 0,
-            end: 0,
-            span: (0, 0),
-            lanes: 0,
-            ledger: Ledger::open(at),
-            left: 0,
+            blocks: SectorBounds::EMPTY,
+            locked: SectorBounds::EMPTY,
+            locked_columns: 0,
+            ledger: Ledger::open(now),
+            commands_left: 0,
             status: Status::Done,
-            avoid: 0,
-            again: false,
+            avoided_members: 0,
+            must_restart: false,
             begun: false,
             writing: false,
-            noted: false,
-            after: 0,
-            live: true,
+            in_bitmap: false,
+            awaited_bitmap_write: 0,
+            in_use: true,
         }
     }
 
-    /// True if both touch the same range.
-    fn overlaps(&self, other: &Portion) -> bool {
-        self.lanes & other.lanes != 0 && self.span.0 < other.span.1 && other.span.0 < self.span.1
+    /// True if both lock some sector of a column.
+    fn conflicts_with(&self, other: &Portion) -> bool {
+        self.locked_columns & other.locked_columns != 0
+            && self.locked.from < other.locked.end
+            && other.locked.from < self.locked.end
     }
 
-    /// True if it belongs to a rebuild that goes on.
+    /// True if it is in use and belongs to a rebuild.
     pub(crate) fn is_rebuild(&self) -> bool {
-        self.live && matches!(self.kind, PortionKind::Rebuild | PortionKind::Seal)
+        self.in_use && matches!(self.kind, PortionKind::RebuildRun | PortionKind::RebuildFlush)
     }
 
     /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
     pub(crate) fn must_finish(&self) -> bool {
         match self.kind {
-            PortionKind::Update => self.writing,
-            PortionKind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
-            PortionKind::Rebuild | PortionKind::Seal | PortionKind::Intent => true,
-            PortionKind::Flush | PortionKind::Recover => false,
+            PortionKind::ParityUpdate => self.writing,
+            PortionKind::Plain => self.begun && self.op == Op::Write && self.locked_columns != 0,
+            PortionKind::RebuildRun | PortionKind::RebuildFlush | PortionKind::BitmapPages => true,
+            PortionKind::Flush | PortionKind::DegradedRead => false,
         }
     }
 }
@@ -116,7 +141,7 @@ impl Portion {
 /// A command to a member, waiting or sent.
 #[derive(Clone, Copy)]
 pub(super) struct MemberCommand {
-    /// [`NOBODY`] if the place is free.
+    /// The index of its portion; [`NONE`] if the place is free.
     pub portion: u32,
     pub member: u32,
     pub op: Op,
@@ -125,55 +150,55 @@ pub(super) struct MemberCommand {
     pub sent: bool,
 }
 
-/// The range locks, and the portions that wait for one.
+/// The range locks, and the portions that wait for one, by index.
 #[derive(Default)]
 pub(super) struct RangeLocks {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,
     /// A lock was released since the waiting portions were last checked.
-    pub freed: bool,
+    pub was_released: bool,
 }
 
 impl RangeLocks {
-    /// Locks the range of `portion`. If false, the portion waits.
-    pub(crate) fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
-        let wanted = &portions[portion];
-        let free = wanted.lanes == 0
-            || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].overlaps(wanted));
-        match free {
-            true if wanted.lanes != 0 => self.holding.push(portion),
+    /// Locks the range of a portion, or makes the portion wait for it. True if it is locked.
+    pub(crate) fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion_index: u32) -> bool {
+        let wanted = &portions[portion_index];
+        let is_free = wanted.locked_columns == 0
+            || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].conflicts_with(wanted));
+        match is_free {
+            true if wanted.locked_columns != 0 => self.holding.push(portion_index),
             true => {}
-            false => self.waiting.push_back(portion),
+            false => self.waiting.push_back(portion_index),
         }
-        free
+        is_free
     }
 
-    /// Releases the lock of `portion`, or ends its wait.
-    pub(crate) fn release_lock(&mut self, portion: u32) {
-        if let Some(place) = self.holding.iter().position(|&other| other == portion) {
+    /// Releases the lock of a portion, or ends its wait.
+    pub(crate) fn release_lock(&mut self, portion_index: u32) {
+        if let Some(place) = self.holding.iter().position(|&other| other == portion_index) {
             self.holding.swap_remove(place);
-            self.freed = true;
-        } else if let Some(place) = self.waiting.iter().position(|&other| other == portion) {
+            self.was_released = true;
+        } else if let Some(place) = self.waiting.iter().position(|&other| other == portion_index) {
             self.waiting.remove(place);
-            self.freed = true;
+            self.was_released = true;
         }
     }
 
-    /// The next waiting portion that can lock its range; it does.
-    pub fn next(&mut self, portions: &Slab<Portion>) -> Option<u32> {
-        if !self.freed {
+    /// Locks the range of the next waiting portion that can have it, and returns the portion's index.
+    pub(crate) fn lock_next_waiting(&mut self, portions: &Slab<Portion>) -> Option<u32> {
+        if !self.was_released {
             return None;
         }
         for place in 0..self.waiting.len() {
-            let portion = self.waiting[place];
-            let before = self.holding.iter().chain(self.waiting.iter().take(place));
-            if !before.into_iter().any(|&other| portions[other].overlaps(&portions[portion])) {
+            let portion_index = self.waiting[place];
+            let mut before = self.holding.iter().chain(self.waiting.iter().take(place));
+            if !before.any(|&other| portions[other].conflicts_with(&portions[portion_index])) {
                 self.waiting.remove(place);
-                self.holding.push(portion);
-                return Some(portion);
+                self.holding.push(portion_index);
+                return Some(portion_index);
             }
         }
-        self.freed = false;
+        self.was_released = false;
         None
     }
 }
@@ -194,33 +219,34 @@ mod tests {
             let mut running: Vec<u32> = Vec::new();
             for _ in 0..400 {
                 if rng.draw_chance(55) && all.len() < 12 {
-                    let (from, lanes) = (rng.below(40), rng.below(8));
-                    let span = (from, from + 1 + rng.below(8));
-                    let number = portions.put(Portion { span, lanes, ..Portion::blank_flush(NOBODY, Instant::ZERO) });
+                    let (from, locked_columns) = (rng.below(40), rng.below(8));
+                    let locked = SectorBounds { from, end: from + 1 + rng.below(8) };
+                    let blank = Portion::blank_flush(NONE, Instant::ZERO);
+                    let number = portions.put(Portion { locked, locked_columns, ..blank });
                     if locks.lock_or_wait(&portions, number) {
                         running.push(number);
                     } else {
                         waits += 1;
                     }
-                    all.push((number, span.0, span.1, lanes));
+                    all.push((number, locked.from, locked.end, locked_columns));
                 } else if !all.is_empty() {
                     // Any of them ends, also one that waits: its request was aborted.
-                    let (number, .., lanes) = all.remove(rng.below(all.len() as u64) as usize);
+                    let (number, .., columns) = all.remove(rng.below(all.len() as u64) as usize);
                     running.retain(|&other| other != number);
-                    if lanes != 0 {
+                    if columns != 0 {
                         locks.release_lock(number);
                     }
                     portions.free(number);
                 }
-                while let Some(number) = locks.next(&portions) {
+                while let Some(number) = locks.lock_next_waiting(&portions) {
                     running.push(number);
                 }
-                for (place, &(number, from, end, lanes)) in all.iter().enumerate() {
-                    let meets = |other: &(u32, u64, u64, u64)| {
-                        other.3 & lanes != 0 && (from..end).any(|sector| (other.1..other.2).contains(&sector))
+                for (place, &(number, from, end, columns)) in all.iter().enumerate() {
+                    let conflicts = |other: &(u32, u64, u64, u64)| {
+                        other.3 & columns != 0 && (from..end).any(|sector| (other.1..other.2).contains(&sector))
                     };
-                    let free = !all[..place].iter().any(meets);
-                    assert_eq!(running.contains(&number), free, "seed {seed}: {from}..{end} in {lanes:b}");
+                    let is_free = !all[..place].iter().any(conflicts);
+                    assert_eq!(running.contains(&number), is_free, "seed {seed}: {from}..{end} in {columns:b}");
                 }
             }
         }

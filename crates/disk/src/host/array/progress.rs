@@ -1,36 +1,37 @@
-//! How far the rebuild of a member has come.
+//! The rebuild of a member: how far it has come. The work itself is in `rebuild`.
 
 use crate::time::Instant;
 
 /// Runs under way at once: one is read while the one before is written.
-pub(super) const RUNS: usize = 2;
+pub(super) const MAX_RUNS: usize = 2;
 
 /// A rebuild under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebuild {
     pub member: u32,
-    /// The next run begins at this sector of the members.
-    pub next: u64,
+    /// The sector of the members at which the next run begins.
+    pub next_sector: u64,
     /// Where the runs under way begin; `u64::MAX` for none.
-    pub runs: [u64; RUNS],
-    /// The next run may begin from here on.
-    pub due: Instant,
+    pub run_starts: [u64; MAX_RUNS],
+    /// When the next run may begin.
+    pub next_due: Instant,
     /// The last flush is under way.
-    pub sealing: bool,
+    pub flushing: bool,
 }
 
 impl Rebuild {
-    /// All before this sector is rebuilt.
+    /// The sector before which everything is rebuilt.
     pub(crate) fn rebuilt_until(&self) -> u64 {
-        self.runs.iter().fold(self.next, |least, &run| least.min(run))
+        self.run_starts.iter().fold(self.next_sector, |least, &start| least.min(start))
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.runs == [u64::MAX; RUNS]
+    /// True if no run is under way.
+    pub(super) fn is_between_runs(&self) -> bool {
+        self.run_starts == [u64::MAX; MAX_RUNS]
     }
 }
 
-/// How far the rebuild of a member has come.
+/// The progress of the last rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebuildProgress {
     /// When the last rebuild began.

@@ -1,6 +1,7 @@
-//! The commands of a driver, and the pieces of requests in each.
+//! The commands of a driver, and the pieces of requests in each. A request is cut into pieces if it is too large for one
+//! command; a command has several pieces if requests were merged.
 //!
-//! A command has a number while it waits or is below; its pieces are contiguous on the device.
+//! A command has a number while it waits or is below. Its pieces are contiguous on the device.
 
 use alloc::vec::Vec;
 
@@ -14,23 +15,22 @@ const NONE: u32 = u32::MAX;
 /// A part of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestPiece {
-    /// The request's number.
-    pub parent: u32,
+    pub request_slot: u32,
     /// The first sector.
     pub lba: u64,
     pub sectors: u32,
     /// The request's stamp.
     pub stamp: u64,
     /// How many commands with it have timed out.
-    pub tries: u32,
-    /// The next piece of the same command.
+    pub timeouts: u32,
+    /// The index of the next piece of the same command.
     next: u32,
 }
 
 impl RequestPiece {
-    /// A part of the request `parent`.
-    pub fn new(parent: u32, lba: u64, sectors: u32, stamp: u64) -> RequestPiece {
-        RequestPiece { parent, lba, sectors, stamp, tries: 0, next: NONE }
+    /// A part of the request in `request_slot`.
+    pub fn new(request_slot: u32, lba: u64, sectors: u32, stamp: u64) -> RequestPiece {
+        RequestPiece { request_slot, lba, sectors, stamp, timeouts: 0, next: NONE }
     }
 }
 
@@ -55,13 +55,13 @@ pub(super) struct DriverCommand {
     pub stage: CommandStage,
     /// When it went down.
     pub sent: Instant,
-    /// The first of its pieces; most have no other.
+    /// The first of its pieces; most commands have no other.
     first: RequestPiece,
-    /// The last of the others.
+    /// The index of the last of the other pieces.
     last: u32,
 }
 
-/// All commands.
+/// All commands, by number.
 pub(super) struct DriverCommands {
     commands: Slab<DriverCommand>,
     /// All pieces except the first of each command.
@@ -96,11 +96,12 @@ impl DriverCommands {
         &mut self.commands[number]
     }
 
-    /// The numbers of the commands in use that hold a piece of `parent`.
-    pub(crate) fn numbers_for_request(&self, parent: u32) -> Vec<u32> {
+    /// The numbers of the commands in use that hold a piece of the request in `request_slot`.
+    pub(crate) fn numbers_for_request(&self, request_slot: u32) -> Vec<u32> {
         let holds = |&number: &u32| {
             let command = self.get(number);
-            command.stage != CommandStage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
+            command.stage != CommandStage::Free
+                && self.pieces_of(number).any(|piece| piece.request_slot == request_slot)
         };
         (0..self.commands.places_ever_used()).filter(holds).collect()
     }
@@ -112,13 +113,13 @@ impl DriverCommands {
         })
     }
 
-    /// Counts another time-out of a command for its pieces.
+    /// Counts a time-out of a command for each of its pieces.
     pub(crate) fn count_timeout(&mut self, number: u32) {
         let first = &mut self.get_mut(number).first;
-        first.tries += 1;
+        first.timeouts += 1;
         let mut next = first.next;
         while next != NONE {
-            self.pieces[next].tries += 1;
+            self.pieces[next].timeouts += 1;
             next = self.pieces[next].next;
         }
     }
@@ -149,13 +150,13 @@ impl DriverCommands {
         command.request.stamp = command.request.stamp.max(piece.stamp);
     }
 
-    /// The first piece of a command whose pieces separate; [`DriverCommands::take_next_piece`] returns the others.
+    /// The first piece of a command. [`DriverCommands::take_next_piece`] takes the others out.
     #[inline]
     pub(crate) fn first_piece(&self, number: u32) -> RequestPiece {
         self.get(number).first
     }
 
-    /// Takes the piece after `piece` out of its command.
+    /// Takes the piece that follows `piece` out of their command.
     #[inline]
     pub(crate) fn take_next_piece(&mut self, piece: &RequestPiece) -> Option<RequestPiece> {
         (piece.next != NONE).then(|| {
@@ -164,7 +165,7 @@ impl DriverCommands {
         })
     }
 
-    /// Frees the number once all pieces are out.
+    /// Frees the number of a command whose other pieces are all taken out.
     #[inline]
     pub(crate) fn free_number(&mut self, number: u32) {
         self.commands[number].stage = CommandStage::Free;

@@ -44,35 +44,37 @@ impl DeadlineSpec {
     };
 }
 
-/// The commands of one direction.
+/// The waiting commands of one direction.
 #[derive(Default)]
 struct DirectionQueue {
-    /// By first sector.
+    /// First sector and number, by first sector.
     sorted: Vec<(u64, u32)>,
     /// Arrival and number, oldest first.
     fifo: VecDeque<(Instant, u32)>,
-    /// Where the last command sent began.
-    position: u64,
+    /// The first sector of the last command sent.
+    last_sent_lba: u64,
 }
 
 impl DirectionQueue {
-    /// The first command at or above the last one sent.
+    /// The number of the first command at or above the last one sent.
     fn next_upward(&self) -> Option<u32> {
-        let at = self.sorted.partition_point(|&(lba, _)| lba < self.position);
-        self.sorted.get(at).map(|&(_, number)| number)
+        let next = self.sorted.partition_point(|&(lba, _)| lba < self.last_sent_lba);
+        self.sorted.get(next).map(|&(_, number)| number)
     }
 
     fn oldest_command(&self) -> Option<u32> {
         self.fifo.front().map(|&(_, number)| number)
     }
 
-    fn has_expired(&self, now: Instant, after: Span) -> bool {
-        self.fifo.front().is_some_and(|&(since, _)| since + after <= now)
+    /// True if the oldest command has waited for `expiry`.
+    fn has_expired_command(&self, now: Instant, expiry: Span) -> bool {
+        self.fifo.front().is_some_and(|&(arrival, _)| arrival + expiry <= now)
     }
 
-    fn take_command(&mut self, number: u32) {
-        if let Some(at) = self.sorted.iter().position(|&(_, other)| other == number) {
-            self.position = self.sorted.remove(at).0;
+    /// Removes a command that is sent, and remembers its place.
+    fn remove_sent(&mut self, number: u32) {
+        if let Some(index) = self.sorted.iter().position(|&(_, other)| other == number) {
+            self.last_sent_lba = self.sorted.remove(index).0;
         }
         self.fifo.retain(|&(_, other)| other != number);
     }
@@ -84,27 +86,30 @@ struct PriorityClass([DirectionQueue; 2]);
 
 impl PriorityClass {
     fn is_empty(&self) -> bool {
-        self.0.iter().all(|side| side.sorted.is_empty())
+        self.0.iter().all(|queue| queue.sorted.is_empty())
     }
 
-    fn has_arrived_by(&self, instant: Instant) -> bool {
-        self.0.iter().any(|side| side.fifo.front().is_some_and(|&(since, _)| since <= instant))
+    /// True if a waiting command arrived at `instant` or before.
+    fn has_command_since(&self, instant: Instant) -> bool {
+        self.0.iter().any(|queue| queue.fifo.front().is_some_and(|&(arrival, _)| arrival <= instant))
     }
 }
 
 const READ: usize = 0;
 const WRITE: usize = 1;
 
-/// The commands of a deadline scheduler.
+/// The waiting commands of a deadline scheduler, by number.
 pub(super) struct DeadlineScheduler {
     spec: DeadlineSpec,
     /// Urgent, others.
     classes: [PriorityClass; 2],
-    /// Commands that bypass the sorting.
-    next: VecDeque<u32>,
+    /// Flushes, which bypass the sorting.
+    unsorted: VecDeque<u32>,
+    /// The direction of the present batch, and how many commands of it were sent.
     direction: usize,
-    batch: u32,
-    starved: u32,
+    sent_in_batch: u32,
+    /// How often waiting writes were passed over.
+    writes_passed_over: u32,
 }
 
 fn is_sorted(request: &Request) -> bool {
@@ -122,90 +127,93 @@ fn direction_index(request: &Request) -> usize {
 impl DeadlineScheduler {
     /// A scheduler without commands.
     pub fn new(spec: DeadlineSpec) -> DeadlineScheduler {
-        let (classes, next) = Default::default();
-        DeadlineScheduler { spec, classes, next, direction: READ, batch: 0, starved: 0 }
+        let (classes, unsorted) = Default::default();
+        DeadlineScheduler { spec, classes, unsorted, direction: READ, sent_in_batch: 0, writes_passed_over: 0 }
     }
 
     /// How many commands wait.
     pub fn len(&self) -> usize {
-        let sides = self.classes.iter().flat_map(|class| &class.0);
-        self.next.len() + sides.map(|side| side.sorted.len()).sum::<usize>()
+        let queues = self.classes.iter().flat_map(|class| &class.0);
+        self.unsorted.len() + queues.map(|queue| queue.sorted.len()).sum::<usize>()
     }
 
-    fn side_mut(&mut self, request: &Request) -> &mut DirectionQueue {
+    fn queue_for(&mut self, request: &Request) -> &mut DirectionQueue {
         &mut self.classes[class_index(request)].0[direction_index(request)]
     }
 
     /// Adds a command that waits from `now` on.
     pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
         if !is_sorted(request) {
-            return self.next.push_back(number);
+            return self.unsorted.push_back(number);
         }
-        let side = self.side_mut(request);
-        let at = side.sorted.partition_point(|&(lba, _)| lba <= request.lba);
-        side.sorted.insert(at, (request.lba, number));
-        side.fifo.push_back((now, number));
+        let queue = self.queue_for(request);
+        let index = queue.sorted.partition_point(|&(lba, _)| lba <= request.lba);
+        queue.sorted.insert(index, (request.lba, number));
+        queue.fifo.push_back((now, number));
     }
 
     /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
-        self.next.retain(|&other| other != number);
-        let side = self.side_mut(request);
-        side.sorted.retain(|&(_, other)| other != number);
-        side.fifo.retain(|&(_, other)| other != number);
+        self.unsorted.retain(|&other| other != number);
+        let queue = self.queue_for(request);
+        queue.sorted.retain(|&(_, other)| other != number);
+        queue.fifo.retain(|&(_, other)| other != number);
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
     pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
-        let side = self.side_mut(before);
-        side.sorted.retain(|&(_, other)| other != number);
-        let at = side.sorted.partition_point(|&(lba, _)| lba <= after.lba);
-        side.sorted.insert(at, (after.lba, number));
+        let queue = self.queue_for(before);
+        queue.sorted.retain(|&(_, other)| other != number);
+        let index = queue.sorted.partition_point(|&(lba, _)| lba <= after.lba);
+        queue.sorted.insert(index, (after.lba, number));
     }
 
     /// Takes out the next command.
-    pub fn next(&mut self, now: Instant) -> Option<u32> {
-        if let Some(number) = self.next.pop_front() {
+    pub(crate) fn take_next(&mut self, now: Instant) -> Option<u32> {
+        if let Some(number) = self.unsorted.pop_front() {
             return Some(number);
         }
         let aged = now.nanos().checked_sub(self.spec.prio_aging.nanos()).map(Instant::from_nanos);
-        let class = match aged.is_some_and(|aged| self.classes[1].has_arrived_by(aged)) {
+        let class = match aged.is_some_and(|aged| self.classes[1].has_command_since(aged)) {
             true => 1,
             false => usize::from(self.classes[0].is_empty()),
         };
-        self.next_in_class(class, now)
+        self.take_next_of_class(class, now)
     }
 
-    fn next_in_class(&mut self, class: usize, now: Instant) -> Option<u32> {
-        let sides = &self.classes[class].0;
-        if let Some(number) = sides[self.direction].next_upward().filter(|_| self.batch < self.spec.fifo_batch) {
-            return Some(self.send_command(class, number));
+    /// Takes out the next command of a class: of the present batch, or of a new one.
+    fn take_next_of_class(&mut self, class: usize, now: Instant) -> Option<u32> {
+        let queue = &self.classes[class].0[self.direction];
+        if let Some(number) = queue.next_upward().filter(|_| self.sent_in_batch < self.spec.fifo_batch) {
+            return Some(self.take_for_batch(class, number));
         }
         let direction = self.choose_direction(class)?;
-        let side = &self.classes[class].0[direction];
-        let expire = if direction == READ { self.spec.read_expire } else { self.spec.write_expire };
-        let number = side.next_upward().filter(|_| !side.has_expired(now, expire)).or_else(|| side.oldest_command())?;
-        (self.direction, self.batch) = (direction, 0);
-        Some(self.send_command(class, number))
+        let queue = &self.classes[class].0[direction];
+        let expiry = if direction == READ { self.spec.read_expire } else { self.spec.write_expire };
+        let upward = queue.next_upward().filter(|_| !queue.has_expired_command(now, expiry));
+        let number = upward.or_else(|| queue.oldest_command())?;
+        (self.direction, self.sent_in_batch) = (direction, 0);
+        Some(self.take_for_batch(class, number))
     }
 
-    /// Chooses reads, unless there are none, or writes have been passed over too often.
+    /// Chooses the direction of a new batch: reads, unless there are none, or writes have been passed over too often.
     fn choose_direction(&mut self, class: usize) -> Option<usize> {
         let [reads, writes] = &self.classes[class].0;
-        let (reads, writes) = (!reads.sorted.is_empty(), !writes.sorted.is_empty());
-        if reads && writes {
-            self.starved += 1;
+        let (has_reads, has_writes) = (!reads.sorted.is_empty(), !writes.sorted.is_empty());
+        if has_reads && has_writes {
+            self.writes_passed_over += 1;
         }
-        if reads && !(writes && self.starved > self.spec.writes_starved) {
+        if has_reads && !(has_writes && self.writes_passed_over > self.spec.writes_starved) {
             return Some(READ);
         }
-        self.starved = 0;
-        writes.then_some(WRITE)
+        self.writes_passed_over = 0;
+        has_writes.then_some(WRITE)
     }
 
-    fn send_command(&mut self, class: usize, number: u32) -> u32 {
-        self.batch += 1;
-        self.classes[class].0[self.direction].take_command(number);
+    /// Takes out a command of the present batch.
+    fn take_for_batch(&mut self, class: usize, number: u32) -> u32 {
+        self.sent_in_batch += 1;
+        self.classes[class].0[self.direction].remove_sent(number);
         number
     }
 }
@@ -228,116 +236,124 @@ mod tests {
         Request { op, flags, lba, sectors: u32::from(op != Op::Flush), ..Request::NONE }
     }
 
-    /// One list of all commands in the order of their coming, and the rules of the module's head, each a search of it.
-    #[derive(Default)]
-    struct Plain {
-        waiting: Vec<(u32, u64, Request)>,
-        /// By class and direction: where the last command sent began.
-        positions: [[u64; 2]; 2],
-        writes: bool,
-        batch: u32,
-        starved: u32,
+    #[derive(Clone, Copy)]
+    struct ListedCommand {
+        number: u32,
+        arrival: u64,
+        request: Request,
     }
 
-    impl Plain {
-        fn of(&self, class: usize, writes: bool) -> impl Iterator<Item = &(u32, u64, Request)> {
-            let ours = move |it: &&(u32, u64, Request)| {
-                let other = usize::from(!it.2.flags.has(Flags::PRIORITY));
-                it.2.op != Op::Flush && other == class && (it.2.op != Op::Read) == writes
-            };
-            self.waiting.iter().filter(ours)
-        }
+    /// A list of all commands in order of arrival, and the rules of the module's head, each a search of the list.
+    #[derive(Default)]
+    struct ListScheduler {
+        waiting: Vec<ListedCommand>,
+        /// By class and direction: where the last command sent began.
+        positions: [[u64; 2]; 2],
+        /// The direction of the present batch, and how many commands of it were sent.
+        writes: bool,
+        sent_in_batch: u32,
+        writes_passed_over: u32,
+    }
 
-        /// The lowest of those that lie no lower than the last one.
-        fn onward(&self, class: usize, writes: bool) -> Option<u64> {
-            let from = self.positions[class][usize::from(writes)];
-            self.of(class, writes).map(|it| it.2.lba).filter(|&lba| lba >= from).min()
-        }
-
-        fn next(&mut self, now: u64) -> Option<u32> {
-            if let Some(at) = self.waiting.iter().position(|it| it.2.op == Op::Flush) {
-                return Some(self.waiting.remove(at).0);
-            }
-            let any = |class: usize, writes: bool| self.of(class, writes).next().is_some();
-            let aged = [false, true].iter().any(|&writes| self.of(1, writes).any(|it| it.1 + 25 <= now));
-            let class = usize::from(aged || !(any(0, false) || any(0, true)));
-            let (reads, writes) = (any(class, false), any(class, true));
-            if self.batch < 3 && self.onward(class, self.writes).is_some() {
-                let lba = self.onward(class, self.writes).expect("just found");
-                return Some(self.send(class, self.writes, |it| it.2.lba == lba));
-            }
-            if !reads && !writes {
-                // Where nothing waits the count begins again (Linux keeps it until a write is sent).
-                self.starved = 0;
-                return None;
-            }
-            // Writes that wait have been passed over by two batches of reads: the third is theirs.
-            self.starved += u32::from(reads && writes);
-            let chosen = !reads || (writes && self.starved > 2);
-            if chosen {
-                self.starved = 0;
-            }
-            let oldest = self.of(class, chosen).next().copied().expect("one waits");
-            let expired = oldest.1 + if chosen { 15 } else { 6 } <= now;
-            let onward = self.onward(class, chosen).filter(|_| !expired);
-            (self.writes, self.batch) = (chosen, 0);
-            Some(match onward {
-                Some(lba) => self.send(class, chosen, |it| it.2.lba == lba),
-                None => self.send(class, chosen, |it| it.0 == oldest.0),
+    impl ListScheduler {
+        fn commands_of(&self, class: usize, writes: bool) -> impl Iterator<Item = &ListedCommand> {
+            self.waiting.iter().filter(move |command| {
+                let Request { op, flags, .. } = command.request;
+                let own_class = usize::from(!flags.has(Flags::PRIORITY));
+                op != Op::Flush && own_class == class && (op != Op::Read) == writes
             })
         }
 
-        fn send(&mut self, class: usize, writes: bool, which: impl Fn(&(u32, u64, Request)) -> bool) -> u32 {
-            let (number, _, request) = *self.of(class, writes).find(|it| which(it)).expect("it waits");
-            self.waiting.retain(|it| it.0 != number);
-            self.positions[class][usize::from(writes)] = request.lba;
-            self.batch += 1;
-            number
+        /// The lowest address of a command that is no lower than the last one sent.
+        fn next_upward_lba(&self, class: usize, writes: bool) -> Option<u64> {
+            let from = self.positions[class][usize::from(writes)];
+            self.commands_of(class, writes).map(|command| command.request.lba).filter(|&lba| lba >= from).min()
+        }
+
+        fn take_next(&mut self, now: u64) -> Option<u32> {
+            if let Some(index) = self.waiting.iter().position(|command| command.request.op == Op::Flush) {
+                return Some(self.waiting.remove(index).number);
+            }
+            let has_any = |class: usize, writes: bool| self.commands_of(class, writes).next().is_some();
+            let has_aged = |writes: bool| self.commands_of(1, writes).any(|command| command.arrival + 25 <= now);
+            let is_other_class = has_aged(false) || has_aged(true) || !(has_any(0, false) || has_any(0, true));
+            let class = usize::from(is_other_class);
+            let (has_reads, has_writes) = (has_any(class, false), has_any(class, true));
+            if let Some(lba) = self.next_upward_lba(class, self.writes).filter(|_| self.sent_in_batch < 3) {
+                return Some(self.take_first(class, self.writes, |command| command.request.lba == lba));
+            }
+            if !has_reads && !has_writes {
+                // The count begins again if nothing waits (Linux keeps it until a write is sent).
+                self.writes_passed_over = 0;
+                return None;
+            }
+            // Waiting writes are passed over by two batches of reads. The third batch is theirs.
+            self.writes_passed_over += u32::from(has_reads && has_writes);
+            let writes = !has_reads || (has_writes && self.writes_passed_over > 2);
+            if writes {
+                self.writes_passed_over = 0;
+            }
+            let oldest = self.commands_of(class, writes).next().copied().expect("one waits");
+            let has_expired = oldest.arrival + if writes { 15 } else { 6 } <= now;
+            let upward = self.next_upward_lba(class, writes).filter(|_| !has_expired);
+            (self.writes, self.sent_in_batch) = (writes, 0);
+            Some(match upward {
+                Some(lba) => self.take_first(class, writes, |command| command.request.lba == lba),
+                None => self.take_first(class, writes, |command| command.number == oldest.number),
+            })
+        }
+
+        fn take_first(&mut self, class: usize, writes: bool, is_wanted: impl Fn(&ListedCommand) -> bool) -> u32 {
+            let wanted = *self.commands_of(class, writes).find(|command| is_wanted(command)).expect("it waits");
+            self.waiting.retain(|command| command.number != wanted.number);
+            self.positions[class][usize::from(writes)] = wanted.request.lba;
+            self.sent_in_batch += 1;
+            wanted.number
         }
     }
 
     #[test]
-    fn the_next_command_is_that_which_a_search_by_the_rules_finds() {
+    fn the_next_command_is_the_one_that_a_search_by_the_rules_finds() {
         let mut sent = [0; 2];
         for seed in 0..40 {
             let mut rng = Seed(seed).stream("deadline");
-            let (mut ours, mut plain) = (DeadlineScheduler::new(SPEC), Plain::default());
-            let (mut now, mut number, busy) = (0, 0, rng.draw_chance(50));
+            let (mut scheduler, mut list) = (DeadlineScheduler::new(SPEC), ListScheduler::default());
+            let (mut now, mut number, is_busy) = (0, 0, rng.draw_chance(50));
             for step in 0..600 {
-                now += rng.below(if busy { 2 } else { 4 });
+                now += rng.below(if is_busy { 2 } else { 4 });
                 let at = Instant::from_nanos(now);
                 match rng.below(10) {
-                    0..5 if plain.waiting.len() < 40 => {
+                    0..5 if list.waiting.len() < 40 => {
                         number += 1;
                         let op = [Op::Read, Op::Write, Op::Write, Op::Read, Op::WriteZeroes, Op::Flush]
                             [rng.below(6) as usize];
                         let op = if op == Op::Flush && rng.draw_chance(80) { Op::Read } else { op };
-                        // Places are apart, so that none begins where another does.
+                        // Addresses are apart, so that no two commands begin at one.
                         let lba = 100_000 + rng.below(100) * 1_000 + u64::from(number);
                         let request = request(op, lba, rng.draw_chance(20));
-                        ours.add(at, number, &request);
-                        plain.waiting.push((number, now, request));
+                        scheduler.add(at, number, &request);
+                        list.waiting.push(ListedCommand { number, arrival: now, request });
                     }
-                    5 if !plain.waiting.is_empty() => {
-                        let which = rng.below(plain.waiting.len() as u64) as usize;
+                    5 if !list.waiting.is_empty() => {
+                        let index = rng.below(list.waiting.len() as u64) as usize;
                         if rng.draw_chance(50) {
-                            let (number, _, request) = plain.waiting.remove(which);
-                            ours.remove(number, &request);
-                        } else if plain.waiting[which].2.op != Op::Flush {
+                            let ListedCommand { number, request, .. } = list.waiting.remove(index);
+                            scheduler.remove(number, &request);
+                        } else if list.waiting[index].request.op != Op::Flush {
                             // A neighbour has joined it in front.
-                            let kept = &mut plain.waiting[which];
-                            let (number, before) = (kept.0, kept.2);
-                            kept.2.lba = before.lba.saturating_sub(500);
-                            ours.update_grown(number, &before, &kept.2);
+                            let ListedCommand { number, request, .. } = &mut list.waiting[index];
+                            let before = *request;
+                            request.lba = before.lba.saturating_sub(500);
+                            scheduler.update_grown(*number, &before, request);
                         }
                     }
                     _ => {
-                        let found = ours.next(at);
-                        assert_eq!(found, plain.next(now), "seed {seed}, step {step}");
-                        sent[usize::from(plain.writes)] += u32::from(found.is_some());
+                        let taken = scheduler.take_next(at);
+                        assert_eq!(taken, list.take_next(now), "seed {seed}, step {step}");
+                        sent[usize::from(list.writes)] += u32::from(taken.is_some());
                     }
                 }
-                assert_eq!(ours.len(), plain.waiting.len());
+                assert_eq!(scheduler.len(), list.waiting.len());
             }
         }
         assert!(sent.iter().all(|&count| count > 1_000), "{sent:?} reads and writes");

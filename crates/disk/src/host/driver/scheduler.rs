@@ -58,23 +58,23 @@ impl Scheduler {
         self.len() == 0
     }
 
-    /// Takes out the next command, if one is to go down at `now`. `head` is where the last one ended. A call in vain
-    /// changes nothing, except at the instants of [`Scheduler::next_wakeup`].
-    pub fn next(&mut self, now: Instant, head: u64) -> Option<u32> {
+    /// Takes out the next command, if one is to go down at `now`. `last_end` is where the last one ended on the device. A
+    /// call that returns none changes nothing, except at the instants of [`Scheduler::next_wakeup`].
+    pub(crate) fn take_next(&mut self, now: Instant, last_end: u64) -> Option<u32> {
         if self.is_empty() {
             return None;
         }
         match self {
             Scheduler::Order(queue) => {
-                let choice = queue.choose(now, head, &NoCosts)?;
+                let choice = queue.choose(now, last_end, &NoCosts)?;
                 Some(queue.take(choice))
             }
-            Scheduler::Deadline(deadline) => deadline.next(now),
-            Scheduler::Fair(fair) => fair.next(now),
+            Scheduler::Deadline(deadline) => deadline.take_next(now),
+            Scheduler::Fair(fair) => fair.take_next(now),
         }
     }
 
-    /// Notes that a command is back.
+    /// Notes that a command has completed.
     pub fn note_completion(&mut self, now: Instant, request: &Request) {
         if let Scheduler::Fair(fair) = self {
             fair.note_completion(now, request);

@@ -80,23 +80,25 @@ impl DriverSpec {
 
     /// The promises that its settings break, above a device that loses data at a cut.
     pub(crate) fn broken_promises(&self) -> Vec<BrokenPromise> {
-        let through = [Assurance::Flush, Assurance::Fua];
-        let mut lapses = match (self.flush, self.write_through) {
-            (FlushPolicy::Drop, _) => BrokenPromise::for_setting("flush", "drop", &through),
-            (FlushPolicy::Never, _) => BrokenPromise::for_setting("flush", "never", &through),
+        let flush_and_fua = [Assurance::Flush, Assurance::Fua];
+        let mut broken = match (self.flush, self.write_through) {
+            (FlushPolicy::Drop, _) => BrokenPromise::for_setting("flush", "drop", &flush_and_fua),
+            (FlushPolicy::Never, _) => BrokenPromise::for_setting("flush", "never", &flush_and_fua),
             (_, ForcedWritePolicy::Ignore) => BrokenPromise::for_setting("write_through", "ignore", &[Assurance::Fua]),
             (_, ForcedWritePolicy::Fua | ForcedWritePolicy::Flush) => Vec::new(),
         };
-        let off = match (self.power_off, self.flush) {
+        let power_off_breaker = match (self.power_off, self.flush) {
             (PowerOffPolicy::AtOnce, _) => Some(("power_off", "at-once")),
             (PowerOffPolicy::Pause(_), _) => Some(("power_off", "pause")),
             (PowerOffPolicy::Orderly, FlushPolicy::Never) => Some(("flush", "never")),
             (PowerOffPolicy::Orderly, _) => None,
         };
-        lapses.extend(
-            off.into_iter().flat_map(|(key, value)| BrokenPromise::for_setting(key, value, &[Assurance::PowerOff])),
+        broken.extend(
+            power_off_breaker
+                .into_iter()
+                .flat_map(|(key, value)| BrokenPromise::for_setting(key, value, &[Assurance::PowerOff])),
         );
-        lapses
+        broken
     }
 
     /// The effect of an orderly power-off: without a flush before it, a cut.
@@ -107,7 +109,7 @@ impl DriverSpec {
         }
     }
 
-    /// Changes a setting during a run. The depth is the limit of the start: the driver itself knows the present one.
+    /// Changes a setting during a run. The depth stays that of the start: the driver itself has the present one.
     pub(crate) fn change_setting(&mut self, setting: DriverSetting) {
         match setting {
             DriverSetting::Depth(_) => {}
