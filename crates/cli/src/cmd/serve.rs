@@ -48,8 +48,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let (content, image) = open_content(args, disk_bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
     let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
-    let round_trip =
-        measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let path = measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let [control, folder] =
         [control_path(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
@@ -72,7 +71,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
         print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
     image.into_iter().for_each(NewFile::keep);
-    let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(round_trip);
+    let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(path);
     let disk = if let Some(stack) = stack {
         disk.without_drives(missing_members_mask(&stack)).with_cut_history(&stack).with_layers(&stack)
     } else {

@@ -403,7 +403,6 @@ struct CompiledRun {
     head: u8,
     angle: u64,
     skew: u64,
-    /// Angle of one slot.
     slot_angle: u64,
 }
 

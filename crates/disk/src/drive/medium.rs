@@ -74,7 +74,6 @@ pub(super) struct Medium {
     geometry: Geometry,
     mechanics: Mechanics,
     weak: WeakPlaces,
-    /// Blocks of a physical sector.
     physical_sector_blocks: u64,
     /// A read may begin with any block of its track.
     zero_latency: bool,

@@ -84,7 +84,7 @@ impl Faults {
 pub struct CacheSpec {
     /// Number of equal segments; 0: no buffer, neither for reading ahead nor for writing.
     pub segments: u32,
-    /// Sectors of a segment.
+    /// The length of each.
     pub segment_sectors: u32,
     /// Read-ahead after a read.
     pub read_ahead: ReadAhead,

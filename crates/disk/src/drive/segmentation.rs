@@ -87,7 +87,6 @@ struct WindowCounts {
     reads: u32,
     hits: u32,
     loose_writes: u32,
-    /// Sectors of the loose writes.
     loose_write_sectors: u64,
     live_streams: u32,
 }

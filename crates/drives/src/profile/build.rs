@@ -282,7 +282,9 @@ fn check_split_sectors(
     remaps: &[Remap],
     sectors_per_physical: u64,
 ) -> Option<Diagnostic> {
-    let is_split = |hole: &&SlotRange| hole.0 % sectors_per_physical != 0 || hole.1 % sectors_per_physical != 0;
+    let is_split = |hole: &&SlotRange| {
+        !hole.0.is_multiple_of(sectors_per_physical) || !hole.1.is_multiple_of(sectors_per_physical)
+    };
     let (key, slot) = match (holes.iter().find(is_split), remaps.first()) {
         (Some(hole), _) => ("geometry.holes", hole.0),
         (None, Some(remap)) if sectors_per_physical > 1 => ("geometry.remaps", remap.0),

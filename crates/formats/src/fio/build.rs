@@ -91,9 +91,9 @@ pub(super) fn build_job(
 /// Refuses flows whose jobs begin in different stages: they would wait for one another for ever, in fio too.
 fn check_flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     let settings = |clone: &JobClone| &file.sections[clone.section].settings;
-    for clone in clones.iter().filter(|clone| settings(clone).flow > 0) {
+    for clone in clones.iter().filter(|clone| settings(clone).flow.weight > 0) {
         let shares_flow =
-            |other: &JobClone| settings(other).flow > 0 && settings(other).flow_id == settings(clone).flow_id;
+            |other: &JobClone| settings(other).flow.weight > 0 && settings(other).flow.id == settings(clone).flow.id;
         let begins_apart = |other: &JobClone| shares_flow(other) && other.stage != clone.stage;
         if clone.number == 0 && clones.iter().any(begins_apart) {
             let message =
@@ -365,8 +365,9 @@ impl TemplateBuilder<'_> {
         }
         // fio spins no longer than the pause.
         let think = ThinkTime { spin: settings.think.spin.min(settings.think.time), ..settings.think };
-        let sleep = Span::from_micros(settings.flow_sleep_us.into());
-        let flow = (settings.flow > 0).then_some(Flow { id: settings.flow_id, weight: settings.flow, sleep });
+        let sleep = Span::from_micros(settings.flow.sleep_us.into());
+        let flow =
+            (settings.flow.weight > 0).then_some(Flow { id: settings.flow.id, weight: settings.flow.weight, sleep });
         let rate = [rate(0), rate(1), rate(2)];
         Pace { think: thinks.then_some(think), rate, process: settings.rate_process, flow }
     }
@@ -403,9 +404,9 @@ impl TemplateBuilder<'_> {
             write_through: writes && settings.write_through,
             strided: self.build_strided_zones(),
             zoned: self.build_zoned(),
-            sizes_alike: settings.verify,
-            done_for_good: !settings.do_verify && settings.loops == 1 && !time_based,
-            verify: writes && settings.verify && settings.do_verify,
+            sizes_alike: settings.verify.on,
+            done_for_good: !settings.verify.reads_back && settings.loops == 1 && !time_based,
+            verify: writes && settings.verify.on && settings.verify.reads_back,
             backlog: settings.build_verify_backlog(),
             engine: self.build_io_engine(),
             priority: self.build_priority_percent(),
@@ -528,23 +529,23 @@ impl TemplateBuilder<'_> {
             "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let batch = match (settings.engine, settings.batch_submit) {
+        let batch = match (settings.engine, settings.batches.submit) {
             // This engine submits each request at once.
             ("windowsaio", _) => 1,
             (_, 0) => settings.iodepth,
             (_, batch) => batch.min(settings.iodepth),
         };
-        let (least, most) = (settings.batch_complete_min, settings.batch_complete_max);
-        IoEngine { kind, least, most: most.max(least), low: settings.iodepth_low, batch }
+        let (least, most) = (settings.batches.complete_min, settings.batches.complete_max);
+        IoEngine { kind, least, most: most.max(least), low: settings.batches.low, batch }
     }
 
     /// Strided zones. As in fio, `zonesize` alone means them, and the default of `zonerange` is `zonesize`.
     fn build_strided_zones(&mut self) -> Option<StridedZones> {
         let settings = self.settings;
-        let size = settings.zone_size;
+        let size = settings.zone.size;
         let is_strided = settings.zonemode.map_or(size > 0, |mode| mode == "strided");
-        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
-        if matches!(settings.zone_skip, Amount::Percent(_)) {
+        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
+        if matches!(settings.zone.skip, Amount::Percent(_)) {
             self.refuse("zoneskip", "a percentage is not a value for it");
         }
         if settings.zonemode == Some("none") && size > 0 {
@@ -553,7 +554,7 @@ impl TemplateBuilder<'_> {
         if is_strided && size == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zone_range > 0 { settings.zone_range } else { size };
+        let range = if settings.zone.range > 0 { settings.zone.range } else { size };
         if is_strided && [range, size, skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
@@ -570,14 +571,14 @@ impl TemplateBuilder<'_> {
     /// The zones of `zonemode=zbd`, without the files. The default capacity of a zone is its size.
     fn build_zoned(&mut self) -> Option<Zoned> {
         let settings = self.settings;
-        let (size, zoned) = (settings.zone_size, settings.zoned);
+        let (size, zoned) = (settings.zone.size, settings.zoned);
         if settings.zonemode != Some("zbd") {
             for key in ZONING.into_iter().filter(|key| settings.option_place(key).is_some()) {
                 self.warn(key, "without zonemode=zbd it does nothing, as in fio");
             }
             return None;
         }
-        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
+        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
         let capacity = if zoned.capacity == 0 { size } else { zoned.capacity };
         self.check_zones(size, capacity, skip);
         Some(Zoned {
@@ -619,7 +620,7 @@ impl TemplateBuilder<'_> {
         if matches!(settings.direction, Direction::Trim | Direction::TrimWrite) {
             self.refuse("rw", "a trim in zonemode=zbd empties a zone, and asks nothing of a drive without zones");
         }
-        if settings.verify {
+        if settings.verify.on {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
     }
@@ -628,8 +629,8 @@ impl TemplateBuilder<'_> {
 impl FioSettings {
     /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
     fn build_verify_backlog(&self) -> Option<VerifyBacklog> {
-        let (every, batch) = (self.verify_backlog, self.verify_backlog_batch);
-        (every > 0 && self.verify && self.do_verify)
+        let (every, batch) = (self.verify.backlog, self.verify.backlog_batch);
+        (every > 0 && self.verify.on && self.verify.reads_back)
             .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 

@@ -248,7 +248,7 @@ fn plan_parts(
 
 /// Bytes at the end of a part that do not fill a zone: with `zonemode=zbd` fio uses whole zones, except for sequential reads.
 fn partial_zone_bytes(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
-    let zone = settings.zone_size;
+    let zone = settings.zone.size;
     if settings.zonemode != Some("zbd") || zone == 0 {
         return Ok(0);
     }

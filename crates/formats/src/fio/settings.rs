@@ -57,16 +57,11 @@ pub(super) struct FioSettings {
     pub(super) randrepeat: bool,
     pub(super) randseed: Option<u64>,
     pub(super) zonemode: Option<&'static str>,
-    pub(super) zone_size: u64,
-    pub(super) zone_range: u64,
-    pub(super) zone_skip: Amount,
+    pub(super) zone: ZoneOptions,
     pub(super) zoned: Zoning,
     // Concurrency.
     pub(super) iodepth: u32,
-    pub(super) batch_complete_min: u32,
-    pub(super) batch_complete_max: u32,
-    pub(super) iodepth_low: u32,
-    pub(super) batch_submit: u32,
+    pub(super) batches: BatchOptions,
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
@@ -84,10 +79,7 @@ pub(super) struct FioSettings {
     pub(super) fsync_on_close: bool,
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
-    pub(super) verify: bool,
-    pub(super) do_verify: bool,
-    pub(super) verify_backlog: u64,
-    pub(super) verify_backlog_batch: u64,
+    pub(super) verify: VerifyOptions,
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -99,11 +91,43 @@ pub(super) struct FioSettings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: ArrivalProcess,
     pub(super) rate_ignore_thinktime: bool,
-    pub(super) flow: u32,
-    pub(super) flow_id: u32,
-    pub(super) flow_sleep_us: u32,
+    pub(super) flow: FlowOptions,
     /// The place at which each option was last given.
     places: BTreeMap<&'static str, FileLine>,
+}
+
+/// `zonesize`, `zonerange` and `zoneskip`, in bytes or zones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ZoneOptions {
+    pub(super) size: u64,
+    pub(super) range: u64,
+    pub(super) skip: Amount,
+}
+
+/// Numbers of requests that are issued or reaped together, and the depth down to which they are (`iodepth_low`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchOptions {
+    pub(super) submit: u32,
+    pub(super) complete_min: u32,
+    pub(super) complete_max: u32,
+    pub(super) low: u32,
+}
+
+/// `verify`, and whether what was written is read back (`do_verify`): at the end, or after `backlog` writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VerifyOptions {
+    pub(super) on: bool,
+    pub(super) reads_back: bool,
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+}
+
+/// The share of a job in the requests of its flow; a weight of 0 is in none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowOptions {
+    pub(super) weight: u32,
+    pub(super) id: u32,
+    pub(super) sleep_us: u32,
 }
 
 /// Options that begin stages and groups of jobs, or report a group as one.
@@ -238,15 +262,10 @@ impl Default for FioSettings {
             randrepeat: true,
             randseed: None,
             zonemode: None,
-            zone_size: 0,
-            zone_range: 0,
-            zone_skip: Amount::Bytes(0),
+            zone: ZoneOptions { size: 0, range: 0, skip: Amount::Bytes(0) },
             zoned: Zoning::default(),
             iodepth: 1,
-            batch_complete_min: 1,
-            batch_complete_max: 0,
-            iodepth_low: 0,
-            batch_submit: 1,
+            batches: BatchOptions { submit: 1, complete_min: 1, complete_max: 0, low: 0 },
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
@@ -261,10 +280,7 @@ impl Default for FioSettings {
             end_fsync: false,
             fsync_on_close: false,
             survives: [false; 2],
-            verify: false,
-            do_verify: true,
-            verify_backlog: 0,
-            verify_backlog_batch: 0,
+            verify: VerifyOptions { on: false, reads_back: true, backlog: 0, backlog_batch: 0 },
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -275,9 +291,7 @@ impl Default for FioSettings {
             rate_iops: [0; 3],
             rate_process: ArrivalProcess::Linear,
             rate_ignore_thinktime: false,
-            flow: 0,
-            flow_id: 0,
-            flow_sleep_us: 0,
+            flow: FlowOptions::default(),
             places: BTreeMap::new(),
         }
     }
@@ -310,7 +324,7 @@ impl FioSettings {
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batch_submit = value.as_number() as u32;
+                self.batches.submit = value.as_number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -461,9 +475,9 @@ impl FioSettings {
             ("randrepeat", _) => self.randrepeat = value.is_on(),
             ("randseed", _) => self.randseed = Some(value.as_number()),
             ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
-            ("zonesize", _) => self.zone_size = value.plain_size()?,
-            ("zonerange", _) => self.zone_range = value.plain_size()?,
-            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
+            ("zonesize", _) => self.zone.size = value.plain_size()?,
+            ("zonerange", _) => self.zone.range = value.plain_size()?,
+            ("zoneskip", _) => self.zone.skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
             _ => return self.set_zoning(name, value),
         }
         Ok(true)
@@ -490,13 +504,13 @@ impl FioSettings {
 
     /// Converts sizes in zones to bytes. If the size of a zone is not known, the error is the name of an option that needs it.
     pub(super) fn convert_zones_to_bytes(&mut self) -> Result<(), &'static str> {
-        let zone_size = self.zone_size;
+        let zone_size = self.zone.size;
         let mut amounts = [
             ("size", self.size.as_mut()),
             ("io_size", self.io_size.as_mut()),
             ("offset", Some(&mut self.offset)),
             ("offset_increment", Some(&mut self.offset_increment)),
-            ("zoneskip", Some(&mut self.zone_skip)),
+            ("zoneskip", Some(&mut self.zone.skip)),
         ];
         for (name, amount) in &mut amounts {
             let Some(amount) = amount else { continue };
@@ -537,9 +551,9 @@ impl FioSettings {
                 notes.extend(engine.note.map(str::to_owned));
             }
             "iodepth" => self.iodepth = value.as_number() as u32,
-            "iodepth_low" => self.iodepth_low = value.as_number() as u32,
-            "iodepth_batch_complete_min" => self.batch_complete_min = value.as_number() as u32,
-            "iodepth_batch_complete_max" => self.batch_complete_max = value.as_number() as u32,
+            "iodepth_low" => self.batches.low = value.as_number() as u32,
+            "iodepth_batch_complete_min" => self.batches.complete_min = value.as_number() as u32,
+            "iodepth_batch_complete_max" => self.batches.complete_max = value.as_number() as u32,
             "serialize_overlap" => self.serialize_overlap = value.is_on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.as_number() as u32,
@@ -555,10 +569,10 @@ impl FioSettings {
             "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
             "end_fsync" => self.end_fsync = value.is_on(),
             "fsync_on_close" => self.fsync_on_close = value.is_on(),
-            "verify" => self.verify = !value.is_zero(),
-            "do_verify" => self.do_verify = value.is_on(),
-            "verify_backlog" => self.verify_backlog = value.as_number(),
-            "verify_backlog_batch" => self.verify_backlog_batch = value.as_number(),
+            "verify" => self.verify.on = !value.is_zero(),
+            "do_verify" => self.verify.reads_back = value.is_on(),
+            "verify_backlog" => self.verify.backlog = value.as_number(),
+            "verify_backlog_batch" => self.verify.backlog_batch = value.as_number(),
             "continue_on_error" => self.survives = survived_errors(value),
             _ => return Ok(false),
         }
@@ -582,9 +596,9 @@ impl FioSettings {
                 self.rate_process =
                     if value.is_word("poisson") { ArrivalProcess::Poisson } else { ArrivalProcess::Linear }
             }
-            ("flow", _) => self.flow = value.as_number() as u32,
-            ("flow_id", _) => self.flow_id = value.as_number() as u32,
-            ("flow_sleep", _) => self.flow_sleep_us = value.as_number() as u32,
+            ("flow", _) => self.flow.weight = value.as_number() as u32,
+            ("flow_id", _) => self.flow.id = value.as_number() as u32,
+            ("flow_sleep", _) => self.flow.sleep_us = value.as_number() as u32,
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.is_on(),
             _ => return false,
         }

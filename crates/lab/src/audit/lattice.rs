@@ -34,7 +34,7 @@ const CLOCK_RATE_ERROR: f64 = 5e-4;
 /// The period that fits the ends of writes best, and how well it does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lattice {
-    /// The period.
+    /// Time from one possible end of a write to the next.
     pub period_ms: f64,
     /// The speed of a spindle with that period, in revolutions a minute.
     pub rpm: f64,
