@@ -54,7 +54,7 @@ pub fn run_memory(target: &Target, work: &Work, cuts: u32) -> u64 {
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
-    let buffers = if let Target::Measured(place) = target { place.request_memory() } else { 0 };
+    let buffers = if let Target::Measured(place) = target { place.request_memory_bytes() } else { 0 };
     let workers = workers.saturating_add(trace).saturating_add(buffers);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }

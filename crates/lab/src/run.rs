@@ -29,7 +29,7 @@ use seekwise_run::sim;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::ReplayResult;
-use seekwise_work::workload::{Tell, Window};
+use seekwise_work::workload::{IssueListener, Window};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -622,13 +622,13 @@ pub fn measure_run_until(
     target: &Target,
     work: &Work,
     seed: u64,
-    tell: Option<&Tell>,
+    tell: Option<&IssueListener>,
     mut watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
     let (groups, due) = (work.groups(), work.issue_at_fixed_times());
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
-    let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
+    let mut look = target.has_worker_handles().then(|| RealRecorder::new(&groups));
     let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), tell, &mut |record| {
         recorder.count_record(record);
         if let Some(look) = &mut look {
@@ -741,7 +741,12 @@ impl MeasuredRun {
             cpu: self.cpu,
             real: self.real.as_ref().map(|real| Box::new(real.to_record(of))),
             cost: of.cost.map(|cost| RequestCost::per_request(cost, of.issued)),
-            receipt: of.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
+            receipt: of
+                .receipt
+                .iter()
+                .flat_map(Receipt::named_figures)
+                .map(|(name, of)| (name.to_owned(), of))
+                .collect(),
             drive: DriveCounts::from_log(&of.log),
             cuts: None,
             shutdowns: None,

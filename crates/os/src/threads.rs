@@ -15,10 +15,10 @@ use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
 use seekwise_run::cutoff::RunCutoff;
-use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome_and_device, join_source};
 use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
-use seekwise_work::workload::{Job, Tell, Workload};
+use seekwise_work::workload::{IssueListener, Job, Workload};
 
 use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
@@ -43,7 +43,7 @@ pub(crate) struct ThreadedJob<'a> {
     pub(crate) job: &'a Job,
     pub(crate) seed: Seed,
     /// Told of each request.
-    pub(crate) tell: Option<&'a Tell>,
+    pub(crate) tell: Option<&'a IssueListener>,
     /// When the job ends early.
     pub(crate) cutoff: RunCutoff<'a>,
 }
@@ -145,7 +145,7 @@ fn run_worker(
     let (from, began) = (of_this_thread(), clock.now());
     let engine = run_engine(engine, clock, recorder)?;
     let thread = of_this_thread().since(&from, clock.now().since(began));
-    let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
+    let (RunOutcome { source, figures }, mut device) = into_outcome_and_device(engine);
     let troubles = device.take_troubles();
     device.end_run()?;
     // Only this worker issued: the streams of the others are empty.
@@ -242,7 +242,7 @@ mod tests {
         let counts = Arc::new(Counts { opened: none(), issued: none(), fewest: AtomicUsize::new(usize::MAX) });
         let place = SlowPlace(Arc::clone(&counts));
         let counted = Arc::clone(&counts);
-        let tell = Tell::new(move |_, _| {
+        let tell = IssueListener::new(move |_, _| {
             counted.fewest.fetch_min(counted.opened.load(Ordering::SeqCst), Ordering::SeqCst);
             counted.issued.fetch_add(1, Ordering::SeqCst);
         });

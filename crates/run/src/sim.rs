@@ -11,7 +11,7 @@ use seekwise_disk::time::Instant;
 use seekwise_disk::witness::{WatchedDevice, Witness};
 
 use crate::cutoff::RunCutoff;
-use crate::outcome::{RunError, RunOutcome, into_outcome, join_source};
+use crate::outcome::{RunError, RunOutcome, into_outcome_and_device, join_source};
 
 /// The place's name in records.
 pub const NAME: &str = "sim";
@@ -41,7 +41,7 @@ fn run_on_device<S: Source>(
 ) -> Result<RunOutcome<S>, RunError> {
     let mut engine = join_source(device, source, cutoff)?;
     run_engine(&mut engine, changes, recorder)?;
-    let mut outcome = into_outcome(engine).0;
+    let mut outcome = into_outcome_and_device(engine).0;
     outcome.figures.asked = outcome.figures.asked.filter(|_| changes.is_empty());
     outcome.unless_cancelled()
 }
@@ -100,7 +100,7 @@ pub fn run_witnessed<S: Source>(
     let mut engine = join_source(device, source, cutoff)?;
     engine.source_mut().keep_flush_flag();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
-    let (outcome, mut device) = into_outcome(engine);
+    let (outcome, mut device) = into_outcome_and_device(engine);
     let outcome = outcome.unless_cancelled()?;
     let last = match ending {
         RunEnding::Linger => {

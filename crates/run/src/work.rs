@@ -13,7 +13,7 @@ use seekwise_work::files::call::Reads;
 use seekwise_work::files::note::FileNotes;
 use seekwise_work::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
 use seekwise_work::workload::session_replay::{RecordedSession, ReplayComparison, SessionReplay};
-use seekwise_work::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
+use seekwise_work::workload::{Direction, IssueListener, IssueRate, Job, Pattern, Window, Worker, Workload};
 
 use self::trace::{ReplayResult, TracePlayback, TraceSpec};
 use crate::outcome::RunError;
@@ -149,7 +149,7 @@ impl Work {
     pub fn make_telling_source(
         &self,
         seed: Seed,
-        tell: Option<Tell>,
+        tell: Option<IssueListener>,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.with_listener(tell))),

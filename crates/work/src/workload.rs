@@ -35,6 +35,6 @@ pub use self::job::{
     FioPattern, Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region,
     RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Window, Worker, Zoned,
 };
-pub use self::listener::Tell;
+pub use self::listener::IssueListener;
 pub use self::source::Workload;
 pub use self::tausworthe::DEFAULT_SEED;

@@ -28,7 +28,7 @@ use super::check::{self, WorkloadError};
 use super::fio::FioRequest;
 use super::flow::Flows;
 use super::job::{Job, Window};
-use super::listener::Tell;
+use super::listener::IssueListener;
 use super::worker::{AnsweredRequest, QuickPoll, RequestPurpose, WorkerPoll, WorkerRequest, WorkerState};
 use super::zoned::JobZones;
 
@@ -53,7 +53,7 @@ pub struct Workload {
     flows: Flows,
     /// The zones of its files.
     spaces: JobZones,
-    tell: Option<Tell>,
+    listener: Option<IssueListener>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Workload {
             first: 0,
             flows: Flows::new(job),
             spaces,
-            tell: None,
+            listener: None,
         })
     }
 
@@ -119,10 +119,10 @@ impl Workload {
         Ok(Workload { first: worker, ..alone })
     }
 
-    /// Reports each request to `tell` as it is issued.
+    /// Reports each request to `listener` as it is issued.
     #[must_use]
-    pub fn with_listener(self, tell: Option<Tell>) -> Workload {
-        Workload { tell, ..self }
+    pub fn with_listener(self, listener: Option<IssueListener>) -> Workload {
+        Workload { listener, ..self }
     }
 
     /// By worker: the time for which it is counted, up to `now` if it has not ended; `None` if it has not begun.
@@ -221,8 +221,8 @@ impl Workload {
             TagSlot { worker: index, purpose: RequestPurpose::Plain, intended: now, issued: now, op, lba, sectors };
         let flags = Flags::NONE;
         let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
-        if let Some(tell) = &self.tell {
-            tell.tell(now, &request);
+        if let Some(listener) = &self.listener {
+            listener.report(now, &request);
         }
         request
     }
@@ -251,8 +251,8 @@ impl Workload {
             stamp: 0,
         };
         let part = matches!(issue.purpose, RequestPurpose::Forced(_) | RequestPurpose::Compute);
-        if let Some(tell) = self.tell.as_ref().filter(|_| !part) {
-            tell.tell(now, &request);
+        if let Some(listener) = self.listener.as_ref().filter(|_| !part) {
+            listener.report(now, &request);
         }
         request
     }

@@ -192,8 +192,8 @@ fn lateness_text(receipt: &Receipt) -> String {
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
-        + &format!(" {}", receipt.pace_verdict().sentence())
+    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.cost_sentence())).collect::<String>()
+        + &format!(" {}", receipt.pace_verdict().verdict_sentence())
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
