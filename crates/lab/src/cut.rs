@@ -355,7 +355,7 @@ impl CutRun<'_> {
         let mut telling = CountingWitness { judge, seen: 0, tell };
         let (outcome, off) = sim::run_witnessed(
             stack,
-            work.make_judged_source(seed, notes, closing),
+            work.make_source_with_file_notes(seed, notes, closing),
             cutoff,
             seed,
             ending,

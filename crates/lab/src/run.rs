@@ -625,7 +625,7 @@ pub fn measure_run_until(
     tell: Option<&IssueListener>,
     mut watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    let (groups, due) = (work.groups(), work.issue_at_fixed_times());
+    let (groups, due) = (work.group_numbers(), work.have_fixed_due_times());
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
     let mut look = target.has_worker_handles().then(|| RealRecorder::new(&groups));
@@ -640,10 +640,10 @@ pub fn measure_run_until(
         }
         watch(record);
     })?;
-    if let Some(fault) = source.read_fault() {
+    if let Some(fault) = source.read_error() {
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
-    let windows = source.windows(figures.end);
+    let windows = source.counting_windows(figures.end);
     let counted = recorder.counted_windows(&windows);
     let run = recorder.finish(&windows);
     let arrivals = Arrivals::from_run(work, &windows, &run);

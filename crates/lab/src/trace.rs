@@ -19,7 +19,7 @@ use seekwise_formats::fio::IologReplay;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
-use seekwise_run::work::trace::{TraceFeed, TraceSpec};
+use seekwise_run::work::trace::{MovedRows, TraceFeed, TraceSpec};
 use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 
 use self::mapping::TracePlaces;
@@ -121,7 +121,7 @@ fn load_opened(
             rows: TracePrefetch::new(reader),
             places: places.clone(),
             fault: None,
-            moved: (0, 0),
+            moved: MovedRows::default(),
         }))
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
@@ -332,7 +332,7 @@ struct RecordedFeed {
     rows: TracePrefetch,
     places: TracePlaces,
     fault: Option<String>,
-    moved: (u64, u64),
+    moved: MovedRows,
 }
 
 impl TraceFeed for RecordedFeed {
@@ -347,17 +347,17 @@ impl TraceFeed for RecordedFeed {
         };
         let TraceEntry { at, response, op, fua, sectors, .. } = entry;
         let (lba, clipped) = self.places.target_lba(&entry);
-        self.moved.0 += u64::from(sectors > 0 && lba != self.places.recorded_lba(&entry));
-        self.moved.1 += u64::from(clipped);
+        self.moved.moved += u64::from(sectors > 0 && lba != self.places.recorded_lba(&entry));
+        self.moved.clipped += u64::from(clipped);
         let ended = response.map(|response| Span::from_nanos(at.nanos().saturating_add(response.nanos())));
         Some(TraceRow { at, ended, op, fua, lba, sectors })
     }
 
-    fn read_fault(&self) -> Option<String> {
+    fn read_error(&self) -> Option<String> {
         self.fault.clone()
     }
 
-    fn moved_counts(&self) -> (u64, u64) {
+    fn moved_counts(&self) -> MovedRows {
         self.moved
     }
 }

@@ -175,7 +175,7 @@ fn join_outcomes(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunO
     }
     figures.cost = Some(RunCost { wall, processor: Some(usage.processor_time()) });
     figures.usage = Some(usage);
-    RunOutcome { source: Issuer::Apart(sources), figures }
+    RunOutcome { source: Issuer::SeparateWorkers(sources), figures }
 }
 
 #[cfg(test)]

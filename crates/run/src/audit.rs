@@ -13,14 +13,14 @@ use seekwise_disk::time::{Instant, Span};
 /// Bytes of a block: the physical sector of today's disks, and a page.
 pub const BLOCK: u64 = 4096;
 
-/// Largest area that is written and read. It is small beside a disk, so that the time of a request is mostly the spindle's,
-/// and larger than a disk's buffer (512 MB at most), so that a read of a random block is seldom a hit.
+/// Largest area that is written and read: small beside a disk, so that a request's time is mostly the spindle's, and
+/// larger than a disk's buffer (512 MB at most), so that a read of a random block is seldom a hit.
 pub const AREA: u64 = 1 << 30;
 
 /// Overwrites of one block that a flush follows, and as many forced ones. If their ends were at random angles, the mean of
 /// their directions would be longer than 1/2 once in e^(120/4) = 10^13 audits (Rayleigh's test).
 const OVERWRITES: usize = 120;
-/// The longest pause. It exceeds one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do not
+/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do not
 /// wait for the spindle come at all angles.
 const PAUSE: Span = Span::from_millis(16);
 /// Reads of random blocks, and as many of one block.
@@ -184,7 +184,7 @@ pub fn measure_timings(
         timings.again.push(subject.perform(AuditAction::Read, middle)?.span());
     }
     report_stage("empty flushes");
-    // This flush takes the writes from before the audit, so it is not counted.
+    // The first flush takes the writes from before the audit, so it is not counted.
     subject.perform(AuditAction::Flush, 0)?;
     for _ in 0..EMPTY_FLUSHES {
         timings.empty.push(subject.perform(AuditAction::Flush, 0)?.span());

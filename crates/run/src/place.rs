@@ -30,11 +30,11 @@ pub struct PlaceKind {
     pub form: &'static str,
     /// A description for people.
     pub about: &'static str,
-    /// What a place of this kind is made of.
+    /// The input of a place of this kind, and its constructor.
     pub of: PlaceSource,
 }
 
-/// What a place is made of, and the function that makes it.
+/// The input of a place, and the function that makes the place of it.
 #[derive(Debug)]
 pub enum PlaceSource {
     /// Nothing more.

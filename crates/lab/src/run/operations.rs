@@ -52,5 +52,5 @@ pub(super) fn program_troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
         ProgramError::Failed => format!("program {} stopped: a request of its failed", name(at)),
         ProgramError::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
     };
-    issuer.program_troubles().into_iter().map(said).collect()
+    issuer.program_errors().into_iter().map(said).collect()
 }

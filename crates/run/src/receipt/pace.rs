@@ -1,7 +1,7 @@
 //! The verdict on a session: whether the machine kept up with the model, fell behind, or had too few requests to tell.
 //!
 //! A client waits for the model's response, and for what the machine adds: lateness of the answer and the round trip. The
-//! machine kept up if it keeps two limits. It adds at most [`MEAN`] to the mean response, and it makes at most
+//! machine kept up if it keeps two limits: it adds at most [`MEAN`] to the mean response, and it makes at most
 //! 1 % of all responses exceed the model's 99th percentile by [`TAIL`] or more; requests that do so in the model itself do
 //! not count. A session is a sample, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
 //! neither. All figures come from the session's own requests and round trips.

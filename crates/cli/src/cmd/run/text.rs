@@ -97,7 +97,7 @@ pub fn format_run(
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
         if let Some(bench) = &real.bench {
-            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.words()), width)));
+            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.one_line_summary()), width)));
         }
     }
     if let Some(percent) = record.issuer.memory_percent {
