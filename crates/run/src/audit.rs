@@ -1,9 +1,9 @@
-//! Measures a flush audit: sends its requests to a disk and records when each was answered. The audit asks whether a flush
-//! or a forced write really waits for the medium. Nothing is judged here; `lab/audit` judges the timings.
+//! Measures a flush audit: sends its requests to a disk and records when each was answered. The audit asks whether a
+//! flush or a forced write really waits for the medium. Nothing is judged here; `lab/audit` judges the timings.
 //!
-//! The method: before each overwrite of one block there is a pause of random length. A write that reaches the medium ends
-//! at the angle of its block, so two of them end whole revolutions apart, whatever the pauses were. A delay that is not
-//! the spindle's ends later by as much as the pause was longer.
+//! The method: before each overwrite of one block there is a pause of random length. A write that reaches the medium
+//! ends at the angle of its block, so two of them end whole revolutions apart, whatever the pauses were. A delay that
+//! is not the spindle's ends later by as much as the pause was longer.
 
 pub mod subject;
 
@@ -17,11 +17,11 @@ pub const BLOCK: u64 = 4096;
 /// larger than a disk's buffer (512 MB at most), so that a read of a random block is seldom a hit.
 pub const AREA: u64 = 1 << 30;
 
-/// Overwrites of one block that a flush follows, and as many forced ones. If their ends were at random angles, the mean of
-/// their directions would be longer than 1/2 once in e^(120/4) = 10^13 audits (Rayleigh's test).
+/// Overwrites of one block that a flush follows, and as many forced ones. If their ends were at random angles, the mean
+/// of their directions would be longer than 1/2 once in e^(120/4) = 10^13 audits (Rayleigh's test).
 const OVERWRITES: usize = 120;
-/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do not
-/// wait for the spindle come at all angles.
+/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do
+/// not wait for the spindle come at all angles.
 const PAUSE: Span = Span::from_millis(16);
 /// Reads of random blocks, and as many of one block.
 const READS: usize = 60;
@@ -36,8 +36,8 @@ const FLUSHES_UNDER_READS: usize = 15;
 /// Blocks written before such a flush, and reads submitted with it.
 const BLOCKS_UNDER_READS: usize = 4;
 
-/// Other blocks whose angles are compared with that of the first. The mean cosine of twelve random angles is above 1/2 once
-/// in 150 disks (its standard deviation is 0.2).
+/// Other blocks whose angles are compared with that of the first. The mean cosine of twelve random angles is above 1/2
+/// once in 150 disks (its standard deviation is 0.2).
 const OTHER_BLOCKS: usize = 12;
 /// Overwrites of each of them.
 const VISITS: usize = 5;
@@ -159,7 +159,8 @@ pub struct AuditTimings {
     pub beside: Vec<FlushUnderReads>,
 }
 
-/// Makes all measurements, and calls `report_stage` with the name of each stage. `seed` draws the blocks and the pauses.
+/// Makes all measurements, and calls `report_stage` with the name of each stage. `seed` draws the blocks and the
+/// pauses.
 pub fn measure_timings(
     subject: &mut dyn AuditSubject,
     seed: Seed,

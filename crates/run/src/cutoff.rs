@@ -1,6 +1,6 @@
-//! Ends a run before its source does: after a number of requests, or because the caller cancels it. No clock is read: the
-//! caller's flag is checked between the actions of the source, so a run that nobody cancels equals one that cannot be
-//! cancelled.
+//! Ends a run before its source does: after a number of requests, or because the caller cancels it. No clock is read:
+//! the caller's flag is checked between the actions of the source, so a run that nobody cancels equals one that cannot
+//! be cancelled.
 
 use seekwise_disk::block::{Accounting, Completion, Source, SourcePoll};
 use seekwise_disk::time::Instant;

@@ -1,5 +1,5 @@
-//! Options for real files and devices: how each worker opens one, and how a place is made of a path. Data only; files are
-//! opened in `os/real`.
+//! Options for real files and devices: how each worker opens one, and how a place is made of a path. Data only; files
+//! are opened in `os/real`.
 
 pub use seekwise_formats::fio::AccessHint;
 

@@ -1,5 +1,5 @@
-//! A run: work and a place in, records and an outcome out. The crate is pure: no clock, no file, no socket; it builds for
-//! WebAssembly.
+//! A run: work and a place in, records and an outcome out. The crate is pure: no clock, no file, no socket; it builds
+//! for WebAssembly.
 //!
 //! | room | what it is |
 //! |---|---|

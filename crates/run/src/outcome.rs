@@ -1,5 +1,6 @@
 //! The outcome of a run besides its records, or the error that prevented it. Each place makes a run in two steps that
-//! are here: it joins a source to its device ([`join_source`]), and takes the outcome from both ([`into_outcome_and_device`]).
+//! are here: it joins a source to its device ([`join_source`]), and takes the outcome from both
+//! ([`into_outcome_and_device`]).
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! Where a run takes place: [`Target`]. There are two kinds. [`sim`] runs a modelled stack in virtual time: any number of
-//! runs side by side, and each gives the same result every time. All others are [`Place`]s in real time: their figures are
-//! measured, and only one run at a time may use the machine.
+//! Where a run takes place: [`Target`]. There are two kinds. [`sim`] runs a modelled stack in virtual time: any number
+//! of runs side by side, and each gives the same result every time. All others are [`Place`]s in real time: their
+//! figures are measured, and only one run at a time may use the machine.
 //!
 //! Places in real time are implemented in `crates/os`, above this crate; the program passes their list ([`PlaceKind`])
 //! down. Without a list there is only the simulation.
@@ -71,8 +71,8 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn full_name(&self) -> String;
     /// The capabilities of the place.
     fn limits(&self) -> Limits;
-    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the stack's
-    /// random numbers. `listener` is called with each request of a job's workers as it is issued.
+    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
+    /// stack's random numbers. `listener` is called with each request of a job's workers as it is issued.
     fn run(
         &self,
         work: &Work,
@@ -81,8 +81,8 @@ pub trait Place: fmt::Debug + Send + Sync {
         listener: Option<&IssueListener>,
         recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError>;
-    /// Returns the place prepared for this work, if it must be prepared. `handles` say how each worker opens it; a single
-    /// one applies to all.
+    /// Returns the place prepared for this work, if it must be prepared. `handles` say how each worker opens it; a
+    /// single one applies to all.
     fn prepare_for(&self, _work: &Work, _handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
@@ -94,12 +94,13 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn has_worker_handles(&self) -> bool {
         false
     }
-    /// Checks whether the system grants a ring ([`RealEngine::Ring`](crate::handle::RealEngine)); the error says why not.
+    /// Checks whether the system grants a ring ([`RealEngine::Ring`](crate::handle::RealEngine)); the error says why
+    /// not.
     fn check_io_uring(&self) -> Result<(), String> {
         Ok(())
     }
-    /// Checks whether its contents may be overwritten; the error says why not. `destroy` is the name that the user gave as
-    /// permission.
+    /// Checks whether its contents may be overwritten; the error says why not. `destroy` is the name that the user gave
+    /// as permission.
     fn check_may_overwrite(&self, _destroy: Option<&str>) -> Result<(), String> {
         Ok(())
     }
@@ -191,8 +192,8 @@ impl Target {
         }
     }
 
-    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the stack's
-    /// random numbers. `listener` is called with each request of a job's workers as it is issued.
+    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
+    /// stack's random numbers. `listener` is called with each request of a job's workers as it is issued.
     pub fn run(
         &self,
         work: &Work,

@@ -23,8 +23,8 @@ use self::attendance::Attendance;
 use self::lateness::Lateness;
 use self::transports::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
-/// Largest lateness that is not counted ([`Receipt::late`]), in the disk's time: a client on the same machine cannot tell
-/// it from the round trip.
+/// Largest lateness that is not counted ([`Receipt::late`]), in the disk's time: a client on the same machine cannot
+/// tell it from the round trip.
 pub const BUDGET: Span = Span::from_micros(200);
 
 /// A thread that wakes up later than its alarm by more than this was stalled: the machine gave the processor to others.
@@ -262,7 +262,8 @@ pub struct TransportCost {
     pub modelled: Span,
     /// The mean time that the transport adds.
     pub added: Span,
-    /// 99th percentiles of the model's response and of the added time, always by the probe; `None` with too few round trips.
+    /// 99th percentiles of the model's response and of the added time, always by the probe; `None` with too few round
+    /// trips.
     pub slow: Option<(Span, Span)>,
 }
 

@@ -1,5 +1,5 @@
-//! Runs a source on a modelled stack in virtual time, which jumps from event to event, and applies the stack's changes on the
-//! way. The loop itself is the engine's (`disk/engine`).
+//! Runs a source on a modelled stack in virtual time, which jumps from event to event, and applies the stack's changes
+//! on the way. The loop itself is the engine's (`disk/engine`).
 
 pub mod follow;
 
@@ -84,8 +84,8 @@ pub enum RunEnding {
     PowerOff,
 }
 
-/// Runs `make_source` on `stack` until it ends or to `cutoff`, then ends the device as `ending` says; `witness` sees every
-/// request, completion and landing. Returns the outcome, and when the run ended or the device was switched off.
+/// Runs `make_source` on `stack` until it ends or to `cutoff`, then ends the device as `ending` says; `witness` sees
+/// every request, completion and landing. Returns the outcome, and when the run ended or the device was switched off.
 pub fn run_witnessed<S: Source>(
     stack: &Stack,
     make_source: impl FnOnce(&Limits) -> Result<S, RunError>,

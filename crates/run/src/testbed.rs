@@ -1,4 +1,5 @@
-//! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the machine.
+//! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the
+//! machine.
 //! `os/real` reads it before and after a run, and [`changes_between`] reports what changed meanwhile.
 
 use serde::{Deserialize, Serialize};
@@ -139,7 +140,8 @@ impl TestBench {
         facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// The facts that must not change during a run, by name, in words. Load and free memory may: a run changes them itself.
+    /// The facts that must not change during a run, by name, in words. Load and free memory may: a run changes them
+    /// itself.
     fn fixed_facts(&self) -> Vec<(&'static str, Option<String>)> {
         let device = self.device.clone().unwrap_or_default();
         let file = self.file_system.clone().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The use of the machine by a run, as data: processor time of the threads that issued requests, load of the whole system,
-//! and the work of its disks. `os/real` reads the kernel's accounts into it.
+//! The use of the machine by a run, as data: processor time of the threads that issued requests, load of the whole
+//! system, and the work of its disks. `os/real` reads the kernel's accounts into it.
 
 use seekwise_disk::time::Span;
 

@@ -1,5 +1,5 @@
-//! The work of a run: a job of workers with or without a page cache, a scene of programs, a recorded session, or a trace. The
-//! source of its requests is an [`Issuer`], so a place runs all kinds alike.
+//! The work of a run: a job of workers with or without a page cache, a scene of programs, a recorded session, or a
+//! trace. The source of its requests is an [`Issuer`], so a place runs all kinds alike.
 
 pub mod trace;
 
@@ -100,8 +100,8 @@ impl Work {
         }
     }
 
-    /// The number of the group in which the requests of each worker are counted; for a scene of each program, then of the
-    /// system.
+    /// The number of the group in which the requests of each worker are counted; for a scene of each program, then of
+    /// the system.
     pub fn group_numbers(&self) -> Vec<u16> {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
@@ -110,8 +110,8 @@ impl Work {
         }
     }
 
-    /// True for each worker whose requests are due at fixed times, by a rate or a recording, whatever the device does; for a
-    /// scene for each program, then for the system.
+    /// True for each worker whose requests are due at fixed times, by a rate or a recording, whatever the device does;
+    /// for a scene for each program, then for the system.
     pub fn have_fixed_due_times(&self) -> Vec<bool> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
@@ -145,8 +145,8 @@ impl Work {
         self.make_source_with_listener(seed, None)
     }
 
-    /// As [`make_source`](Work::make_source); the source also reports each request of a job's workers to `listener` as it is
-    /// issued.
+    /// As [`make_source`](Work::make_source); the source also reports each request of a job's workers to `listener` as
+    /// it is issued.
     pub fn make_source_with_listener(
         &self,
         seed: Seed,
@@ -165,8 +165,8 @@ impl Work {
         }
     }
 
-    /// As [`make_source`](Work::make_source), for a judge of power cuts: a scene reports its use of files to `notes`, and
-    /// ends as `scene_end` says. Other work reports nothing.
+    /// As [`make_source`](Work::make_source), for a judge of power cuts: a scene reports its use of files to `notes`,
+    /// and ends as `scene_end` says. Other work reports nothing.
     pub fn make_source_with_file_notes(
         &self,
         seed: Seed,
@@ -204,8 +204,8 @@ pub enum Issuer {
 }
 
 impl Issuer {
-    /// The time for which the requests of each worker count, in a run that ended at `end`; for a scene of each program, then
-    /// of the system, which counts until the last program's end.
+    /// The time for which the requests of each worker count, in a run that ended at `end`; for a scene of each program,
+    /// then of the system, which counts until the last program's end.
     pub fn counting_windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
             Issuer::Workload(workload) => workload.counting_windows(end),
@@ -344,7 +344,8 @@ mod tests {
         Work::Session(Arc::new(RecordedSession { name: name.to_owned(), ..RecordedSession::default() }))
     }
 
-    /// Each clone is a group of its own. `group_reporting` makes one group of them and of the next section that has it too.
+    /// Each clone is a group of its own. `group_reporting` makes one group of them and of the next section that has it
+    /// too.
     #[test]
     fn a_group_has_the_name_of_its_first_worker_or_program() {
         let clones = "[global]\nfilename=/dev/sdb\n[a]\nnumjobs=2\n[b]\nnew_group\n[c]\nstonewall\ngroup_reporting\n\
@@ -361,8 +362,8 @@ mod tests {
         }
     }
 
-    /// A worker counts from the end of its ramp, whether it runs among others or on a thread of its own; a session from its
-    /// beginning on.
+    /// A worker counts from the end of its ramp, whether it runs among others or on a thread of its own; a session from
+    /// its beginning on.
     #[test]
     fn each_worker_counts_for_a_time_of_its_own() {
         let limits = Limits { sectors: DRIVE, ..SmallDrive::default().drive().limits(0) };

@@ -254,7 +254,7 @@ impl FileJudge {
                 told.promised.retain(|extent| !mounts.has_extent(file, extent));
                 told.pending.retain(|(_, extent)| !mounts.has_extent(file, extent));
             }
-            let rests = self.ledgers[usize::from(file.volume)].is_open(file.id);
+            let rests = self.ledgers[usize::from(file.volume)].has_pending_changes(file.id);
             if told.deleting || lists && !rests && told.promised.is_empty() && told.pending.is_empty() {
                 told.replaces = told.replaces.filter(|_| told.deleting);
                 closed.push(file);
@@ -526,13 +526,14 @@ mod tests {
             self.judge.handle_note(FileNote::Changed(0, vec![change]));
         }
 
-        /// Writes a page as of the change `holds`; it arrives on the medium or does not.
-        fn write(&mut self, stamp: u64, page: u64, holds: u64, lands: bool) {
-            self.write_as(SectorRole::Directory(ROOT), stamp, page, holds, lands);
+        /// Writes a page as of the change `latest_change`; it arrives on the medium or does not.
+        fn write(&mut self, stamp: u64, page: u64, latest_change: u64, lands: bool) {
+            self.write_as(SectorRole::Directory(ROOT), stamp, page, latest_change, lands);
         }
 
-        fn write_as(&mut self, role: SectorRole, stamp: u64, page: u64, holds: u64, lands: bool) {
-            let step = PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, holds, phase: 0 };
+        fn write_as(&mut self, role: SectorRole, stamp: u64, page: u64, latest_change: u64, lands: bool) {
+            let step =
+                PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, latest_change, phase: 0 };
             let issued = IssuedWrite { tag: stamp as u32, volume: 0, step, lba: page, sectors: 8 };
             self.judge.handle_note(FileNote::Issued(issued));
             self.judge.handle_submission(stamp as u32, stamp);

@@ -309,8 +309,8 @@ fn systems() -> [(SystemFamily, VolumeFormat, PageCacheSpec); 4] {
     ]
 }
 
-/// What each program asks of a disk on each system, alone and beside its neighbour in the list, with a page cache and without: names, and
-/// the records and operations as text.
+/// What each program asks of a disk on each system, alone and beside its neighbour in the list, with a page cache and
+/// without: names, and the records and operations as text.
 pub fn told() -> Vec<(String, Vec<String>)> {
     let programs: Vec<ProgramSpec> = all().into_iter().map(|(program, _)| program).collect();
     let mut all = Vec::new();
@@ -481,7 +481,7 @@ fn a_program_that_syncs_leaves_nothing_dirty() {
             spec.programs[0].sync = sync;
             let ran = run(&spec);
             let system = ran.scene.system();
-            (system.page_cache().expect("one").dirty_and_writing(), system.volume(1).dirty_pages() > 0)
+            (system.page_cache().expect("one").dirty_and_writing(), system.volume(1).dirty_page_count() > 0)
         };
         // Few enough pages for no write-back before the end.
         assert_eq!((left(false), left(true)), (((100, 0), true), ((0, 0), false)), "{family:?} {format:?}");

@@ -611,7 +611,7 @@ fn a_volume_is_synced_whole() {
         rig.wait(Call::SyncVolume(0));
         assert_eq!(rig.data(Op::Write).iter().sum::<u64>(), 512, "{family:?}");
         assert_eq!(
-            (rig.system.page_cache().expect("one").dirty_and_writing(), rig.system.volume(0).dirty_pages()),
+            (rig.system.page_cache().expect("one").dirty_and_writing(), rig.system.volume(0).dirty_page_count()),
             ((0, 0), 0)
         );
     }

@@ -1,6 +1,7 @@
 //! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has the reads, writes and
-//! flushes of each operation, `volume/ext4.rs` and `volume/windows.rs` have more of them; `volume/real_ext4.rs` compares
-//! them with the kernel's, `volume/copying.rs` takes volumes to a drive and back, `volume/swarm.rs` runs random operations.
+//! flushes of each operation, `volume/ext4.rs` and `volume/windows.rs` have more of them; `volume/real_ext4.rs`
+//! compares them with the kernel's, `volume/copying.rs` takes volumes to a drive and back, `volume/swarm.rs` runs
+//! random operations.
 
 mod copying;
 mod ext4;
@@ -99,16 +100,16 @@ fn a_rename_within_a_volume_moves_no_data() {
 fn files_lie_one_behind_another_and_deleting_frees_them() {
     for format in [FAT32, NTFS, ext4()] {
         let mut volume = mounted(format);
-        let empty = volume.free_space().0;
+        let empty = volume.free_bytes();
         let files: Vec<FileId> = (0..10).map(|_| create_64k(&mut volume, &mut IoPlan::new())).collect();
         let starts: Vec<u64> = files.iter().map(|&file| volume.file_runs(file)[0].start).collect();
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == 16), "{format:?}: {starts:?}");
-        assert!(volume.free_space().0 + 10 * 65_536 <= empty);
+        assert!(volume.free_bytes() + 10 * 65_536 <= empty);
         for &file in &files {
             volume.delete(at(1), file, &mut IoPlan::new());
             assert!(!volume.has_file(file));
         }
-        assert_eq!(volume.free_space().0, empty, "{format:?}");
+        assert_eq!(volume.free_bytes(), empty, "{format:?}");
         let large = volume.create_file(at(2), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
         volume.write(at(2), large, 0, 500 << 20, Flags::NONE, &mut IoPlan::new()).expect("room");
         assert!(volume.file_runs(large).len() <= 2, "{format:?}: {:?}", volume.file_runs(large));
@@ -130,9 +131,9 @@ fn files_are_as_fragmented_as_is_asked() {
             assert!((fragments as usize * 4).abs_diff(pieces) <= 4, "{format:?}, {fragments}: {pieces}");
             // Each piece except a file's last has a gap after it; later files fill some.
             assert!(
-                volume.free_space().1 >= (pieces - 400) * 3 / 4,
+                volume.free_run_count() >= (pieces - 400) * 3 / 4,
                 "{format:?}, {fragments}: {:?}",
-                volume.free_space()
+                volume.free_run_count()
             );
         }
     }
@@ -186,7 +187,7 @@ fn a_volume_of_14_tb_costs_what_is_used() {
         for _ in 0..100 {
             volume.place_initial_file(ROOT, FileName::long(20), 1 << 30).expect("room");
         }
-        let (bytes, runs) = volume.free_space();
+        let (bytes, runs) = (volume.free_bytes(), volume.free_run_count());
         assert!(bytes > 12_000_000_000_000 && runs < 10_000, "{format:?}: {runs} free runs");
     }
 }

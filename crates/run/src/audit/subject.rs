@@ -43,8 +43,8 @@ pub trait RequestWaiter {
     fn next_stamp(&mut self) -> u64;
 }
 
-/// Submits all actions at once and waits for them. Returns their times in the order of `actions`, counted from the call: an
-/// action for which the device had no room is submitted after an answer.
+/// Submits all actions at once and waits for them. Returns their times in the order of `actions`, counted from the
+/// call: an action for which the device had no room is submitted after an answer.
 pub(crate) fn perform_together(
     subject: &mut dyn RequestWaiter,
     actions: &[(AuditAction, u64)],

@@ -1,7 +1,7 @@
 //! Clients of a served disk: counts of those that came, and of those that were rejected or closed, by reason.
 
-/// Default limit of clients at once. A copying program has four connections, a kernel a few, a load generator one for each
-/// job.
+/// Default limit of clients at once. A copying program has four connections, a kernel a few, a load generator one for
+/// each job.
 pub const CLIENTS: usize = 256;
 
 /// Counts of clients, that is of connections.

@@ -1,8 +1,8 @@
 //! The verdict on a session: whether the machine kept up with the model, fell behind, or had too few requests to tell.
 //!
-//! A client waits for the model's response, and for what the machine adds: lateness of the answer and the round trip. The
-//! machine kept up if it keeps two limits: it adds at most [`MEAN`] to the mean response, and it makes at most
-//! 1 % of all responses exceed the model's 99th percentile by [`TAIL`] or more; requests that do so in the model itself do
+//! A client waits for the model's response, and for what the machine adds: lateness of the answer and the round trip.
+//! The machine kept up if it keeps two limits: it adds at most [`MEAN`] to the mean response, and it makes at most 1 %
+//! of all responses exceed the model's 99th percentile by [`TAIL`] or more; requests that do so in the model itself do
 //! not count. A session is a sample, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
 //! neither. All figures come from the session's own requests and round trips.
 
@@ -11,8 +11,8 @@ use seekwise_disk::time::Span;
 use super::transports::{TransportKind, TransportLatency};
 use super::{LatencyWitness, Receipt, TransportCost};
 
-/// Largest share of a client's mean response that the machine may add. A comparison calls a smaller difference practically
-/// equal (`docs/statistics.md`).
+/// Largest share of a client's mean response that the machine may add. A comparison calls a smaller difference
+/// practically equal (`docs/statistics.md`).
 pub const MEAN: f64 = 0.05;
 
 /// Largest share of a long response that the machine may add: the limit of a response is the model's 99th percentile
@@ -138,8 +138,8 @@ fn judge_mean(cost: &TransportCost, transport: &TransportLatency) -> LimitVerdic
     if transport.modelled.count() < FEWEST {
         return LimitVerdict::Open(FEWEST as f64);
     }
-    // A kernel or a run counts all of its own requests. With too few round trips of the probe, their time is taken as 0: a
-    // lower bound.
+    // A kernel or a run counts all of its own requests. With too few round trips of the probe, their time is taken as
+    // 0: a lower bound.
     let counted = cost.by != LatencyWitness::Probe;
     let known = counted || transport.path.count() >= FEWEST;
     let added = if known { cost.added } else { transport.late.mean().unwrap_or_default() };
@@ -158,9 +158,9 @@ fn judge_mean(cost: &TransportCost, transport: &TransportLatency) -> LimitVerdic
     }
 }
 
-/// Judges the tail: the share of responses that only the machine takes over the limit ([`TAIL`]). A request that is over the
-/// limit in the model is also over it with the machine, so that share is the difference of two counts. Any request may
-/// coincide with any round trip.
+/// Judges the tail: the share of responses that only the machine takes over the limit ([`TAIL`]). A request that is
+/// over the limit in the model is also over it with the machine, so that share is the difference of two counts. Any
+/// request may coincide with any round trip.
 fn judge_tail(transport: &TransportLatency, modelled_p99: Span) -> (LimitVerdict, String) {
     let limit = Span::from_nanos((modelled_p99.nanos() as f64 / (1.0 - TAIL)) as u64);
     let (requests, round_trips) = (transport.response.count(), transport.path.count());
@@ -223,8 +223,8 @@ mod tests {
     /// Requests that decide that the machine kept up, if it makes none slow.
     const ENOUGH: u64 = 268;
 
-    /// A session of requests of `modelled_us` each, every `each`th of them late by `late_us`, with a round trip of `path_us`
-    /// for each.
+    /// A session of requests of `modelled_us` each, every `each`th of them late by `late_us`, with a round trip of
+    /// `path_us` for each.
     fn session(requests: u64, modelled_us: u64, (each, late_us): (u64, u64), path_us: u64) -> Receipt {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         for request in 1..=requests {

@@ -79,7 +79,8 @@ pub struct TransportEnds {
 }
 
 impl TransportEnds {
-    /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split requests.
+    /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split
+    /// requests.
     pub fn is_only_client(&self) -> bool {
         let (sent, received) = (self.far.requests, self.near.requests);
         received > 0 && sent.abs_diff(received) <= received / 10

@@ -1,5 +1,5 @@
-//! Records the beginning of a run for a picture: its first counted requests, and the movements of the arms meanwhile. The
-//! requests are those of any other run with that seed; only the run ends earlier.
+//! Records the beginning of a run for a picture: its first counted requests, and the movements of the arms meanwhile.
+//! The requests are those of any other run with that seed; only the run ends earlier.
 
 use seekwise_disk::block::{Limits, Source};
 use seekwise_disk::drive::movement::{Movement, MovementLog};
@@ -12,19 +12,19 @@ use super::apply_change;
 use crate::cutoff::RunCutoff;
 use crate::outcome::{RunError, join_source};
 
-/// Virtual time between two checks whether enough requests are done: short, so that little is run in vain, but longer than
-/// a request, which takes milliseconds if the arm moves.
+/// Virtual time between two checks whether enough requests are done: short, so that little is run in vain, but longer
+/// than a request, which takes milliseconds if the arm moves.
 const STEP: Span = Span::from_nanos(10_000_000);
 
-/// How long the run goes on after the last of these requests. A movement is logged when it ends, and the longest accesses,
-/// a buffer or a band of tracks written in one go, take some hundred milliseconds.
+/// How long the run goes on after the last of these requests. A movement is logged when it ends, and the longest
+/// accesses, a buffer or a band of tracks written in one go, take some hundred milliseconds.
 const AFTER: Span = Span::from_secs(1);
 
 /// Most movements kept from before the first counted request is done.
 const KEPT_BEFORE: usize = 1024;
 
-/// Most movements kept from then on. A page shows 1,600; the rest is room for movements that began earlier and ended late.
-/// The limit matters for drives that move millions of times by themselves while a cache answers the requests.
+/// Most movements kept from then on. A page shows 1,600; the rest is room for movements that began earlier and ended
+/// late. The limit matters for drives that move millions of times by themselves while a cache answers the requests.
 const KEPT_SINCE: usize = 8192;
 
 /// The beginning of a run: its first requests and the movements of the arms.
@@ -36,8 +36,8 @@ pub struct RunTimeline {
     pub movements: Vec<Movement>,
 }
 
-/// Runs `make_source` on `stack` until `record_count` counted requests are done and the movements of the arms for them have
-/// ended, or until `issue_limit` requests were issued.
+/// Runs `make_source` on `stack` until `record_count` counted requests are done and the movements of the arms for them
+/// have ended, or until `issue_limit` requests were issued.
 pub fn record_run_beginning<S: Source>(
     stack: &Stack,
     make_source: impl FnOnce(&Limits) -> Result<S, RunError>,

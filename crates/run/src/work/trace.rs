@@ -1,5 +1,6 @@
-//! A recorded trace as work: it is opened anew for each run, and read while it is played. The result says how far from their
-//! due times its requests were issued. No file is opened here: the loader of a trace (`lab/trace`) provides the opener.
+//! A recorded trace as work: it is opened anew for each run, and read while it is played. The result says how far from
+//! their due times its requests were issued. No file is opened here: the loader of a trace (`lab/trace`) provides the
+//! opener.
 
 use std::fmt;
 use std::sync::Arc;

@@ -32,11 +32,11 @@ impl CutMedium<'_> {
 }
 
 impl SectorView for CutMedium<'_> {
-    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
-        match self.overlay.touches_run((from, to)) {
-            true => (from..to).for_each(|lba| tell(lba, lba + 1, self.sector_state(lba))),
-            false => self.image.for_each_part((from, to), &mut |run, stamp| {
-                tell(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
+    fn for_each_run(&self, first: u64, end: u64, report: &mut dyn FnMut(u64, u64, SectorState)) {
+        match self.overlay.touches_run((first, end)) {
+            true => (first..end).for_each(|lba| report(lba, lba + 1, self.sector_state(lba))),
+            false => self.image.for_each_part((first, end), &mut |run, stamp| {
+                report(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
             }),
         }
     }

@@ -7,14 +7,14 @@
 //! | `cache` | the page cache at work |
 //! | `cached_calls` | reading, writing and writing back through the page cache |
 //!
-//! A thread has one call at a time. Requests that no program asked for come from [`System::system_origin`]. Without a page
-//! cache, cached handles read and write through at once.
+//! A thread has one call at a time. Requests that no program asked for come from [`System::system_origin`]. Without a
+//! page cache, cached handles read and write through at once.
 //!
 //! Processor time: the cost of a request, including its system call, is charged by the processor layer
-//! ([`seekwise_disk::host::processor`]). With a page cache a call costs the time to enter the system, and a cached one also the
-//! copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). Both are computing of the
-//! thread, a request of its own ([`Op::Compute`]) in whole microseconds; the remainder is carried to the thread's next
-//! call.
+//! ([`seekwise_disk::host::processor`]). With a page cache a call costs the time to enter the system, and a cached one
+//! also the copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). Both are computing of
+//! the thread, a request of its own ([`Op::Compute`]) in whole microseconds; the remainder is carried to the thread's
+//! next call.
 //!
 //! [`Op::Compute`]: seekwise_disk::block::Op::Compute
 
@@ -429,7 +429,7 @@ fn plan_force(volume: &mut Volume, family: SystemFamily, now: Instant, file: Fil
         SystemFamily::Linux => volume.fsync(now, file, SyncScope::Data, plan),
         SystemFamily::WindowsNt if grew => {
             volume.fsync(now, file, SyncScope::Data, plan);
-            plan.drop_flushes();
+            plan.remove_flushes();
         }
         SystemFamily::WindowsNt | SystemFamily::Windows98 => {}
     }

@@ -6,8 +6,8 @@ use core::fmt;
 use seekwise_disk::block::Request;
 use seekwise_disk::time::Instant;
 
-/// A function that is called with each request and the instant of its issue. Two things are not reported: the flush that
-/// makes a single write durable, because it is a part of that write, and computing, which is no request.
+/// A function that is called with each request and the instant of its issue. Two things are not reported: the flush
+/// that makes a single write durable, because it is a part of that write, and computing, which is no request.
 #[derive(Clone)]
 pub struct IssueListener(Arc<Listener>);
 

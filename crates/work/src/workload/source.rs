@@ -8,11 +8,11 @@
 //! # Counting
 //! A fio worker counts what completes after the ramp, including requests that were issued before the end of the run
 //! time and complete after it. An Iometer worker counts what was issued after the ramp and completes by the end. Rates
-//! are over [`Workload::counting_windows`]: from the end of the ramp until the worker ends, as in the tools, not from the first
-//! request to the last. A write of `sync=` on a device without [`Flags::FUA`](seekwise_disk::block::Flags::FUA) is two
-//! requests, a write and a flush under the same tag. The flush is counted, as the write and with its due and issue
-//! times; the write itself is not. So the response is that of the pair. A failed completion is counted like any other:
-//! its status tells. fio's workers end at their first error.
+//! are over [`Workload::counting_windows`]: from the end of the ramp until the worker ends, as in the tools, not from
+//! the first request to the last. A write of `sync=` on a device without
+//! [`Flags::FUA`](seekwise_disk::block::Flags::FUA) is two requests, a write and a flush under the same tag. The flush
+//! is counted, as the write and with its due and issue times; the write itself is not. So the response is that of the
+//! pair. A failed completion is counted like any other: its status tells. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;

@@ -2,9 +2,9 @@
 //! documentation says that each operation changes.
 //!
 //! mke2fs lays out 8 GiB in 64 groups of 32,768 blocks, four flex groups of 16. A block is 8 sectors; block 0 is sector
-//! 2,048. Flex group 0: superblock 0, descriptors 1, block bitmaps from block 1,025, inode bitmaps from 1,041, tables of
-//! 512 blocks from 1,057, the root's block 9,249, and five more that mke2fs takes. The others have bitmaps first, tables
-//! from their 32nd block, and directories behind those. The ring of the journal begins at block 1,081,345.
+//! 2,048. Flex group 0: superblock 0, descriptors 1, block bitmaps from block 1,025, inode bitmaps from 1,041, tables
+//! of 512 blocks from 1,057, the root's block 9,249, and five more that mke2fs takes. The others have bitmaps first,
+//! tables from their 32nd block, and directories behind those. The ring of the journal begins at block 1,081,345.
 
 use seekwise_disk::block::Flags;
 use seekwise_work::files::volume::{FileId, FileName, IoPlan, ROOT, SyncScope, Volume};
@@ -186,7 +186,7 @@ fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
     let (first, to) = (32_768 + 1025, 9249 + 6 + 1000);
-    assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (first, Some(9249 + 6)));
+    assert_eq!((volume.file_runs(file)[0].start, volume.find_free_run(1 << 20)), (first, Some(9249 + 6)));
     // Descriptors, bitmaps of both groups, the inode: three extents fit into it.
     assert_eq!(
         moved(&mut volume, 0, file, 64 << 10, to),
@@ -227,7 +227,8 @@ fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block
         [format!("0 Read {ROOT_BLOCK}+8 Directory(FileId(0))"), format!("1 Read {INODE_BITMAP}+8 InodeBitmap"),]
     );
     let all = rest(&mut volume);
-    // The third move took 7 of the ring from its block 13 on. Now: superblock, descriptors, three bitmaps, inodes, root.
+    // The third move took 7 of the ring from its block 13 on. Now: superblock, descriptors, three bitmaps, inodes,
+    // root.
     assert_eq!(all[..3], transaction(206, 20, 7));
     assert!(!all.iter().any(|line| line.contains("Extents")), "{all:?}");
 }
@@ -259,8 +260,8 @@ fn a_directory_grows_by_a_root_and_two_leaves_and_then_leaf_by_leaf() {
     let mut volume = mounted(ext4());
     let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let flex = Flex::of(&volume, folder);
-    // 4,096 bytes less 12; the directory's own entry and its parent's take 12 each, a name of 20 letters 28: 145 of them
-    // fill it to the last byte. Leaves are filled to seven tenths, 2,858 bytes.
+    // 4,096 bytes less 12; the directory's own entry and its parent's take 12 each, a name of 20 letters 28: 145 of
+    // them fill it to the last byte. Leaves are filled to seven tenths, 2,858 bytes.
     let mut made = 0;
     let mut create = |volume: &mut Volume, seconds, count| {
         while made < count {

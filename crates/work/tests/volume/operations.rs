@@ -36,8 +36,8 @@ fn fat32_creates_64_kib() {
             "3 s: 0 Write 34816+8 Directory(FileId(0))",
             "3 s: 0 Write 2080+1 Fat(0)",
             "3 s: 0 Write 18448+1 Fat(1)",
-            // "8 s after the last metadata change the volume is marked clean: boot sector + FSInfo in one 2-sector write";
-            // "the FAT[1] clean bit is flipped as well".
+            // "8 s after the last metadata change the volume is marked clean: boot sector + FSInfo in one 2-sector
+            // write"; "the FAT[1] clean bit is flipped as well".
             "8 s: 0 Write 2080+1 Fat(0)",
             "8 s: 0 Write 18448+1 Fat(1)",
             "8 s: 1 Write 2048+2 FUA Boot",
@@ -48,8 +48,8 @@ fn fat32_creates_64_kib() {
 #[test]
 fn fat32_flushes_data_then_directories_then_tables_then_the_drive() {
     let (mut volume, file) = settled_64k(FAT32);
-    // "CcFlushCache(data), update dirent, flush parent directory and all ancestors' dirty pages, if allocation changed every
-    // dirty FAT page (both copies), IRP_MJ_FLUSH_BUFFERS"; writes caused by a flush are tagged SL_WRITE_THROUGH.
+    // "CcFlushCache(data), update dirent, flush parent directory and all ancestors' dirty pages, if allocation changed
+    // every dirty FAT page (both copies), IRP_MJ_FLUSH_BUFFERS"; writes caused by a flush are tagged SL_WRITE_THROUGH.
     let first = append(&mut volume, file, 100);
     assert_eq!(
         first,
@@ -91,10 +91,11 @@ fn fat32_moves_a_chunk_with_four_flushes() {
     let file = volume.place_initial_file(ROOT, FileName::SHORT, 256 << 10).expect("room");
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
-    let to = volume.free_run(1 << 20).expect("room") + 1000;
-    // "allocate target, write target FAT entries (2 copies) + device flush, read 64 KB, write 64 KB write-through, second
-    // splice FAT entry + device flush, first splice: dirent (or FAT entry) + device flush, (source freed lazily) + device
-    // flush". The file's clusters are 1 to 64; target 1,065 has its entry in sector 1,067 / 128 = 8 of the table.
+    let to = volume.find_free_run(1 << 20).expect("room") + 1000;
+    // "allocate target, write target FAT entries (2 copies) + device flush, read 64 KB, write 64 KB write-through,
+    // second splice FAT entry + device flush, first splice: dirent (or FAT entry) + device flush, (source freed lazily)
+    // + device flush". The file's clusters are 1 to 64; target 1,065 has its entry in sector 1,067 / 128 = 8 of the
+    // table.
     let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, to, plan), Ok(64 << 10)));
     assert_eq!(
         chunk,
@@ -136,7 +137,8 @@ fn ntfs_creates_64_kib_the_log_before_the_pages() {
         [
             // "log first": a page that is not full goes to a tail page (2 pages after the 2 restart pages).
             "3 s: 0 Write 8390680+8 LogRecords",
-            // "$MFT record + $MFT:$BITMAP, directory index buffer, plus $Bitmap": record 27 is in page 6, the root's in 1.
+            // "$MFT record + $MFT:$BITMAP, directory index buffer, plus $Bitmap": record 27 is in page 6, the root's in
+            // 1.
             "3 s: 1 Write 2064+8 MftBitmap",
             "3 s: 1 Write 4196032+8 ClusterBitmap",
             "3 s: 1 Write 4196360+8 MftRecords",
@@ -176,9 +178,9 @@ fn small_files_of_ntfs_live_in_their_records() {
     assert!(!written.iter().any(|step| step.contains("Data")), "{written:?}");
 }
 
-// ext4. mke2fs lays out 8 GiB with 1 block of group descriptors and 1,023 more for growth: block bitmaps from block 1,025,
-// inode bitmaps from 1,041, tables of 512 blocks from 1,057; the root's block is 9,249, the journal begins at 1,081,344.
-// A block is 8 sectors. Data avoid the first group of a flex group: they begin at block 32,768 + 1,025.
+// ext4. mke2fs lays out 8 GiB with 1 block of group descriptors and 1,023 more for growth: block bitmaps from block
+// 1,025, inode bitmaps from 1,041, tables of 512 blocks from 1,057; the root's block is 9,249, the journal begins at
+// 1,081,344. A block is 8 sectors. Data avoid the first group of a flex group: they begin at block 32,768 + 1,025.
 
 #[test]
 fn ext4_creates_64_kib_and_commits_five_blocks() {
@@ -196,8 +198,8 @@ fn ext4_creates_64_kib_and_commits_five_blocks() {
     assert_eq!(
         rest(&mut volume),
         [
-            // "commit=5 s"; "descriptor block + copies of modified metadata blocks + commit block". The blocks: descriptors,
-            // block bitmap, inode bitmap, inodes (the root's and the file's are in one), the directory.
+            // "commit=5 s"; "descriptor block + copies of modified metadata blocks + commit block". The blocks:
+            // descriptors, block bitmap, inode bitmap, inodes (the root's and the file's are in one), the directory.
             "5 s: 0 Write 8652808+48 JournalBlocks",
             "5 s: 1 flush",
             "5 s: 2 Write 8652856+8 FUA JournalCommit",

@@ -83,7 +83,7 @@ impl Swarm {
                 self.files.retain(|&other| other != file);
             }
             84..90 => {
-                let to = volume.free_run(64 << 10).expect("room");
+                let to = volume.find_free_run(64 << 10).expect("room");
                 volume.move_chunk(now, file, at, to, plan).expect("free");
             }
             90..96 => {
@@ -128,9 +128,12 @@ impl Swarm {
                 (phase, self.logged) = (step.phase, ahead);
             }
             if step.role.is_log() {
-                ahead = ahead.max(step.holds);
-            } else if self.volume.has_log() && step.holds > 0 {
-                assert!(step.role == SectorRole::LogRestart || step.holds <= self.logged, "the log goes first: {step}");
+                ahead = ahead.max(step.latest_change);
+            } else if self.volume.has_log() && step.latest_change > 0 {
+                assert!(
+                    step.role == SectorRole::LogRestart || step.latest_change <= self.logged,
+                    "the log goes first: {step}"
+                );
             }
             self.stamp += 1;
             self.ledger.add_write(self.stamp, step, step.lba, step.sectors);
@@ -172,7 +175,7 @@ impl Swarm {
 
 fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     let mut swarm = Swarm::new(format, seed);
-    let free = swarm.volume.free_space().0;
+    let free = swarm.volume.free_bytes();
     let mut plan = IoPlan::new();
     swarm.volume.mount(&mut plan);
     swarm.check(&plan);
@@ -199,7 +202,7 @@ fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     for folder in swarm.folders.clone().into_iter().filter(|&folder| folder != ROOT).rev() {
         swarm.volume.delete(swarm.now, folder, &mut plan);
     }
-    assert!(swarm.volume.free_space().0 + (256 << 10) > free, "{format:?}: clusters are lost");
+    assert!(swarm.volume.free_bytes() + (256 << 10) > free, "{format:?}: clusters are lost");
     (swarm.stamp, swarm.now)
 }
 

@@ -1,9 +1,10 @@
-//! Operations of FAT32 and NTFS beside those of `operations.rs`, as lists of sectors worked out by hand: deleted and created
-//! again, renamed, moved, directories that grow, tables and logs that go on in another sector.
+//! Operations of FAT32 and NTFS beside those of `operations.rs`, as lists of sectors worked out by hand: deleted and
+//! created again, renamed, moved, directories that grow, tables and logs that go on in another sector.
 //!
-//! Both lie on 8 GiB from sector 2,048 on in clusters of 8 sectors. FAT32: tables at 2,080 and 18,448, the root's cluster 0 at
-//! 34,816. NTFS: records at 4,196,352, four a page, the root's in page 1 and the first file's in page 6; the bitmap of clusters
-//! at 4,195,840, a page for 32,768; the log at 8,390,664: two restart pages, two tails, and the ring.
+//! Both lie on 8 GiB from sector 2,048 on in clusters of 8 sectors. FAT32: tables at 2,080 and 18,448, the root's
+//! cluster 0 at 34,816. NTFS: records at 4,196,352, four a page, the root's in page 1 and the first file's in page 6;
+//! the bitmap of clusters at 4,195,840, a page for 32,768; the log at 8,390,664: two restart pages, two tails, and the
+//! ring.
 
 use seekwise_disk::block::Flags;
 use seekwise_work::files::volume::{
@@ -58,7 +59,8 @@ fn fat32_frees_clusters_in_both_tables_and_goes_on_behind_them() {
 
 #[test]
 fn fat32_writes_as_many_sectors_of_its_tables_as_hold_the_entries() {
-    // A sector has 128 entries, and cluster 0 has number 2: a file from cluster 1 on ends in the first sector with its 125th.
+    // A sector has 128 entries, and cluster 0 has number 2: a file from cluster 1 on ends in the first sector with its
+    // 125th.
     for (clusters, sectors) in [(124, 1), (125, 1), (126, 2), (125 + 128, 2), (126 + 128, 3)] {
         let mut volume = mounted(FAT32);
         let file = create(&mut volume, 0, ROOT, FileName::SHORT, clusters, &mut IoPlan::new());
@@ -154,8 +156,9 @@ fn fat32_writes_what_a_moved_chunk_changes_and_nothing_beside_it() {
     }
 }
 
-// NTFS. A log record takes 88 bytes and its data; a page of the log has room for 4,032. The root's first buffer was logged
-// before the run (4,496 bytes), and the file of 64 KiB with its checkpoint took 2,928: 7,424 bytes, in the second page.
+// NTFS. A log record takes 88 bytes and its data; a page of the log has room for 4,032. The root's first buffer was
+// logged before the run (4,496 bytes), and the file of 64 KiB with its checkpoint took 2,928: 7,424 bytes, in the
+// second page.
 
 #[test]
 fn ntfs_deletes_by_its_log_and_gives_the_record_and_the_clusters_again() {
@@ -206,7 +209,7 @@ fn ntfs_moves_a_chunk_through_to_the_medium_and_its_log_after_it() {
     let file = volume.place_initial_file(ROOT, FileName::SHORT, 256 << 10).expect("room");
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
-    assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (34, Some(98)));
+    assert_eq!((volume.file_runs(file)[0].start, volume.find_free_run(1 << 20)), (34, Some(98)));
     // The target's bits are in the second page of the bitmap of clusters.
     let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, 33_866, plan), Ok(64 << 10)));
     assert_eq!(
@@ -230,9 +233,9 @@ fn ntfs_moves_a_chunk_through_to_the_medium_and_its_log_after_it() {
     assert_eq!(runs, [(34, 16), (33_866, 16), (66, 32)]);
 }
 
-/// 42 names of 960 bytes, the root's second buffer of 4,496 and six flushes of 440 follow the first buffer's 4,496. The 38th
-/// name finds no free record: 464 bytes for the bits of clusters, the run, the sizes and the end of the transaction. Together
-/// they are 52,416 bytes, thirteen pages.
+/// 42 names of 960 bytes, the root's second buffer of 4,496 and six flushes of 440 follow the first buffer's 4,496. The
+/// 38th name finds no free record: 464 bytes for the bits of clusters, the run, the sizes and the end of the
+/// transaction. Together they are 52,416 bytes, thirteen pages.
 #[test]
 fn ntfs_logs_more_records_as_it_logs_a_run_of_a_file() {
     let mut volume = mounted(NTFS);

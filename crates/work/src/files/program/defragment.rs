@@ -64,7 +64,7 @@ impl Script for Defragment {
                 return true;
             }
             // A file stays where it is if no free run is long enough.
-            match volume.free_run(bytes) {
+            match volume.find_free_run(bytes) {
                 Some(to) => {
                     acts.push_began(self.at as u32);
                     acts.push_call(Call::Open(file));

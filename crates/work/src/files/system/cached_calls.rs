@@ -43,7 +43,7 @@ impl System {
         if let Some(cached) = &mut self.cached {
             cached.cache.drop_clean();
         }
-        self.volumes.iter_mut().for_each(Volume::drop_clean);
+        self.volumes.iter_mut().for_each(Volume::drop_metadata_if_clean);
     }
 
     /// Begins a call of a volume with a page cache.
@@ -195,7 +195,7 @@ impl System {
             return None;
         };
         if self.spec.family == SystemFamily::Linux {
-            plan.round_up(PAGE / SECTOR);
+            plan.round_data_up(PAGE / SECTOR);
         }
         // Pages read because a write changes them in part do not count: no program asked for their bytes.
         let caller = &mut self.callers[thread as usize];
@@ -382,7 +382,7 @@ impl System {
             }
         }
         if self.spec.family == SystemFamily::Linux {
-            plan.round_up(PAGE / SECTOR);
+            plan.round_data_up(PAGE / SECTOR);
         }
     }
 
