@@ -228,8 +228,8 @@ impl Issuer {
     pub fn cached_reads(&self) -> Option<Reads> {
         let reads = match self {
             Issuer::Workload(_) | Issuer::SeparateWorkers(_) | Issuer::Session(_) | Issuer::Trace(_) => return None,
-            Issuer::Buffered(buffered) => buffered.reads(),
-            Issuer::Scene(scene) => scene.reads(),
+            Issuer::Buffered(buffered) => buffered.cached_reads(),
+            Issuer::Scene(scene) => scene.cached_reads(),
         };
         (reads.asked > 0).then_some(reads)
     }

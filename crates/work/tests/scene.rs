@@ -481,7 +481,7 @@ fn a_program_that_syncs_leaves_nothing_dirty() {
             spec.programs[0].sync = sync;
             let ran = run(&spec);
             let system = ran.scene.system();
-            (system.page_cache().expect("one").dirty_and_writing(), system.volume(1).dirty_page_count() > 0)
+            (system.page_cache().expect("one").dirty_and_writing_pages(), system.volume(1).dirty_page_count() > 0)
         };
         // Few enough pages for no write-back before the end.
         assert_eq!((left(false), left(true)), (((100, 0), true), ((0, 0), false)), "{family:?} {format:?}");
@@ -518,7 +518,7 @@ fn operations_of_a_program_are_numbered_from_its_first() {
         let scene = Scene::with_notes(&spec, &LIMITS, Seed(7), notes.clone()).expect("fits");
         let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), Steady::default());
         engine.run(Instant::FAR, &mut |_: &Record| {}).expect("comes to its end");
-        let began = |note| if let FileNote::Began(_, _, number) = note { Some(number) } else { None };
+        let began = |note| if let FileNote::Began(_, operation) = note { Some(operation.number) } else { None };
         let numbers: Vec<u32> = std::iter::from_fn(|| notes.poll()).filter_map(|(_, note)| began(note)).collect();
         let first = u32::from(matches!(doing, ProgramSpec::Database(_)));
         assert_eq!(numbers.first(), Some(&first), "{doing:?}");

@@ -148,7 +148,7 @@ fn what_is_in_memory_is_read_from_there() {
         assert_eq!(record.completion.parts.total(), record.response_time());
         assert_eq!(asked(record), (Op::Read, 1000));
     }
-    let reads = source.into_source().reads();
+    let reads = source.into_source().cached_reads();
     assert_eq!((reads.asked, reads.fetched), (50 * 4096, 4096));
 }
 

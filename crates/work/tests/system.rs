@@ -97,7 +97,7 @@ impl Rig {
             }
             let Some(request) = self.system.poll_request(self.now) else { return };
             assert!(self.flying.iter().all(|(_, other)| other.tag != request.tag), "tags are unique");
-            let role = self.system.plan_step(request.tag).map(|(_, step)| step.role);
+            let role = self.system.request_step(request.tag).map(|(_, step)| step.role);
             self.log.push((self.now, request, role));
             let end = if request.op == Op::Compute {
                 self.now + Span::from_micros(request.sectors.into())
@@ -373,7 +373,7 @@ fn dirty_pages_go_out_as_each_system_writes_back() {
         rig.until(200);
         let rest = rig.data(Op::Write);
         assert_eq!(kib.iter().chain(&rest).sum::<u64>(), 1024, "{family:?}");
-        assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing(), (0, 0));
+        assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing_pages(), (0, 0));
         assert_eq!(rig.system.poll_timeout(), None, "{family:?}: it rests");
     }
 }
@@ -410,7 +410,7 @@ fn what_does_not_fit_is_read_again() {
             }
             assert_eq!(rig.data(Op::Read).iter().sum::<u64>(), expected, "{mib} MiB");
         }
-        assert!(rig.system.page_cache().expect("one").resident_pages().0 <= mib * MIB / 4096);
+        assert!(rig.system.page_cache().expect("one").resident_pages() <= mib * MIB / 4096);
     }
 }
 
@@ -560,7 +560,7 @@ fn writers_are_held_up_while_too_much_is_dirty() {
         let most = (limit + 1) * MIB / 4096;
         for at in 0..256 {
             rig.wait(write(files[0], at * 256 * KIB, 256 * KIB, OpenMode::Cached));
-            let (dirty, writing) = rig.system.page_cache().expect("one").dirty_and_writing();
+            let (dirty, writing) = rig.system.page_cache().expect("one").dirty_and_writing_pages();
             assert!(dirty + writing <= most, "{family:?}: {dirty} + {writing}");
             if at * 256 * KIB < limit * MIB / 2 {
                 assert_eq!(rig.now, Instant::ZERO, "{family:?}: below half of it nobody waits");
@@ -597,7 +597,7 @@ fn a_deleted_file_is_not_written_back() {
         rig.wait(Call::Delete(files[0]));
         rig.until(100);
         assert_eq!(rig.data(Op::Write), [], "{family:?}");
-        assert_eq!(rig.system.page_cache().expect("one").resident_pages().0, 0);
+        assert_eq!(rig.system.page_cache().expect("one").resident_pages(), 0);
     }
 }
 
@@ -611,7 +611,7 @@ fn a_volume_is_synced_whole() {
         rig.wait(Call::SyncVolume(0));
         assert_eq!(rig.data(Op::Write).iter().sum::<u64>(), 512, "{family:?}");
         assert_eq!(
-            (rig.system.page_cache().expect("one").dirty_and_writing(), rig.system.volume(0).dirty_page_count()),
+            (rig.system.page_cache().expect("one").dirty_and_writing_pages(), rig.system.volume(0).dirty_page_count()),
             ((0, 0), 0)
         );
     }
@@ -686,7 +686,7 @@ fn at_random(family: SystemFamily, seed: u64) -> (Vec<Issued>, Vec<CallResult>) 
     }
     while rig.step(Instant::FAR) {}
     all.extend(rig.returned.drain(..));
-    assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing(), (0, 0), "all goes out");
+    assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing_pages(), (0, 0), "all goes out");
     (rig.log, all)
 }
 
@@ -717,7 +717,7 @@ fn a_file_deleted_in_the_middle_of_a_call_ends_it() {
                 let mut threads: Vec<u16> = rig.returned.drain(..).map(|returned| returned.thread).collect();
                 threads.sort_unstable();
                 assert_eq!(threads, [0, 1, 2], "{family:?} {handle:?} {steps}");
-                let resident = rig.system.page_cache().expect("one").resident_pages().0;
+                let resident = rig.system.page_cache().expect("one").resident_pages();
                 assert_eq!(resident, 0, "{family:?} {handle:?} {steps}: pages of no file");
             }
         }

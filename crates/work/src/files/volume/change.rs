@@ -22,7 +22,7 @@ pub enum PageFact {
     Mapped { from: u64, to: u64, lba: u64 },
     /// Bytes `from..to` of the file no longer have a place.
     Unmapped { from: u64, to: u64 },
-    /// This many first bytes of the file are in its record, as of this change.
+    /// The number of first bytes of the file that are in its record, as of this change.
     Inside(u64),
 }
 

@@ -1,7 +1,7 @@
 //! FAT32, as Microsoft's drivers write it.
 //!
 //! The layout is that of Microsoft's FAT specification 1.03 ("fatgen103"). The order of writes is that of Microsoft's
-//! published driver for Windows NT (fastfat of the Windows driver samples). It has no log: dirty metadata stay in
+//! published driver for Windows NT (fastfat of the Windows driver samples). FAT32 has no log: dirty metadata stay in
 //! memory until the lazy writer, a flush or a move of clusters writes them, to both tables at once. Rules of Windows 98
 //! are inferred where marked.
 //!
@@ -342,9 +342,9 @@ impl FileSystem for Fat32 {
         self.record_length(contents, now, file, plan);
     }
 
-    /// FlushFileBuffers of fastfat. It writes the length to the directory entry, the pages of its directory and of all
-    /// above it, and, if its clusters changed, all dirty sectors of both tables; then it flushes the drive. For the
-    /// root it writes everything, for another directory nothing.
+    /// FlushFileBuffers of fastfat. The driver writes the length to the directory entry, the pages of its directory and
+    /// of all above it, and, if its clusters changed, all dirty sectors of both tables; then it flushes the drive. For
+    /// the root it writes everything, for another directory nothing.
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
         if contents.tree.get(file).is_directory {
             if file == ROOT {

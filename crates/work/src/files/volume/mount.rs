@@ -89,6 +89,11 @@ impl DataSectors {
         self.fresh + self.stale + self.missing + self.torn
     }
 
+    /// Readable sectors without the expected data.
+    pub(crate) fn lost_sectors(&self) -> u64 {
+        self.stale + self.missing
+    }
+
     /// Adds the counts of `other`.
     pub fn add(&mut self, other: DataSectors) {
         self.fresh += other.fresh;
@@ -174,7 +179,7 @@ struct LedgerWrite {
 /// A file, as far as the ledger knows it.
 #[derive(Clone, Debug, Default)]
 struct LedgerFile {
-    /// Its state by the changes that are on the drive.
+    /// The state by the changes that are on the drive.
     listed: Vec<FileId>,
     recorded: bool,
     bytes: u64,
@@ -292,7 +297,7 @@ impl FileLedger {
         let InitialFile { directory, bytes, places } = initial;
         let listed = directory.into_iter().collect();
         let (before, recorded) = (places.clone(), true);
-        self.files.insert(file, KnownFile { listed, recorded, bytes, places, before, ..KnownFile::default() });
+        self.files.insert(file, LedgerFile { listed, recorded, bytes, places, before, ..LedgerFile::default() });
     }
 
     /// Adds the result of [`super::Volume::take_changes`], in its order.

@@ -30,7 +30,7 @@ pub(super) struct MetadataPages {
     /// First sectors of dirty pages by age.
     ages: BTreeMap<u64, u64>,
     age: u64,
-    /// Files from before the run are being laid out. They are on the drive when the run begins, so no page is kept.
+    /// Files from before the run are being laid out. All are on the drive when the run begins, so no page is kept.
     laying_out: bool,
 }
 

@@ -46,7 +46,7 @@ impl fmt::Display for VolumeMisfit {
     }
 }
 
-/// Why an operation was refused. It has changed nothing.
+/// Why an operation was refused. The operation has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeError {
     /// Not enough free clusters.

@@ -11,8 +11,8 @@ pub struct Aging {
     /// Fragments in a hundred files: 100 if none is fragmented, 250 for an average of 2.5 (Windows' defragmenter
     /// reports it as "average fragments per file"). A file with too few clusters leaves its share to the next.
     pub fragments: u32,
-    /// The largest gap between two pieces of a file, evenly drawn. It decides the seek between them. Inferred from aged
-    /// volumes: 64 KiB to 64 MiB.
+    /// The largest gap between two pieces of a file, evenly drawn; the gap decides the seek between them. Inferred from
+    /// aged volumes: 64 KiB to 64 MiB.
     pub gap_kib: u32,
 }
 

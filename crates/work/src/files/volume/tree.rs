@@ -50,7 +50,7 @@ pub(super) struct FileNode {
     pub(super) runs: Vec<ClusterRun>,
     /// The number of its record in `$MFT`, or of its inode.
     pub(super) record: u64,
-    /// Its entry in the directory.
+    /// The entry of the file in its directory.
     pub(super) entry: DirectoryEntry,
     /// The latest change of its metadata.
     pub(super) last_change: u64,

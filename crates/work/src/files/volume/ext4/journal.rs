@@ -36,7 +36,7 @@ struct CommittedBlock {
 #[derive(Debug)]
 struct OpenTransaction {
     number: u64,
-    /// Its first block, counted from the first block ever written to the ring.
+    /// The first block, counted from the first block ever written to the ring.
     start: u64,
     /// How many of its blocks are not home.
     blocks_left: u64,
