@@ -1,6 +1,5 @@
 //! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the
-//! machine.
-//! `os/real` reads it before and after a run, and [`changes_between`] reports what changed meanwhile.
+//! machine. `os/real` reads it before and after a run, and [`changes_between`] reports what changed meanwhile.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -192,8 +192,8 @@ impl<S: Source> BufferedSource<S> {
     }
 }
 
-/// The tag at the device for a request of the system. Such tags are even; tags of requests that bypass the cache are
-/// odd.
+/// The tag at the device for a request of the system. Tags of such requests are even; tags of requests that bypass the
+/// cache are odd.
 const fn system_tag(tag: u32) -> u32 {
     tag * 2
 }

@@ -6,8 +6,8 @@ use core::fmt;
 use seekwise_disk::block::Request;
 use seekwise_disk::time::Instant;
 
-/// A function that is called with each request and the instant of its issue. Two things are not reported: the flush
-/// that makes a single write durable, because it is a part of that write, and computing, which is no request.
+/// A function that is called with each request and the instant of its issue. The flush that makes a single write
+/// durable is not reported, as it is a part of that write, nor is computing.
 #[derive(Clone)]
 pub struct IssueListener(Arc<Listener>);
 
@@ -15,7 +15,7 @@ pub struct IssueListener(Arc<Listener>);
 type Listener = dyn Fn(Instant, &Request) + Send + Sync;
 
 impl IssueListener {
-    /// A listener that calls `report`.
+    /// Creates a listener that calls `report`.
     pub fn new(report: impl Fn(Instant, &Request) + Send + Sync + 'static) -> IssueListener {
         IssueListener(Arc::new(report))
     }

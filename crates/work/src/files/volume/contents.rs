@@ -195,8 +195,7 @@ impl VolumeContents {
     }
 
     /// Adds the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run: writes
-    /// with
-    /// `write_flags`, reads without. The bytes must have clusters.
+    /// with `write_flags`, reads without. The bytes must have clusters.
     pub(super) fn add_data_steps(
         &self,
         file: FileId,

@@ -105,8 +105,8 @@ pub(super) fn format_volume(
     let mut contents = VolumeContents::new(spec.partition, sectors, first, clusters, spec);
     let bytes = clusters * sectors * SECTOR;
     let in_clusters = |bytes: u64| bytes.div_ceil(sectors * SECTOR);
-    // `$MFT` is at 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that Windows formatted (Windows Internals: cluster
-    // C0000h), on smaller ones at whole GiB below a third (inferred).
+    // `$MFT` is at 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that Windows formatted (Windows Internals:
+    // cluster C0000h), on smaller ones at whole GiB below a third (inferred).
     let third = bytes / 3;
     let gibibytes = if third >= 1 << 30 { third >> 30 << 30 } else { third >> 20 << 20 };
     let mft = in_clusters(gibibytes.min(3 << 30));
