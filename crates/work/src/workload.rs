@@ -15,7 +15,7 @@
 //! | `arrival`, `flow` | when a worker may issue: rates, think time, shares of a flow |
 //! | `reaping`, `verify` | when fio sees completions, and the writes that it reads back |
 //! | `tausworthe`, `map`, `fixed_point` | fio's random numbers, blocks in an order without repetition, logarithms in integers |
-//! | [`replay`], [`session_replay`], [`trace`] | other sources: a trace in memory, a recorded session, a trace that is read while it is played |
+//! | [`replay`], [`session_replay`], [`trace`] | a trace in memory, a recorded session, a trace read while it is played |
 
 mod address;
 mod arrival;

@@ -101,7 +101,7 @@ mod tests {
     use seekwise_disk::record::Record;
     use seekwise_disk::testing::SmallDrive;
 
-    fn rows() -> Vec<ReplayRow> {
+    fn trace_rows() -> Vec<ReplayRow> {
         let row = |i: u64| ReplayRow {
             op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
             lba: i * 517 % 5_000,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     fn play(timing: Timing) -> Vec<Record> {
-        let rows = rows();
+        let rows = trace_rows();
         let mut records = Vec::new();
         let mut engine = Engine::new(Replay::new(&rows, timing), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
@@ -126,7 +126,7 @@ mod tests {
         let records = play(Timing::Think);
         for (index, pair) in records.windows(2).enumerate() {
             let think = pair[1].completion.submitted.since(pair[0].completion.finished);
-            assert_eq!(think, rows()[index].think);
+            assert_eq!(think, trace_rows()[index].think);
             assert_eq!(pair[1].request.stamp as usize, index + 2);
         }
     }
@@ -135,7 +135,7 @@ mod tests {
     fn arrivals_keep_their_instants_and_wait_in_line() {
         let mut records = play(Timing::Arrival);
         records.sort_unstable_by_key(|record| record.request.stamp);
-        for (record, row) in records.iter().zip(rows()) {
+        for (record, row) in records.iter().zip(trace_rows()) {
             assert_eq!(record.intended, Instant::ZERO + row.arrival);
             assert!(record.issued >= record.intended);
             assert_eq!((record.request.lba, record.request.op), (row.lba, row.op));

@@ -1,5 +1,5 @@
-//! The short way for the common job of one file, one direction and one size: only the place remains to be drawn. A uniform
-//! draw with repetition needs no counts either as long as no end is near.
+//! The short way for the common job of one file, one direction and one size: only the place remains to be drawn. A
+//! uniform draw with repetition needs no counts either as long as no end is near.
 
 use super::{FioRequest, FioStep, FioStream, READ, TRIM, WRITE};
 use crate::workload::job::{BlockSizes, Direction, FioPattern};
