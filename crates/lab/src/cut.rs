@@ -362,7 +362,7 @@ impl CutRun<'_> {
             None => judge,
         };
         let mut witness = CountingWitness { judge, count: 0, report };
-        let source = work.make_judged_source(seed, notes, ending.scene);
+        let source = work.make_source_with_file_notes(seed, notes, ending.scene);
         let (outcome, off) = sim::run_witnessed(stack, source, cutoff, seed, ending.run, &mut witness)?;
         let judgement = match ending.run {
             RunEnding::Linger => witness.judge.finish(outcome.figures.end),

@@ -54,7 +54,7 @@ pub fn run_memory_bytes(target: &Target, work: &Work, cuts: u32) -> u64 {
     let accelerator_pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = accelerator_pages.saturating_add(page_cache_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE_BYTES } else { 0 };
-    let buffers = if let Target::Measured(place) = target { place.request_memory() } else { 0 };
+    let buffers = if let Target::Measured(place) = target { place.request_memory_bytes() } else { 0 };
     let parts = [workers, scene, trace, buffers, pages.saturating_mul(PAGE_BYTES), u64::from(cuts) * CUT_BYTES];
     parts.into_iter().fold(0, u64::saturating_add)
 }

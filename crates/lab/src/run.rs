@@ -29,7 +29,7 @@ use seekwise_run::sim;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::ReplayResult;
-use seekwise_work::workload::{Tell, Window};
+use seekwise_work::workload::{IssueListener, Window};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -627,13 +627,13 @@ pub fn measure_run_until(
     target: &Target,
     work: &Work,
     seed: u64,
-    on_issue: Option<&Tell>,
+    on_issue: Option<&IssueListener>,
     mut on_record: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    let (groups, due) = (work.groups(), work.issue_at_fixed_times());
+    let (groups, due) = (work.group_numbers(), work.have_fixed_due_times());
     let mut recorder = RunRecorder::new(&groups).with_due_workers(&due);
     let mut periods = SettingPeriod::from_changes(target, &groups, &due);
-    let mut real_recorder = target.has_handles().then(|| RealRecorder::new(&groups));
+    let mut real_recorder = target.has_worker_handles().then(|| RealRecorder::new(&groups));
     let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), on_issue, &mut |record| {
         recorder.count_record(record);
         if let Some(real_recorder) = &mut real_recorder {
@@ -645,10 +645,10 @@ pub fn measure_run_until(
         }
         on_record(record);
     })?;
-    if let Some(fault) = source.read_fault() {
+    if let Some(fault) = source.read_error() {
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
-    let windows = source.windows(figures.end);
+    let windows = source.counting_windows(figures.end);
     let counted = recorder.counted_windows(&windows);
     let run = recorder.finish(&windows);
     let arrivals = Arrivals::from_run(work, &windows, &run);
@@ -749,7 +749,7 @@ impl MeasuredRun {
             receipt: figures
                 .receipt
                 .iter()
-                .flat_map(Receipt::figures)
+                .flat_map(Receipt::named_figures)
                 .map(|(name, figure)| (name.to_owned(), figure))
                 .collect(),
             drive: DriveCounts::from_log(&figures.log),

@@ -9,7 +9,7 @@ use seekwise_disk::record::{Part, Record};
 use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
-use seekwise_run::sim::follow::{RunTimeline, follow_run};
+use seekwise_run::sim::follow::{RunTimeline, record_run_beginning};
 
 use crate::inputs::Inputs;
 use crate::plan::{PreparedCell, prepare_cell};
@@ -41,7 +41,8 @@ pub(crate) fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<Rep
     let stretch = |(cell, prepared): (usize, PreparedCell)| {
         let seed = seed?;
         let stack = prepared.target.stack()?;
-        let followed = follow_run(stack, prepared.job.make_source(seed), seed, REQUESTS, WARM_UP_LIMIT).ok()?;
+        let followed =
+            record_run_beginning(stack, prepared.job.make_source(seed), seed, REQUESTS, WARM_UP_LIMIT).ok()?;
         make_stretch(cell, stack, seed, followed)
     };
     cells.iter().filter_map(prepared).filter_map(stretch).collect()
@@ -190,7 +191,8 @@ mod tests {
         let cell = prepare_cell("s.toml", &made.cells[0].cell, &inputs).unwrap();
         let (stack, mut job) = (cell.target.stack().unwrap(), cell.job.clone());
         crate::plan::set_job("s.toml", &mut job, "job.runtime", "200 s").unwrap();
-        let of = |most: usize| follow_run(stack, job.make_source(Seed(1)), Seed(1), most, WARM_UP_LIMIT).unwrap();
+        let of =
+            |most: usize| record_run_beginning(stack, job.make_source(Seed(1)), Seed(1), most, WARM_UP_LIMIT).unwrap();
         let (short, long) = (of(REQUESTS), of(12_000));
         assert_eq!((long.records.len(), short.records.len()), (12_000, REQUESTS));
         let told = |of: &RunTimeline| of.movements.iter().map(|it| (it.start, it.end, it.drive)).collect::<Vec<_>>();

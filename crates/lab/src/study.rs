@@ -156,7 +156,7 @@ fn run_cell(
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
         (Some(stack), Some(when)) => {
             let report = cut::judge_cuts(cutoff, stack, job, seed, &when, &|_, _| ());
-            report.map(Some).map_err(|error| error.in_words(target.changes()))
+            report.map(Some).map_err(|error| error.with_change_in_words(target.changes()))
         }
         _ => Ok(None),
     };

@@ -18,7 +18,7 @@ use seekwise_formats::fio::IologReplay;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{self, FormatGuess, HEAD_BYTES, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
-use seekwise_run::work::trace::{TraceFeed, TraceSpec};
+use seekwise_run::work::trace::{MovedRows, TraceFeed, TraceSpec};
 use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 
 use self::mapping::TraceAddresses;
@@ -121,7 +121,7 @@ fn load_with_opener(
             rows: TracePrefetch::new(reader),
             addresses: addresses.clone(),
             fault: None,
-            moved_and_clipped: (0, 0),
+            moved: MovedRows::default(),
         }))
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
@@ -338,8 +338,7 @@ struct RecordedFeed {
     rows: TracePrefetch,
     addresses: TraceAddresses,
     fault: Option<String>,
-    /// Numbers of requests at other addresses than recorded, and of those shifted to end before the target does.
-    moved_and_clipped: (u64, u64),
+    moved: MovedRows,
 }
 
 impl TraceFeed for RecordedFeed {
@@ -354,18 +353,18 @@ impl TraceFeed for RecordedFeed {
         };
         let TraceEntry { at, response, op, fua, sectors, .. } = entry;
         let (lba, clipped) = self.addresses.target_lba_and_clipped(&entry);
-        self.moved_and_clipped.0 += u64::from(sectors > 0 && lba != self.addresses.recorded_lba(&entry));
-        self.moved_and_clipped.1 += u64::from(clipped);
+        self.moved.moved += u64::from(sectors > 0 && lba != self.addresses.recorded_lba(&entry));
+        self.moved.clipped += u64::from(clipped);
         let ended = response.map(|response| Span::from_nanos(at.nanos().saturating_add(response.nanos())));
         Some(TraceRow { at, ended, op, fua, lba, sectors })
     }
 
-    fn read_fault(&self) -> Option<String> {
+    fn read_error(&self) -> Option<String> {
         self.fault.clone()
     }
 
-    fn moved_counts(&self) -> (u64, u64) {
-        self.moved_and_clipped
+    fn moved_counts(&self) -> MovedRows {
+        self.moved
     }
 }
 

@@ -9,12 +9,12 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::time::Instant;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::handle::RealHandle;
-use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome_and_device, join_source};
 use seekwise_run::place::Place;
 use seekwise_run::testbed::changes_between;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::{Issuer, Work};
-use seekwise_work::workload::Tell;
+use seekwise_work::workload::IssueListener;
 
 use crate::accounts::{SystemCounters, read_thread_usage};
 use crate::clock::Clock;
@@ -40,30 +40,36 @@ impl<P: RealTime> Place for Measured<P> {
         work: &Work,
         cutoff: RunCutoff<'_>,
         seed: Seed,
-        tell: Option<&Tell>,
+        tell: Option<&IssueListener>,
         mut recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
-        let (place, cutoff) = (&self.0, cutoff.asking_each_action());
+        let (place, cutoff) = (&self.0, cutoff.checking_each_action());
         run_with_settings_and_bench(place, || match work {
-            Work::Job(job) if place.is_threaded() && cutoff.most == u64::MAX => {
+            Work::Job(job) if place.is_threaded() && cutoff.request_limit == u64::MAX => {
                 threads::run_job(&ThreadedJob { place, job, seed, tell, cutoff }, &mut recorder)
             }
-            _ => run_on_this_thread(place, work.make_telling_source(seed, tell.cloned()), cutoff, seed, &mut recorder),
+            _ => run_on_this_thread(
+                place,
+                work.make_source_with_listener(seed, tell.cloned()),
+                cutoff,
+                seed,
+                &mut recorder,
+            ),
         })
     }
-    fn fit_to_work(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn prepare_for(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         self.0.prepare_for(work, handles)
     }
-    fn request_memory(&self) -> u64 {
+    fn request_memory_bytes(&self) -> u64 {
         self.0.memory_bytes()
     }
-    fn has_handles(&self) -> bool {
+    fn has_worker_handles(&self) -> bool {
         self.0.is_threaded()
     }
-    fn check_ring(&self) -> Result<(), String> {
+    fn check_io_uring(&self) -> Result<(), String> {
         self.0.check_ring()
     }
-    fn may_write(&self, destroyed_name: Option<&str>) -> Result<(), String> {
+    fn check_may_overwrite(&self, destroyed_name: Option<&str>) -> Result<(), String> {
         self.0.may_write(destroyed_name)
     }
 }
@@ -102,7 +108,7 @@ pub(crate) fn run_on_this_thread<S: Source>(
         threads: vec![read_thread_usage().since(&thread, wall)],
         system: SystemCounters::read().usage_since(&system),
     });
-    let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
+    let (RunOutcome { source, figures }, mut device) = into_outcome_and_device(engine);
     let troubles = device.take_troubles();
     let receipt = device.end_run()?;
     let log = receipt.as_ref().map_or(figures.log, |receipt| receipt.log);

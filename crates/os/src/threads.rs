@@ -16,10 +16,10 @@ use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
 use seekwise_run::cutoff::RunCutoff;
-use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome_and_device, join_source};
 use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
-use seekwise_work::workload::{Job, Tell, Workload};
+use seekwise_work::workload::{IssueListener, Job, Workload};
 
 use crate::accounts::{SystemCounters, read_thread_usage};
 use crate::clock::Clock;
@@ -44,7 +44,7 @@ pub(crate) struct ThreadedJob<'a> {
     pub(crate) job: &'a Job,
     pub(crate) seed: Seed,
     /// Is called with each request.
-    pub(crate) tell: Option<&'a Tell>,
+    pub(crate) tell: Option<&'a IssueListener>,
     /// When the job ends early.
     pub(crate) cutoff: RunCutoff<'a>,
 }
@@ -146,7 +146,7 @@ fn run_worker(
     let (usage_before, began) = (read_thread_usage(), clock.now());
     let engine = run_engine(engine, clock, recorder)?;
     let thread = read_thread_usage().since(&usage_before, clock.now().since(began));
-    let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
+    let (RunOutcome { source, figures }, mut device) = into_outcome_and_device(engine);
     let troubles = device.take_troubles();
     device.end_run()?;
     // Only this worker issued: the streams of the others are empty.
@@ -179,7 +179,7 @@ fn join_outcomes(outcomes: Vec<WorkerOutcome>, wall: Span, system: &SystemCounte
     }
     figures.cost = Some(RunCost { wall, processor: Some(usage.processor_time()) });
     figures.usage = Some(usage);
-    RunOutcome { source: Issuer::Apart(sources), figures }
+    RunOutcome { source: Issuer::SeparateWorkers(sources), figures }
 }
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
         let counts = Arc::new(Counts { opened: none(), issued: none(), fewest: AtomicUsize::new(usize::MAX) });
         let place = SlowPlace(Arc::clone(&counts));
         let counted = Arc::clone(&counts);
-        let tell = Tell::new(move |_, _| {
+        let tell = IssueListener::new(move |_, _| {
             counted.fewest.fetch_min(counted.opened.load(Ordering::SeqCst), Ordering::SeqCst);
             counted.issued.fetch_add(1, Ordering::SeqCst);
         });

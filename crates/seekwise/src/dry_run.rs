@@ -48,7 +48,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
 }
 
 fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
-    match place::find_kind(PLACES, &setup.target) {
+    match place::parse_place(PLACES, &setup.target) {
         Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
             let layout = setup.set.iter().find(|(key, _)| key == real::LAYOUT);
             let bytes = layout.and_then(|(_, value)| seekwise_drives::dotted::parse_size(value));

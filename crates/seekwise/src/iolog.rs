@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use seekwise_disk::block::Request;
 use seekwise_disk::time::Instant;
 use seekwise_formats::fio::WorkerIolog;
-use seekwise_work::workload::Tell;
+use seekwise_work::workload::IssueListener;
 
 use crate::error::Error;
 use crate::system::outputs::{OutputFile, open_read, prepare_output};
@@ -80,10 +80,10 @@ impl Iologs {
     }
 
     /// A listener that logs requests; `None` if there is no log.
-    pub(crate) fn request_listener(&self) -> Option<Tell> {
+    pub(crate) fn request_listener(&self) -> Option<IssueListener> {
         let logs = Arc::clone(&self.0);
         (!logs.is_empty()).then(|| {
-            Tell::new(move |now, request| {
+            IssueListener::new(move |now, request| {
                 if let Some(Some(log)) = logs.get(usize::from(request.origin)) {
                     log.lock().unwrap_or_else(PoisonError::into_inner).write_request(now, request);
                 }

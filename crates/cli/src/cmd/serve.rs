@@ -364,7 +364,7 @@ fn format_receipt(receipt: &Receipt) -> String {
     let Receipt { reads, writes, flushes, failures, cuts, seconds, .. } = receipt;
     let mut table = tables::new_table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
     tables::mark_figures_from(&mut table, 1);
-    let (outside_lateness, outside_late) = receipt.outside_stalls();
+    let (outside_lateness, outside_late) = receipt.lateness_outside_stalls();
     for (name, lateness, late) in
         [("all", &receipt.lateness, receipt.late), ("outside stalls", &outside_lateness, outside_late)]
     {
@@ -412,13 +412,13 @@ fn machine_text(receipt: &Receipt) -> String {
         stalls.count,
         format_micros(Some(stalls.total)),
         format_micros(Some(stalls.longest)),
-        100.0 * receipt.busy_share(),
+        100.0 * receipt.thread_busy_share(),
         if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.transport_costs() {
-        text.push_str(&format!("{}\n", loss.sentence()));
+        text.push_str(&format!("{}\n", loss.cost_sentence()));
     }
-    if let Some(words) = receipt.attendance.words() {
+    if let Some(words) = receipt.attendance.rejection_sentence() {
         text.push_str(&words);
         text.push('\n');
     }
@@ -428,7 +428,7 @@ fn machine_text(receipt: &Receipt) -> String {
             receipt.refused_for_memory
         ));
     }
-    text.push_str(&receipt.pace_verdict().sentence());
+    text.push_str(&receipt.pace_verdict().verdict_sentence());
     text
 }
 
@@ -439,15 +439,15 @@ fn receipt_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value 
         "seed": args.seed,
         "speed": args.speed,
         "precedence": receipt.precedence,
-        "pace": pace.word(),
-        "pace_why": pace.why(),
+        "pace": pace.json_word(),
+        "pace_why": pace.reason(),
     });
     let figures = value.as_object_mut().expect("it was made as one");
     figures.extend(
         receipt
-            .figures()
+            .named_figures()
             .into_iter()
-            .chain(receipt.client_figures())
+            .chain(receipt.client_and_memory_figures())
             .map(|(name, figure)| (name.to_owned(), json_number(figure))),
     );
     value

@@ -100,7 +100,7 @@ fn levels_held_by_part(parts: &[(&Study, &StudyProvenance)], answering: &[bool],
         let leads =
             |factor: &Factor| study.compare.iter().any(|compare| compare.headline && compare.factor == factor.name);
         let leading = factors.filter(move |(_, factor)| leads(factor));
-        leading.map(move |(index, factor)| ComparedFactor { made: *made, index, factor })
+        leading.map(move |(index, factor)| ComparedFactor { made, index, factor })
     });
     let mut held: Vec<String> = Vec::new();
     let mut keys_named: Vec<BTreeSet<String>> = Vec::new();

@@ -50,7 +50,7 @@ struct RequestedTotals {
 impl Arrivals {
     /// The arrivals of a run; `None` if no request was due by a rate or a trace.
     pub(super) fn from_run(work: &Work, windows: &[Option<Window>], run: &RunTally) -> Option<Arrivals> {
-        let due = work.issue_at_fixed_times();
+        let due = work.have_fixed_due_times();
         if !due.contains(&true) {
             return None;
         }

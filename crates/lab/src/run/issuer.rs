@@ -76,7 +76,7 @@ fn percent_from_memory(Reads { asked, fetched }: Reads) -> f64 {
 /// A warning that memory served most of a job's reads. A scene gets none: its programs decide what they read twice.
 fn memory_speed_warning(issuer: &Issuer) -> Option<String> {
     let Issuer::Buffered(buffered) = issuer else { return None };
-    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(percent_from_memory)?;
+    let percent = Some(buffered.cached_reads()).filter(|reads| reads.asked > 0).map(percent_from_memory)?;
     (percent >= DOUBTED_PERCENT).then(|| {
         format!(
             "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"

@@ -54,5 +54,5 @@ pub(super) fn program_troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
             format!("program {} waits for what never comes; please report this scene", name(program))
         }
     };
-    issuer.program_troubles().into_iter().map(words).collect()
+    issuer.program_errors().into_iter().map(words).collect()
 }

@@ -4,7 +4,7 @@
 use seekwise_disk::block::Device;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
-use seekwise_run::audit::subject::{RequestWaiter, audited_blocks, flush_with_reads, perform_one};
+use seekwise_run::audit::subject::{RequestWaiter, audit_block_count, flush_with_reads, perform_one};
 use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 
 use crate::clock::Clock;
@@ -51,7 +51,7 @@ impl RequestWaiter for ExportSubject {
 
 impl AuditSubject for ExportSubject {
     fn block_count(&self) -> u64 {
-        audited_blocks(self.device.limits(0).sectors)
+        audit_block_count(self.device.limits(0).sectors)
     }
 
     fn has_forced_writes(&self) -> Option<bool> {
@@ -59,7 +59,7 @@ impl AuditSubject for ExportSubject {
         if self.device.limits(0).fua { None } else { Some(false) }
     }
 
-    fn path_time(&self) -> Span {
+    fn round_trip_time(&self) -> Span {
         self.path_time
     }
 

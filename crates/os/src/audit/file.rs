@@ -197,7 +197,7 @@ impl AuditSubject for DirectFile {
     }
 
     /// Zero: a system call costs less than can be measured here.
-    fn path_time(&self) -> Span {
+    fn round_trip_time(&self) -> Span {
         Span::ZERO
     }
 

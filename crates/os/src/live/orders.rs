@@ -39,9 +39,9 @@ impl LiveDisk {
     pub(super) fn receipt_so_far(&self) -> Receipt {
         let stalls = self.stall_watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), StallWatch::stalls_so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
-        let (attendance, ways) = (self.clients.attendance.read_counters(), self.latencies.read_latencies());
+        let (attendance, transports) = (self.clients.attendance.read_counters(), self.latencies.read_latencies());
         let (seconds, log) = (self.clock.elapsed_seconds(), self.device.drive_log());
-        Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
+        Receipt { seconds, log, stalls, worked, attendance, transports, ..self.receipt.clone() }
     }
 
     /// Writes a mark to the history; the answer is empty.
@@ -119,8 +119,9 @@ impl LiveDisk {
             DiskOrder::Receipt => {
                 let to_words = |(name, value): (&str, f64)| format!("{name}={value}");
                 let receipt = self.receipt_so_far();
-                let figures = receipt.figures().into_iter().chain(receipt.client_figures()).map(to_words);
-                let pace = format!("pace=\"{}\"", receipt.pace_verdict().word());
+                let figures =
+                    receipt.named_figures().into_iter().chain(receipt.client_and_memory_figures()).map(to_words);
+                let pace = format!("pace=\"{}\"", receipt.pace_verdict().json_word());
                 Ok(figures.chain(self.state_figures(now)).chain([pace]).collect::<Vec<_>>().join(" "))
             }
             DiskOrder::Status => Ok(self.describe_status(now)),

@@ -98,7 +98,7 @@ pub fn format_run(
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
         if let Some(bench) = &real.bench {
-            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.words()), width)));
+            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.one_line_summary()), width)));
         }
     }
     if let Some(percent) = record.issuer.memory_percent {
@@ -194,8 +194,8 @@ fn lateness_text(receipt: &Receipt) -> String {
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
-        + &format!(" {}", receipt.pace_verdict().sentence())
+    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.cost_sentence())).collect::<String>()
+        + &format!(" {}", receipt.pace_verdict().verdict_sentence())
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
