@@ -1,6 +1,8 @@
-//! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands,
-//! ageing of dirty data, discarding, reads behind writes, and segments that follow the commands. Times are computed by hand from the small
-//! drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+//! The policies of the buffer in a drive (`drive/cache.rs`): writes longer than a segment, read-ahead beside waiting
+//! commands, the age of dirty data, discarding, reads of written blocks, and segments that adapt to the commands.
+//!
+//! Times are worked out by hand for the default small drive: 7,200 rpm, so that a revolution takes 8.333333 ms, and 64
+//! sectors a track. Sector 0 is under the head at time 0.
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, Op, Request};
@@ -11,8 +13,10 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::testing::{SmallDrive, check_conformance};
 use seekwise_disk::time::{Instant, Span};
 
+/// In nanoseconds.
 const REVOLUTION: u64 = 8_333_333;
-/// On a track of 64.
+
+/// The time in which a sector passes the head, in nanoseconds.
 const SECTOR: u64 = REVOLUTION / 64;
 
 fn submit(drive: &mut Drive, at: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
@@ -21,36 +25,38 @@ fn submit(drive: &mut Drive, at: Instant, tag: u32, op: Op, lba: u64, sectors: u
     drive.submit(at, request).expect("room");
 }
 
-/// The next completion.
-fn next(drive: &mut Drive) -> Completion {
+/// Runs the drive to its next completion.
+fn next_completion(drive: &mut Drive) -> Completion {
     loop {
         if let Some(completion) = drive.poll_completion() {
             return completion;
         }
-        let next = drive.poll_timeout().expect("something in flight");
-        drive.handle_timeout(next);
+        let timeout = drive.poll_timeout().expect("something in flight");
+        drive.handle_timeout(timeout);
     }
 }
 
-/// The ends of the `count` next completions, by tag.
-fn ends(drive: &mut Drive, count: usize) -> Vec<u64> {
-    let mut ends = vec![0; count];
+/// Runs the drive to its next `count` completions. Returns their times by tag, in nanoseconds.
+fn end_times_ns(drive: &mut Drive, count: usize) -> Vec<u64> {
+    let mut times_ns = vec![0; count];
     for _ in 0..count {
-        let completion = next(drive);
-        ends[completion.tag as usize] = completion.finished.nanos();
+        let completion = next_completion(drive);
+        times_ns[completion.tag as usize] = completion.finished.nanos();
     }
-    ends
+    times_ns
 }
 
-fn near(found: u64, expected: u64) {
+/// Checks that the times differ by less than 20 us. Expected times leave out transfers on the link.
+fn assert_near_ns(found: u64, expected: u64) {
     assert!(found.abs_diff(expected) < 20_000, "{found} ns, expected {expected} ns");
 }
 
-fn at(nanos: u64) -> Instant {
+fn instant_ns(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn round_writing() -> SmallDrive {
+/// A drive whose long writes wrap round in their segment, and that does not write in the background.
+fn wrapping_drive() -> SmallDrive {
     let mut small = SmallDrive::default().with_buffer(4, 16).with_write_back(3);
     small.cache.wraps = true;
     small.cache.destage_idle = Span::from_millis(1000);
@@ -59,32 +65,32 @@ fn round_writing() -> SmallDrive {
 
 #[test]
 fn a_write_longer_than_its_segment_is_acknowledged_when_the_rest_fits() {
-    let mut drive = round_writing().drive();
-    // Sector 0 passes at 0; the data of one sector take half a microsecond, so the write waits for a revolution.
+    let mut drive = wrapping_drive().drive();
+    // The data of sector 0 cross the link in half a microsecond: too late for its pass at 0, so the write waits a revolution.
     submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
-    let acknowledged = next(&mut drive).finished.nanos();
-    near(acknowledged, REVOLUTION + 32 * SECTOR);
+    let acknowledged = next_completion(&mut drive).finished.nanos();
+    assert_near_ns(acknowledged, REVOLUTION + 32 * SECTOR);
     // The flush waits for the rest.
-    submit(&mut drive, at(acknowledged), 1, Op::Flush, 0, 0);
-    near(next(&mut drive).finished.nanos(), REVOLUTION + 48 * SECTOR);
+    submit(&mut drive, instant_ns(acknowledged), 1, Op::Flush, 0, 0);
+    assert_near_ns(next_completion(&mut drive).finished.nanos(), REVOLUTION + 48 * SECTOR);
 }
 
 #[test]
-fn a_write_that_goes_round_leaves_its_place_in_the_queue_to_the_next() {
-    let mut drive = round_writing().drive();
+fn a_write_that_wraps_leaves_the_queue_to_the_next_command() {
+    let mut drive = wrapping_drive().drive();
     submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
-    let acknowledged = next(&mut drive).finished;
-    // One command at a time, and for the host the first is over.
+    let acknowledged = next_completion(&mut drive).finished;
+    // The drive takes one command at a time; the first has been acknowledged.
     submit(&mut drive, acknowledged, 1, Op::Read, 48, 8);
-    near(next(&mut drive).finished.nanos(), REVOLUTION + 56 * SECTOR);
+    assert_near_ns(next_completion(&mut drive).finished.nanos(), REVOLUTION + 56 * SECTOR);
 }
 
 #[test]
-fn a_cut_loses_what_of_it_has_not_passed() {
-    let mut drive = round_writing().drive();
+fn a_cut_loses_the_sectors_of_a_wrapping_write_that_have_not_passed() {
+    let mut drive = wrapping_drive().drive();
     drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
     submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
-    let acknowledged = next(&mut drive).finished;
+    let acknowledged = next_completion(&mut drive).finished;
     drive.control(acknowledged, &Control::PowerCut).unwrap();
     let landings: Vec<_> = std::iter::from_fn(|| drive.poll_landing()).collect();
     let runs: Vec<_> = landings.iter().map(|landing| (landing.lba, landing.sectors, landing.kind)).collect();
@@ -95,8 +101,9 @@ fn a_cut_loses_what_of_it_has_not_passed() {
     assert_eq!(runs.last().unwrap().2, Discarded);
 }
 
-/// A read that continues where a segment ends, then at once one elsewhere: when the second begins its seek.
-fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
+/// A stream reads up to the end of a segment; then at once comes a read elsewhere. Returns how long this waits until its seek
+/// begins.
+fn wait_before_seek_ns(holds: bool, max_wait: Option<Span>) -> u64 {
     let mut small = SmallDrive::default().with_buffer(4, 32).with_queue(4, Policy::Fcfs);
     small.cache.read_ahead.hold = if holds { ReadAheadHold::Segment } else { ReadAheadHold::Never };
     small.cache.read_ahead.over_requested = true;
@@ -104,25 +111,25 @@ fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
     small.firmware.queue.max_wait = max_wait;
     let mut drive = small.drive();
     submit(&mut drive, Instant::ZERO, 0, Op::Read, 8, 32);
-    let first = ends(&mut drive, 1)[0];
-    // Only the second of a stream is read ahead: it continues where the first ended, up to 80.
-    submit(&mut drive, at(first + 3 * REVOLUTION), 0, Op::Read, 40, 8);
-    let second = ends(&mut drive, 1)[0];
-    near(second % REVOLUTION, 48 * SECTOR);
-    submit(&mut drive, at(second), 0, Op::Read, 3000, 1);
-    let completion = next(&mut drive);
+    let first = end_times_ns(&mut drive, 1)[0];
+    // Read-ahead begins with the second read of a stream: after this one, up to block 80.
+    submit(&mut drive, instant_ns(first + 3 * REVOLUTION), 0, Op::Read, 40, 8);
+    let second = end_times_ns(&mut drive, 1)[0];
+    assert_near_ns(second % REVOLUTION, 48 * SECTOR);
+    submit(&mut drive, instant_ns(second), 0, Op::Read, 3000, 1);
+    let completion = next_completion(&mut drive);
     let before_seek = completion.parts.get(seekwise_disk::record::Part::Queue);
     before_seek.nanos()
 }
 
 #[test]
 fn a_streams_read_ahead_fills_its_segment_before_it_gives_way() {
-    near(elsewhere(false, None), 0);
-    // 32 more sectors on two tracks, with the skew between them.
-    let held = elsewhere(true, None);
+    assert_near_ns(wait_before_seek_ns(false, None), 0);
+    // The wait is for 32 more sectors on two tracks, with the skew between them.
+    let held = wait_before_seek_ns(true, None);
     assert!((32 * SECTOR..34 * SECTOR + 520_000).contains(&held), "{held} ns");
-    // No longer than a command may wait.
-    near(elsewhere(true, Some(Span::from_millis(1))), 1_000_000);
+    // The wait ends when a command has waited as long as it may.
+    assert_near_ns(wait_before_seek_ns(true, Some(Span::from_millis(1))), 1_000_000);
 }
 
 #[test]
@@ -135,18 +142,18 @@ fn dirty_data_of_age_compete_with_commands() {
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         submit(&mut drive, Instant::ZERO, 0, Op::Write, 100, 1);
-        next(&mut drive);
-        // Two reads in turn never let the drive idle.
-        submit(&mut drive, at(500_000), 1, Op::Read, 2000, 1);
-        submit(&mut drive, at(500_000), 2, Op::Read, 3000, 1);
-        let mut until = 0;
-        while until < 300_000_000 {
-            let completion = next(&mut drive);
-            until = completion.finished.nanos();
+        next_completion(&mut drive);
+        // Two reads at a time keep the drive busy.
+        submit(&mut drive, instant_ns(500_000), 1, Op::Read, 2000, 1);
+        submit(&mut drive, instant_ns(500_000), 2, Op::Read, 3000, 1);
+        let mut now_ns = 0;
+        while now_ns < 300_000_000 {
+            let completion = next_completion(&mut drive);
+            now_ns = completion.finished.nanos();
             if let Some(landing) = drive.poll_landing() {
                 return Some(landing.to.nanos());
             }
-            submit(&mut drive, completion.finished, completion.tag, Op::Read, until % 4000, 1);
+            submit(&mut drive, completion.finished, completion.tag, Op::Read, now_ns % 4000, 1);
         }
         None
     };
@@ -156,20 +163,20 @@ fn dirty_data_of_age_compete_with_commands() {
 }
 
 #[test]
-fn what_has_been_read_to_its_end_is_given_up_first() {
+fn a_segment_read_to_its_end_is_displaced_first() {
     let hit_again = |discards: bool| {
         let mut small = SmallDrive::default().with_buffer(2, 16);
         small.cache.read_ahead.max = 0;
         small.cache.read_ahead.discards = discards;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
-        // Two segments. The second is read again to its end, so without discarding the first is the older.
+        // Of the two segments the second is read again to its end. Without discarding the first is the older one.
         for (lba, sectors) in [(0, 8), (1000, 8), (1000, 8), (2000, 8)] {
             submit(&mut drive, now, 0, Op::Read, lba, sectors);
-            now = next(&mut drive).finished + Span::from_millis(1);
+            now = next_completion(&mut drive).finished + Span::from_millis(1);
         }
         submit(&mut drive, now, 0, Op::Read, 0, 8);
-        next(&mut drive).finished.since(now) < Span::from_micros(100)
+        next_completion(&mut drive).finished.since(now) < Span::from_micros(100)
     };
     assert!(!hit_again(false));
     assert!(hit_again(true));
@@ -195,18 +202,18 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
     let mut rng = Seed(1).stream("writes");
     let mut now = Instant::ZERO;
     let mut burst = |drive: &mut Drive, count: u32| {
-        let swift = (0..count).filter(|_| {
+        let found_room = (0..count).filter(|_| {
             submit(drive, now, 0, Op::Write, rng.below(8000), 1);
-            let completion = next(drive);
-            let took = completion.finished.since(now);
+            let completion = next_completion(drive);
+            let response = completion.finished.since(now);
             now = completion.finished;
-            took < Span::from_micros(100)
+            response < Span::from_micros(100)
         });
-        let swift = swift.count();
+        let found_room = found_room.count();
         // Enough time to destage everything.
         now += Span::from_millis(5000);
         drive.handle_timeout(now);
-        swift
+        found_room
     };
     let first = burst(&mut drive, 20);
     assert!(first < 10, "{first} of 20 found room in two segments");
@@ -215,51 +222,54 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
     assert_eq!(later, 40, "of 40 found room in 48 segments");
 }
 
-/// After 62 scattered writes the second of two reads asks for shorter segments. A read-ahead that is to follow the first brings
-/// its blocks; one that runs is broken off, and the blocks pass before the next access may be chosen.
+/// After 62 scattered writes the second of two reads makes the segments shorter. If the read-ahead of the first read is still to
+/// come, it brings the blocks of the second. If it is running, it ends, and the blocks pass before the next access begins.
 #[test]
 fn a_new_division_ends_a_read_ahead_that_runs() {
-    for (later, expected) in [(0, REVOLUTION + 24 * SECTOR), (REVOLUTION + 10 * SECTOR, 2 * REVOLUTION + 24 * SECTOR)] {
+    for (delay_ns, expected_ns) in
+        [(0, REVOLUTION + 24 * SECTOR), (REVOLUTION + 10 * SECTOR, 2 * REVOLUTION + 24 * SECTOR)]
+    {
         let mut small = SmallDrive::default().with_buffer(3, 32).with_queue(2, Policy::Fcfs);
         small.cache.adaptive = Some(AdaptiveDivision { sectors: 96, most: 12, dirty_percent: 75, own_lengths: false });
         small.firmware.dispatch = Span::from_millis(2);
         let mut drive = small.drive();
         for write in 0..62 {
-            takes(&mut drive, write * 10 * REVOLUTION, Op::Write, write * 100, 1);
+            response_ns(&mut drive, write * 10 * REVOLUTION, Op::Write, write * 100, 1);
         }
-        let time = 999 * REVOLUTION;
-        submit(&mut drive, at(time), 0, Op::Read, 0, 8);
-        submit(&mut drive, at(time + later), 1, Op::Read, 16, 8);
-        near(ends(&mut drive, 2)[1] - time, expected);
+        let start_ns = 999 * REVOLUTION;
+        submit(&mut drive, instant_ns(start_ns), 0, Op::Read, 0, 8);
+        submit(&mut drive, instant_ns(start_ns + delay_ns), 1, Op::Read, 16, 8);
+        assert_near_ns(end_times_ns(&mut drive, 2)[1] - start_ns, expected_ns);
     }
 }
 
-/// How long a program takes for `writes` sequential writes of four sectors, starting again after `area`.
-fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
+/// The time of `writes` sequential writes of four sectors, which start again at block 0 after `area_sectors`.
+fn sequential_write_time(policy: Policy, area_sectors: u64, writes: u64) -> Span {
     let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(5);
     small.firmware.destage.policy = policy;
     let mut drive = small.drive();
     let mut now = Instant::ZERO;
     for write in 0..writes {
-        submit(&mut drive, now, 0, Op::Write, write * 4 % area, 4);
-        now = next(&mut drive).finished;
+        submit(&mut drive, now, 0, Op::Write, write * 4 % area_sectors, 4);
+        now = next_completion(&mut drive).finished;
     }
     now.since(Instant::ZERO)
 }
 
-/// Destaging what a stream is still filling would cost it a revolution for each write as long as other commands wait.
+/// A drive that wrote out the run that a stream is still filling would take a revolution for each of its writes, as long as
+/// other commands wait.
 #[test]
 fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
     for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
-        let (straight, round) = (round_and_round(policy, 7000, 1700), round_and_round(policy, 1400, 1700));
-        // Each of five rounds costs a seek back, not more.
+        let (straight, round) = (sequential_write_time(policy, 7000, 1700), sequential_write_time(policy, 1400, 1700));
+        // Each of five rounds costs a seek back and no more.
         let allowed = straight + Span::from_nanos(6 * 4 * REVOLUTION);
         assert!(round <= allowed, "{policy:?}: {round:?}, {straight:?} straight on");
     }
 }
 
-/// After how many scattered writes, beyond the three of a stream, what the stream wrote goes to the medium: with room for
-/// five runs of 64 blocks that is when the drive must write anything out.
+/// A stream of three writes is followed by scattered ones. Returns the number of the write at which data of the stream go to
+/// the medium. The buffer has room for five runs of 64 blocks; nothing is written out before it is full.
 fn writes_until_the_stream_lands(policy: Policy) -> usize {
     let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(5).with_queue(1, Policy::Fcfs);
     small.firmware.destage.policy = policy;
@@ -270,7 +280,7 @@ fn writes_until_the_stream_lands(policy: Policy) -> usize {
     let scattered = (0..40).map(|write| 1000 + write * 777 % 6000);
     for (write, lba) in [0, 4, 8].into_iter().chain(scattered).enumerate() {
         submit(&mut drive, now, 0, Op::Write, lba, 4);
-        now = next(&mut drive).finished;
+        now = next_completion(&mut drive).finished;
         if std::iter::from_fn(|| drive.poll_landing()).any(|landing| landing.lba < 12) {
             return write;
         }
@@ -278,20 +288,21 @@ fn writes_until_the_stream_lands(policy: Policy) -> usize {
     panic!("the stream's end was never written");
 }
 
-/// The remainder of a stream is no longer spared after as many other writes as there are segments. The buffer is full from
-/// the seventh write on; the arm stands where the stream is, which without sparing would be the first to go, as it is in
-/// the order of arrival.
+/// The end of a stream is no longer spared after as many other writes as there are segments. The buffer is full from the
+/// seventh write on. The arm stands at the stream, so that an unspared stream would be written out first; in the order of
+/// arrival it is.
 #[test]
 fn the_end_of_a_stream_is_written_out_among_others() {
     let spared = writes_until_the_stream_lands(Policy::CLook);
-    // Then it waits until the arm has gone once across what five runs hold.
+    // Afterwards it waits until the arm has crossed the other runs once.
     assert!((8..8 + 2 * 5).contains(&spared), "after {spared} writes");
     assert_eq!(writes_until_the_stream_lands(Policy::Fcfs), 7);
 }
 
-/// What a read brought is no stream of writes: a write behind it is not spared and goes as its place says.
+/// Blocks that a read brought are no stream of writes: a write behind them is not spared, and goes to the medium in the order of
+/// the policy.
 #[test]
-fn a_write_behind_what_was_read_is_no_stream() {
+fn a_write_behind_read_blocks_is_no_stream() {
     let first_to_land = |read: bool| {
         let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(3);
         small.firmware.destage.policy = Policy::Sstf;
@@ -299,10 +310,10 @@ fn a_write_behind_what_was_read_is_no_stream() {
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
         submit(&mut drive, Instant::ZERO, 0, if read { Op::Read } else { Op::Write }, 0, 8);
-        let mut now = next(&mut drive).finished + Span::from_millis(100);
+        let mut now = next_completion(&mut drive).finished + Span::from_millis(100);
         for lba in [8, 6000] {
             submit(&mut drive, now, 0, Op::Write, lba, 4);
-            now = next(&mut drive).finished;
+            now = next_completion(&mut drive).finished;
         }
         drive.handle_timeout(now + Span::from_millis(200));
         let landed = std::iter::from_fn(|| drive.poll_landing()).find(|landing| landing.lba >= 8);
@@ -312,11 +323,11 @@ fn a_write_behind_what_was_read_is_no_stream() {
     assert_eq!(first_to_land(false), 6000, "behind a write that is on the medium already it may go on");
 }
 
-/// Of one store written runs take what they are long: short writes of as many runs as there may be are taken at once,
-/// before any look at the commands, and long ones as far as three quarters of the store go.
+/// With segments of their own lengths, a written run takes as much memory as it is long. So as many short writes find room as
+/// there may be runs; long writes do until three quarters of the memory are used.
 #[test]
-fn written_runs_of_their_own_lengths_share_one_store() {
-    let swift = |sectors: u32| {
+fn written_runs_of_their_own_lengths_share_the_memory() {
+    let writes_with_room = |sectors: u32| {
         let mut small = SmallDrive::default().with_buffer(16, 64).with_write_back(12).with_queue(1, Policy::Sptf);
         small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true });
         small.cache.dirty_runs = Some(48);
@@ -326,75 +337,71 @@ fn written_runs_of_their_own_lengths_share_one_store() {
         (0..64)
             .take_while(|&number| {
                 submit(&mut drive, now, 0, Op::Write, (number * 37 % 64) * 100, sectors);
-                let completion = next(&mut drive);
-                let took = completion.finished.since(now);
+                let completion = next_completion(&mut drive);
+                let response = completion.finished.since(now);
                 now = completion.finished;
-                took < Span::from_micros(200)
+                response < Span::from_micros(200)
             })
             .count()
     };
-    assert_eq!(swift(1), 48, "runs");
+    assert_eq!(writes_with_room(1), 48, "runs");
     // 12 segments of 64 are 768 blocks.
-    assert_eq!(swift(32), 24, "blocks");
+    assert_eq!(writes_with_room(32), 24, "blocks");
 }
 
-/// 16 segments of 64 blocks and 48 runs, of one store; reads hold what they bring, or whole segments.
-fn one_store(own_lengths: bool, ahead: u32) -> Drive {
+/// A drive with a buffer of 1,024 blocks: of segments of their own lengths, or of 16 segments of 64 blocks.
+fn shared_buffer_drive(own_lengths: bool, read_ahead_sectors: u32) -> Drive {
     let mut small = SmallDrive::default().with_buffer(16, 64).with_write_back(12).with_queue(1, Policy::Sptf);
     let adaptive = AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true };
     small.cache.adaptive = own_lengths.then_some(adaptive);
     small.cache.dirty_runs = Some(48);
-    small.cache.read_ahead.max = ahead;
+    small.cache.read_ahead.max = read_ahead_sectors;
     small.drive()
 }
 
-/// Reads of eight blocks that are not read ahead hold eight: 64 tags are used up before 1024 blocks are. Whole segments of
-/// 64 are 16.
+/// Reads of eight blocks without read-ahead take eight blocks of memory each: the 64 segments that there may be are used up
+/// before the 1,024 blocks are. With whole segments of 64 blocks, 16 reads fit.
 #[test]
-fn reads_of_their_own_lengths_hold_what_they_bring() {
-    let stay = |mut drive: Drive| {
-        let mut now = 0;
-        let mut read = |number: u64| {
-            let took = takes(&mut drive, now, Op::Read, number * 37 % 101 * 60, 8);
-            now += took + 1_000_000;
-            took < 200_000
+fn reads_of_their_own_lengths_take_memory_for_their_blocks() {
+    let kept_reads = |mut drive: Drive| {
+        let mut now_ns = 0;
+        let mut is_hit = |number: u64| {
+            let response = response_ns(&mut drive, now_ns, Op::Read, number * 37 % 101 * 60, 8);
+            now_ns += response + 1_000_000;
+            response < 200_000
         };
-        (0..80).for_each(|number| assert!(!read(number), "{number} was never read before"));
-        // The newest first, so that what is read again pushes nothing out.
-        (0..80).rev().take_while(|&number| read(number)).count()
+        (0..80).for_each(|number| assert!(!is_hit(number), "{number} was never read before"));
+        // In this order, newest first, reads of kept blocks displace nothing.
+        (0..80).rev().take_while(|&number| is_hit(number)).count()
     };
-    assert_eq!(stay(one_store(true, 0)), 64, "tags");
-    assert_eq!(stay(one_store(false, 0)), 16, "whole segments");
+    assert_eq!(kept_reads(shared_buffer_drive(true, 0)), 64, "segments");
+    assert_eq!(kept_reads(shared_buffer_drive(false, 0)), 16, "whole segments");
 }
 
-/// With eight blocks after each, the reads take 16, 15 times 64 and 40 of 1024. A read-ahead that goes on needs the other eight,
-/// so nothing is displaced.
+/// With a read-ahead of eight blocks each, the reads take 16, 15 times 64 and 40 of 1,024 blocks. The read-ahead that continues
+/// takes the last eight, so that nothing is displaced.
 #[test]
-fn a_read_ahead_that_goes_on_takes_memory_for_what_it_brings() {
-    let mut drive = one_store(true, 8);
-    let mut time = 0;
-    let mut hits = |lba, sectors| {
-        time += 10 * REVOLUTION;
-        takes(&mut drive, time, Op::Read, lba, sectors) < 200_000
+fn a_read_ahead_that_continues_takes_memory_for_its_blocks() {
+    let mut drive = shared_buffer_drive(true, 8);
+    let mut now_ns = 0;
+    let mut is_hit = |lba, sectors| {
+        now_ns += 10 * REVOLUTION;
+        response_ns(&mut drive, now_ns, Op::Read, lba, sectors) < 200_000
     };
     let reads = [(1000, 8)].into_iter().chain((0..15).map(|number| (2000 + 100 * number, 56))).chain([(4000, 32)]);
-    reads.for_each(|(lba, sectors)| assert!(!hits(lba, sectors), "{lba} was never read before"));
-    assert!(hits(1008, 8), "it was read ahead");
-    assert!(hits(2000, 8), "the oldest stays");
-    assert!(hits(1016, 8), "the read-ahead went on");
+    reads.for_each(|(lba, sectors)| assert!(!is_hit(lba, sectors), "{lba} was never read before"));
+    assert!(is_hit(1008, 8), "it was read ahead");
+    assert!(is_hit(2000, 8), "the oldest is kept");
+    assert!(is_hit(1016, 8), "the read-ahead continued");
 }
 
-/// A stream's ring is as long as a whole segment, and it is read as fast.
+/// A stream with a segment of its own length is read as fast as one with a whole segment.
 #[test]
 fn a_stream_is_as_fast_with_segments_of_their_own_lengths() {
-    let whole = |mut drive: Drive| {
-        let mut now = 0;
-        for number in 0..200 {
-            now += takes(&mut drive, now, Op::Read, number * 8, 8);
-        }
-        now
+    let stream_time_ns = |mut drive: Drive| {
+        (0..200).fold(0, |now_ns, number| now_ns + response_ns(&mut drive, now_ns, Op::Read, number * 8, 8))
     };
-    assert_eq!(whole(one_store(true, 64)), whole(one_store(false, 64)));
+    assert_eq!(stream_time_ns(shared_buffer_drive(true, 64)), stream_time_ns(shared_buffer_drive(false, 64)));
 }
 
 #[test]
@@ -409,13 +416,13 @@ fn a_buffer_of_own_lengths_keeps_the_contract() {
     }
 }
 
-/// How long one command takes that comes at `at` and has the drive to itself.
-fn takes(drive: &mut Drive, time: u64, op: Op, lba: u64, sectors: u32) -> u64 {
-    submit(drive, at(time), 0, op, lba, sectors);
-    next(drive).finished.nanos() - time
+/// The response time of a command that is submitted at `now_ns` to an idle drive, in nanoseconds.
+fn response_ns(drive: &mut Drive, now_ns: u64, op: Op, lba: u64, sectors: u32) -> u64 {
+    submit(drive, instant_ns(now_ns), 0, op, lba, sectors);
+    next_completion(drive).finished.nanos() - now_ns
 }
 
-fn behind_writes(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
+fn drive_with_written_hits(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
     let mut small = SmallDrive::default().with_buffer(4, 32).with_write_back(3);
     small.cache.read_ahead = ReadAhead::NONE;
     small.cache.write_back = write_back;
@@ -424,33 +431,33 @@ fn behind_writes(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
     small.drive()
 }
 
-/// Block 0 comes under the head 4 sectors after the read.
-const BEFORE: u64 = 3 * REVOLUTION - 4 * SECTOR;
+/// An instant at which block 0 comes under the head four sectors later, in nanoseconds.
+const FOUR_SECTORS_BEFORE: u64 = 3 * REVOLUTION - 4 * SECTOR;
 
 #[test]
-fn a_read_of_dirty_blocks_that_serve_none_waits_until_they_are_on_the_medium() {
+fn a_read_of_dirty_blocks_waits_for_the_medium_where_written_blocks_serve_no_reads() {
     for (hits, expected) in [
         (WrittenHits::Cached, 0),
         (WrittenHits::All, 0),
-        // Written in the turn that comes, read in the next.
+        // The blocks are written when they pass, and read a revolution later.
         (WrittenHits::None, 4 * SECTOR + REVOLUTION + 8 * SECTOR),
     ] {
-        let mut drive = behind_writes(hits, true, 1000);
-        near(takes(&mut drive, 0, Op::Write, 0, 8), 0);
-        near(takes(&mut drive, BEFORE, Op::Read, 0, 8), expected);
-        // What a read has brought serves the next.
-        near(takes(&mut drive, 9 * REVOLUTION, Op::Read, 0, 8), 0);
+        let mut drive = drive_with_written_hits(hits, true, 1000);
+        assert_near_ns(response_ns(&mut drive, 0, Op::Write, 0, 8), 0);
+        assert_near_ns(response_ns(&mut drive, FOUR_SECTORS_BEFORE, Op::Read, 0, 8), expected);
+        // Blocks that a read has brought serve the next.
+        assert_near_ns(response_ns(&mut drive, 9 * REVOLUTION, Op::Read, 0, 8), 0);
     }
 }
 
 #[test]
-fn a_part_of_a_read_that_is_dirty_holds_all_of_it_up() {
-    let mut drive = behind_writes(WrittenHits::None, true, 1000);
-    near(takes(&mut drive, 0, Op::Write, 4, 4), 0);
-    near(takes(&mut drive, BEFORE, Op::Read, 0, 8), 4 * SECTOR + REVOLUTION + 8 * SECTOR);
-    // What is clean is none of it.
-    near(takes(&mut drive, 9 * REVOLUTION, Op::Write, 40, 4), 0);
-    near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 16, 8), (4 + 16 + 8) * SECTOR);
+fn a_read_waits_for_the_medium_if_a_part_of_its_blocks_is_dirty() {
+    let mut drive = drive_with_written_hits(WrittenHits::None, true, 1000);
+    assert_near_ns(response_ns(&mut drive, 0, Op::Write, 4, 4), 0);
+    assert_near_ns(response_ns(&mut drive, FOUR_SECTORS_BEFORE, Op::Read, 0, 8), 4 * SECTOR + REVOLUTION + 8 * SECTOR);
+    // A read of other blocks does not wait for dirty ones.
+    assert_near_ns(response_ns(&mut drive, 9 * REVOLUTION, Op::Write, 40, 4), 0);
+    assert_near_ns(response_ns(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 16, 8), (4 + 16 + 8) * SECTOR);
 }
 
 #[test]
@@ -462,50 +469,51 @@ fn blocks_that_were_written_out_serve_reads_where_the_profile_says_so() {
         (WrittenHits::All, false, 0),
         (WrittenHits::None, false, 12 * SECTOR),
     ] {
-        let mut drive = behind_writes(hits, write_back, 0);
-        takes(&mut drive, 0, Op::Write, 0, 8);
-        near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 0, 8), expected);
+        let mut drive = drive_with_written_hits(hits, write_back, 0);
+        response_ns(&mut drive, 0, Op::Write, 0, 8);
+        assert_near_ns(response_ns(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 0, 8), expected);
     }
 }
 
 #[test]
 fn a_write_through_that_goes_on_where_another_ended_joins_its_blocks() {
-    let mut drive = behind_writes(WrittenHits::All, false, 0);
+    let mut drive = drive_with_written_hits(WrittenHits::All, false, 0);
     for (index, time) in [3, 6, 9].into_iter().enumerate() {
-        takes(&mut drive, time * REVOLUTION, Op::Write, 8 * index as u64, 8);
+        response_ns(&mut drive, time * REVOLUTION, Op::Write, 8 * index as u64, 8);
     }
-    near(takes(&mut drive, 12 * REVOLUTION, Op::Read, 0, 24), 0);
-    // Written anew, elsewhere in the buffer or not: still all there, once.
-    takes(&mut drive, 15 * REVOLUTION, Op::Write, 8, 4);
-    near(takes(&mut drive, 18 * REVOLUTION, Op::Read, 8, 4), 0);
-    near(takes(&mut drive, 21 * REVOLUTION, Op::Read, 0, 8), 0);
+    assert_near_ns(response_ns(&mut drive, 12 * REVOLUTION, Op::Read, 0, 24), 0);
+    // Some of the blocks are written again: all are in the buffer, in a single copy.
+    response_ns(&mut drive, 15 * REVOLUTION, Op::Write, 8, 4);
+    assert_near_ns(response_ns(&mut drive, 18 * REVOLUTION, Op::Read, 8, 4), 0);
+    assert_near_ns(response_ns(&mut drive, 21 * REVOLUTION, Op::Read, 0, 8), 0);
 }
 
-/// Which of two reads of the same blocks are hits, between which `others` are read and two places written.
-fn after_writes(apart: bool, others: &[u64]) -> [bool; 2] {
+/// Reads two runs of blocks and those at `others`, writes two other runs, and reads the first two again. Returns which of
+/// these are hits.
+fn read_hits_after_writes(writes_apart: bool, others: &[u64]) -> [bool; 2] {
     let mut small = SmallDrive::default().with_buffer(3, 16).with_write_back(1);
     small.cache.read_ahead = ReadAhead::NONE;
-    small.cache.writes_apart = apart;
+    small.cache.writes_apart = writes_apart;
     let mut drive = small.drive();
-    let mut time = 0;
-    let mut next_of = |op, lba| {
-        time += 20 * REVOLUTION;
-        takes(&mut drive, time, op, lba, 8) < SECTOR
+    let mut now_ns = 0;
+    let mut is_hit = |op, lba| {
+        now_ns += 20 * REVOLUTION;
+        response_ns(&mut drive, now_ns, op, lba, 8) < SECTOR
     };
     let reads = [0, 512];
-    reads.iter().chain(others).for_each(|&lba| assert!(!next_of(Op::Read, lba)));
-    [1024, 2048].into_iter().for_each(|lba| assert!(next_of(Op::Write, lba)));
-    let [second, first] = [512, 0].map(|lba| next_of(Op::Read, lba));
+    reads.iter().chain(others).for_each(|&lba| assert!(!is_hit(Op::Read, lba)));
+    [1024, 2048].into_iter().for_each(|lba| assert!(is_hit(Op::Write, lba)));
+    let [second, first] = [512, 0].map(|lba| is_hit(Op::Read, lba));
     [first, second]
 }
 
 #[test]
-fn writes_with_segments_of_their_own_displace_nothing_that_was_read() {
-    // Three segments: the first write takes the third, the second that of the first read.
-    assert_eq!(after_writes(false, &[]), [false, true]);
-    assert_eq!(after_writes(true, &[]), [true, true]);
-    // The price: reads have two, and a third displaces the first.
-    assert_eq!(after_writes(true, &[3072]), [false, true]);
+fn writes_with_segments_of_their_own_displace_no_read_blocks() {
+    // Of three segments the first write takes the third; the second write displaces the first read.
+    assert_eq!(read_hits_after_writes(false, &[]), [false, true]);
+    assert_eq!(read_hits_after_writes(true, &[]), [true, true]);
+    // In return reads have two segments, and a third read displaces the first.
+    assert_eq!(read_hits_after_writes(true, &[3072]), [false, true]);
 }
 
 #[test]
@@ -516,14 +524,15 @@ fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
                 let mut small = SmallDrive::default().with_buffer(4, 32).with_write_back(2).with_queue(8, Policy::Sptf);
                 small.cache.written_hits = hits;
                 small.cache.writes_apart = apart;
-                let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-                check_conformance(&make, small.cut_sector, seed).expect("the contract");
+                let build_device = || -> Box<dyn Device> { Box::new(small.drive()) };
+                check_conformance(&build_device, small.cut_sector, seed).expect("the contract");
             }
         }
     }
 }
 
-fn writing_through(verify: bool) -> Drive {
+/// A drive without a buffer.
+fn uncached_drive(verify: bool) -> Drive {
     let mut small = SmallDrive::default();
     small.firmware.write_verify = verify;
     small.drive()
@@ -532,115 +541,121 @@ fn writing_through(verify: bool) -> Drive {
 #[test]
 fn a_verified_write_takes_a_revolution_more_on_each_track() {
     for (lba, sectors, tracks) in [(0, 8, 1), (0, 72, 2), (8, 64, 2)] {
-        let time = |verify| takes(&mut writing_through(verify), BEFORE, Op::Write, lba, sectors);
-        near(time(true) - time(false), tracks * REVOLUTION);
+        let write_ns = |verify| response_ns(&mut uncached_drive(verify), FOUR_SECTORS_BEFORE, Op::Write, lba, sectors);
+        assert_near_ns(write_ns(true) - write_ns(false), tracks * REVOLUTION);
     }
-    near(takes(&mut writing_through(true), BEFORE, Op::Write, 0, 8), (4 + 8) * SECTOR + REVOLUTION);
+    assert_near_ns(
+        response_ns(&mut uncached_drive(true), FOUR_SECTORS_BEFORE, Op::Write, 0, 8),
+        (4 + 8) * SECTOR + REVOLUTION,
+    );
     // A read has nothing to verify.
-    near(takes(&mut writing_through(true), BEFORE, Op::Read, 0, 8), (4 + 8) * SECTOR);
+    assert_near_ns(response_ns(&mut uncached_drive(true), FOUR_SECTORS_BEFORE, Op::Read, 0, 8), (4 + 8) * SECTOR);
 }
 
 #[test]
-fn what_is_being_verified_is_on_the_medium() {
-    let mut drive = writing_through(true);
+fn blocks_that_are_being_verified_are_on_the_medium() {
+    let mut drive = uncached_drive(true);
     drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
-    submit(&mut drive, at(BEFORE), 0, Op::Write, 0, 8);
-    let half = at(BEFORE + 12 * SECTOR + REVOLUTION / 2);
-    drive.handle_timeout(half);
-    drive.control(half, &Control::PowerCut).unwrap();
+    submit(&mut drive, instant_ns(FOUR_SECTORS_BEFORE), 0, Op::Write, 0, 8);
+    let during_verification = instant_ns(FOUR_SECTORS_BEFORE + 12 * SECTOR + REVOLUTION / 2);
+    drive.handle_timeout(during_verification);
+    drive.control(during_verification, &Control::PowerCut).unwrap();
     let landing = drive.poll_landing().expect("it has passed");
     assert_eq!((landing.lba, landing.sectors), (0, 8));
     assert_eq!(landing.kind, seekwise_disk::block::LandingKind::Landed);
-    near(landing.to.nanos(), BEFORE + 12 * SECTOR);
+    assert_near_ns(landing.to.nanos(), FOUR_SECTORS_BEFORE + 12 * SECTOR);
 }
 
-/// How many of so many writes begin a revolution late, when each is `behind_seek` or none is.
-fn late_writes(percent: u32, writes: u64, behind_seek: bool) -> u64 {
-    let times = |percent| {
+/// How many of `writes` writes begin a revolution late, if `percent` of those after a seek are to. `with_seeks`: each write
+/// seeks; otherwise none does.
+fn count_late_writes(percent: u32, writes: u64, with_seeks: bool) -> u64 {
+    let response_times = |percent| {
         let mut small = SmallDrive::default();
         small.firmware.late_writes_percent = percent;
         let mut drive = small.drive();
-        let lba = move |write: u64| if behind_seek { (write + 1) % 2 * 1024 } else { write % 2 * 8 };
-        (0..writes).map(|write| takes(&mut drive, (write + 1) * 10 * REVOLUTION, Op::Write, lba(write), 4)).collect()
+        let lba = move |write: u64| if with_seeks { (write + 1) % 2 * 1024 } else { write % 2 * 8 };
+        (0..writes)
+            .map(|write| response_ns(&mut drive, (write + 1) * 10 * REVOLUTION, Op::Write, lba(write), 4))
+            .collect()
     };
-    let (late, in_time): (Vec<u64>, Vec<u64>) = (times(percent), times(0));
-    let more = |(late, in_time): (&u64, &u64)| {
-        let revolutions = (late - in_time + 1000) / REVOLUTION;
-        near(late - in_time, revolutions * REVOLUTION);
+    let (with_late, in_time): (Vec<u64>, Vec<u64>) = (response_times(percent), response_times(0));
+    let revolutions_late = |(with_late, in_time): (&u64, &u64)| {
+        let revolutions = (with_late - in_time + 1000) / REVOLUTION;
+        assert_near_ns(with_late - in_time, revolutions * REVOLUTION);
         assert!(revolutions <= 1);
         revolutions
     };
-    late.iter().zip(&in_time).map(more).sum()
+    with_late.iter().zip(&in_time).map(revolutions_late).sum()
 }
 
 #[test]
-fn so_many_writes_begin_a_revolution_late_after_a_seek() {
-    assert_eq!(late_writes(100, 50, true), 50);
-    assert_eq!(late_writes(100, 50, false), 0);
+fn a_percentage_of_writes_begins_a_revolution_late_after_a_seek() {
+    assert_eq!(count_late_writes(100, 50, true), 50);
+    assert_eq!(count_late_writes(100, 50, false), 0);
     // Of 1000 draws 80 are expected, with a standard deviation of 8.6.
-    let late = late_writes(8, 1000, true);
+    let late = count_late_writes(8, 1000, true);
     assert!((45..=115).contains(&late), "{late}");
 }
 
-/// Cached writes of 4 blocks, 10 microseconds after one another.
-fn write_at_once(drive: &mut Drive, time: u64, places: &[u64]) {
-    for (index, &lba) in places.iter().enumerate() {
-        near(takes(drive, time + 10_000 * index as u64, Op::Write, lba, 4), 0);
+/// Writes four blocks at each of `lbas`, 10 us after one another; all find room in the buffer.
+fn write_to_buffer(drive: &mut Drive, start_ns: u64, lbas: &[u64]) {
+    for (index, &lba) in lbas.iter().enumerate() {
+        assert_near_ns(response_ns(drive, start_ns + 10_000 * index as u64, Op::Write, lba, 4), 0);
     }
 }
 
-/// Four scattered writes fill the buffer; then how long each of four more takes that follow one another.
-fn beyond_a_full_buffer(room_runs: u32) -> [u64; 4] {
+/// Fills the buffer with four scattered writes. Returns the response times of four more, one after another, in nanoseconds.
+fn write_times_beyond_full_buffer(room_runs: u32) -> [u64; 4] {
     let mut small = SmallDrive::default().with_buffer(8, 16).with_write_back(4);
     small.cache.destage_idle = Span::from_millis(1000);
     small.cache.room_runs = room_runs;
     small.firmware.destage.policy = Policy::Fcfs;
     let mut drive = small.drive();
-    let mut time = 3 * REVOLUTION - 2 * SECTOR;
-    write_at_once(&mut drive, time - 50_000, &[0, 16, 32, 48]);
+    let mut now_ns = 3 * REVOLUTION - 2 * SECTOR;
+    write_to_buffer(&mut drive, now_ns - 50_000, &[0, 16, 32, 48]);
     [1024, 1056, 1088, 1120].map(|lba| {
-        let took = takes(&mut drive, time, Op::Write, lba, 4);
-        time += took;
-        took
+        let response = response_ns(&mut drive, now_ns, Op::Write, lba, 4);
+        now_ns += response;
+        response
     })
 }
 
 #[test]
-fn a_write_without_room_waits_until_so_many_runs_are_free() {
+fn a_write_without_room_waits_until_several_runs_are_free() {
     // The runs pass one after another, 16 sectors apart, and each makes room for one write.
-    let one_by_one = beyond_a_full_buffer(1);
-    near(one_by_one[0], (2 + 4) * SECTOR);
-    near(one_by_one[1], 16 * SECTOR);
-    near(one_by_one[2], 16 * SECTOR);
-    // The first waits for three, the next two find the room that is left.
-    let bursts = beyond_a_full_buffer(3);
-    near(bursts[0], (2 + 36) * SECTOR);
-    near(bursts[1], 0);
-    near(bursts[2], 0);
+    let one_by_one = write_times_beyond_full_buffer(1);
+    assert_near_ns(one_by_one[0], (2 + 4) * SECTOR);
+    assert_near_ns(one_by_one[1], 16 * SECTOR);
+    assert_near_ns(one_by_one[2], 16 * SECTOR);
+    // The first waits for three runs; the next two find room at once.
+    let bursts = write_times_beyond_full_buffer(3);
+    assert_near_ns(bursts[0], (2 + 36) * SECTOR);
+    assert_near_ns(bursts[1], 0);
+    assert_near_ns(bursts[2], 0);
     assert!(bursts[3] > 12 * SECTOR, "{bursts:?}");
-    // No more than there are.
-    near(beyond_a_full_buffer(100)[0], (2 + 52) * SECTOR);
+    // If there are fewer runs, the write waits for all.
+    assert_near_ns(write_times_beyond_full_buffer(100)[0], (2 + 52) * SECTOR);
 }
 
-/// How many of four reads are done before a flush of two dirty segments, when they compete.
-fn reads_before_the_flush(percent: Option<u32>) -> usize {
+/// How many of four reads complete before a flush of three dirty segments, if commands get `percent` of the turns.
+fn count_reads_before_flush(percent: Option<u32>) -> usize {
     let mut small = SmallDrive::default().with_buffer(8, 16).with_write_back(4).with_queue(8, Policy::Fcfs);
     small.cache.read_ahead = ReadAhead::NONE;
     small.cache.destage_idle = Span::from_millis(1000);
     small.firmware.commands_percent = percent;
     let mut drive = small.drive();
-    write_at_once(&mut drive, REVOLUTION, &[0, 256, 512]);
-    // The first goes before any read is there.
-    submit(&mut drive, at(3 * REVOLUTION), 9, Op::Flush, 0, 0);
+    write_to_buffer(&mut drive, REVOLUTION, &[0, 256, 512]);
+    // The first segment is written before the reads come, the others compete with them.
+    submit(&mut drive, instant_ns(3 * REVOLUTION), 9, Op::Flush, 0, 0);
     for (tag, lba) in [1024, 2048, 3072, 4096].into_iter().enumerate() {
-        submit(&mut drive, at(3 * REVOLUTION), tag as u32, Op::Read, lba, 4);
+        submit(&mut drive, instant_ns(3 * REVOLUTION), tag as u32, Op::Read, lba, 4);
     }
-    std::iter::from_fn(|| Some(next(&mut drive))).take_while(|completion| completion.tag != 9).count()
+    std::iter::from_fn(|| Some(next_completion(&mut drive))).take_while(|completion| completion.tag != 9).count()
 }
 
 #[test]
 fn commands_get_their_share_of_the_turns() {
-    // Of two turns one is theirs: a segment, a read, a segment.
+    // With 50 percent, reads get one of the two turns: a segment, a read, a segment.
     let found = [Some(0), Some(25), Some(50), Some(100)].map(reads_before_the_flush);
     assert_eq!(found, [0, 0, 1, 4]);
 }
@@ -654,28 +669,28 @@ fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
             small.firmware.commands_percent = percent;
             small.firmware.write_verify = verify;
             small.firmware.late_writes_percent = percent.unwrap_or(0);
-            let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-            check_conformance(&make, small.cut_sector, seed).expect("the contract");
+            let build_device = || -> Box<dyn Device> { Box::new(small.drive()) };
+            check_conformance(&build_device, small.cut_sector, seed).expect("the contract");
         }
     }
 }
 
-/// Two reads come at once to an empty buffer and are decoded 20 ms each, one after another. The first reads what passes
-/// from 25 ms on, and is followed to the end of the track at 33.3 ms.
+/// Two reads come at once to an empty buffer and are decoded one after another, for 20 ms each. The first reads the blocks that
+/// pass from 25 ms on; its read-ahead runs to the end of the track, at 33.3 ms.
 #[test]
-fn a_read_finds_what_came_while_it_was_decoded() {
-    for (lba, proceeds) in [(0, false), (0, true), (24, false), (24, true)] {
+fn a_read_finds_blocks_that_came_while_it_was_decoded() {
+    for (lba, uses_proceed) in [(0, false), (0, true), (24, false), (24, true)] {
         let mut small = SmallDrive::default().with_buffer(4, 64).with_queue(2, Policy::Fcfs);
         small.overhead.read_miss = OverheadAfter::both(Span::from_millis(20));
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, 0, Op::Read, 0, 8);
         submit(&mut drive, Instant::ZERO, 1, Op::Read, lba, 8);
-        let [first, second] = [0, 1].map(|_| match proceeds {
+        let [first, second] = [0, 1].map(|_| match uses_proceed {
             true => drive.proceed(Instant::FAR).expect("an answer"),
-            false => next(&mut drive),
+            false => next_completion(&mut drive),
         });
         assert_eq!((first.tag, second.tag), (0, 1));
-        near(first.finished.nanos(), 3 * REVOLUTION + 8 * SECTOR);
-        near(second.finished.nanos(), 40_000_000);
+        assert_near_ns(first.finished.nanos(), 3 * REVOLUTION + 8 * SECTOR);
+        assert_near_ns(second.finished.nanos(), 40_000_000);
     }
 }

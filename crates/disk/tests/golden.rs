@@ -1,6 +1,6 @@
-//! Random stacks behave as when somebody last looked, to the nanosecond. `golden/stacks.txt` has for each the number of records, their
-//! hash and the last instant. The laws say what is right; this test notices any change. `SEEKWISE_UPDATE=1` writes the file anew: say
-//! in the commit why results change.
+//! Random stacks give the results in `golden/stacks.txt`, to the nanosecond: for each stack the number of records, their hash
+//! and the last instant. Other tests check whether results are right; this one notices any change. `SEEKWISE_UPDATE=1` writes
+//! the file anew: the commit then says why results change.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,45 +14,57 @@ use crate::swarm::{bare_planner, random_planner, records_of};
 /// Seeds of each kind of stack.
 const SEEDS: u64 = 200;
 
-fn bare(rng: &mut Rng) -> SmallStack {
+fn random_drive(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     stack.layers.clear();
     stack
 }
 
-type Draw = fn(&mut Rng) -> SmallStack;
+type DrawStack = fn(&mut Rng) -> SmallStack;
 
-/// How stacks are drawn, by name.
-const KINDS: [(&str, Draw); 5] = [
-    ("drive", bare),
+/// Kinds of stacks by name.
+const KINDS: [(&str, DrawStack); 5] = [
+    ("drive", random_drive),
     ("drive that plans ahead", bare_planner),
     ("stack", random_stack),
     ("stack that plans ahead", random_planner),
     ("array", random_array),
 ];
 
-/// FNV-1a, of 64 bits: the same on every machine and with every compiler.
-fn hash(lines: &[String]) -> u64 {
+/// FNV-1a of 64 bits, which is equal on every machine and with every compiler.
+fn hash_lines(lines: &[String]) -> u64 {
     let bytes = lines.iter().flat_map(|line| line.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[test]
-fn random_stacks_do_what_they_did() {
-    let mut said = String::new();
+fn random_stacks_give_the_recorded_results() {
+    let mut results = String::new();
     for (kind, draw) in KINDS {
         for seed in 0..SEEDS {
             let (records, end) = records_of(draw(&mut Seed(seed).stream("golden")), seed, false);
-            writeln!(said, "{kind} {seed}: {} records, {:016x}, {} ns", records.len(), hash(&records), end.nanos())
-                .unwrap();
+            writeln!(
+                results,
+                "{kind} {seed}: {} records, {:016x}, {} ns",
+                records.len(),
+                hash_lines(&records),
+                end.nanos()
+            )
+            .unwrap();
         }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/stacks.txt");
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &said).unwrap();
+        fs::write(&path, &results).unwrap();
     }
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let moved: Vec<&str> = said.lines().filter(|line| !before.lines().any(|before| before == *line)).collect();
-    assert!(before == said, "{} of {} stacks moved: {:?}", moved.len(), said.lines().count(), moved.first());
+    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<&str> = results.lines().filter(|line| !recorded.lines().any(|other| other == *line)).collect();
+    assert!(
+        recorded == results,
+        "{} of {} stacks moved: {:?}",
+        changed.len(),
+        results.lines().count(),
+        changed.first()
+    );
 }

@@ -1,4 +1,5 @@
-//! The processor by hand: what a request costs, which request waits for a core, what programmed I/O takes.
+//! The processor of a host (`host/processor.rs`): the core time of a request, requests that wait for a core, and programmed
+//! I/O. Expected values are worked out by hand.
 
 use seekwise_disk::block::{Completion, Device, Flags, Op, Request, Status};
 use seekwise_disk::host::array::layout::{RaidLevel, VolumeShare};
@@ -27,27 +28,27 @@ fn drive() -> Box<dyn Device> {
     Box::new(SmallDrive::default().with_queue(8, Policy::Fcfs).drive())
 }
 
-fn ask(device: &mut dyn Device, now: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
+fn submit(device: &mut dyn Device, now: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
     device.submit(now, Request { tag, op, lba, sectors, stamp: u64::from(tag) + 1, ..BLANK }).expect("room");
 }
 
-fn all(device: &mut dyn Device) -> Vec<Completion> {
+fn completions(device: &mut dyn Device) -> Vec<Completion> {
     core::iter::from_fn(|| device.proceed(Instant::FAR)).collect()
 }
 
-/// The core time until `end`, which no core can have worked for longer.
-fn worked(device: &dyn Device, end: Instant) -> Span {
+/// The core time that was used until `end`. Checks that no core worked longer than all the time.
+fn core_time(device: &dyn Device, end: Instant) -> Span {
     let cores = device.core_load(end).expect("a processor");
     assert_eq!((cores.find_overload(), cores.work_between(Instant::ZERO, end)), (None, cores.total_work()));
     cores.total_work()
 }
 
-fn of(done: &[Completion], tag: u32) -> Completion {
+fn completion_of(done: &[Completion], tag: u32) -> Completion {
     *done.iter().find(|completion| completion.tag == tag).expect("done")
 }
 
 #[test]
-fn parity_is_paid_for_when_the_request_comes_back() {
+fn parity_takes_core_time_when_the_request_returns() {
     let share = VolumeShare { level: RaidLevel::Raid5, permille: 1000 };
     let spec = ArraySpec {
         members: 3,
@@ -69,49 +70,51 @@ fn parity_is_paid_for_when_the_request_comes_back() {
     let done = device.proceed(Instant::FAR).expect("an answer");
     let parity = Span::from_nanos(32 * 512 * 1_000_000_000 / SPEC.parity);
     assert_eq!((done.effort.commands, done.effort.parity), (3, 32));
-    assert_eq!(worked(&device, done.finished), Span::from_micros(50 + 10 + 3 * 20) + parity);
+    assert_eq!(core_time(&device, done.finished), Span::from_micros(50 + 10 + 3 * 20) + parity);
 }
 
 #[test]
 fn a_request_costs_its_issue_its_interrupt_and_its_return() {
     let mut bare = drive();
-    ask(&mut *bare, Instant::ZERO + SPEC.issue, 0, Op::Read, 100, 8);
-    let below = all(&mut *bare)[0];
+    submit(&mut *bare, Instant::ZERO + SPEC.issue, 0, Op::Read, 100, 8);
+    let below = completions(&mut *bare)[0];
     let mut device = Processor::build_above(SPEC, drive());
-    ask(&mut device, Instant::ZERO, 0, Op::Read, 100, 8);
-    let done = all(&mut device)[0];
+    submit(&mut device, Instant::ZERO, 0, Op::Read, 100, 8);
+    let done = completions(&mut device)[0];
     assert_eq!(done.finished, below.finished + SPEC.interrupt + SPEC.finish);
     assert_eq!(done.parts.get(Part::Processor), Span::from_micros(80));
-    assert_eq!((done.effort, worked(&device, done.finished)), (Effort::COMMAND, Span::from_micros(80)));
+    assert_eq!((done.effort, core_time(&device, done.finished)), (Effort::COMMAND, Span::from_micros(80)));
 }
 
 #[test]
 fn requests_wait_for_the_core_and_two_cores_serve_two() {
-    let issued = |cores: u32| {
+    // The ends of two computations of 100 us, in microseconds.
+    let end_times = |cores: u32| {
         let mut device = Processor::build_above(ProcessorSpec { cores, ..SPEC }, drive());
         for tag in 0..2 {
-            ask(&mut device, Instant::ZERO, tag, Op::Compute, 0, 100);
+            submit(&mut device, Instant::ZERO, tag, Op::Compute, 0, 100);
         }
-        let done = all(&mut device);
-        [of(&done, 0).finished.nanos() / 1000, of(&done, 1).finished.nanos() / 1000]
+        let done = completions(&mut device);
+        [completion_of(&done, 0).finished.nanos() / 1000, completion_of(&done, 1).finished.nanos() / 1000]
     };
-    assert_eq!(issued(1), [100, 200]);
-    assert_eq!(issued(2), [100, 100]);
+    assert_eq!(end_times(1), [100, 200]);
+    assert_eq!(end_times(2), [100, 100]);
 }
 
 #[test]
 fn the_systems_work_goes_before_a_programs() {
     let mut device = Processor::build_above(SPEC, drive());
-    ask(&mut device, Instant::ZERO, 0, Op::Compute, 0, 40_000);
-    ask(&mut device, Instant::ZERO + Span::from_micros(1000), 1, Op::Read, 100, 8);
-    let done = all(&mut device);
-    // The read's 80 us are taken from the program's.
-    assert_eq!(of(&done, 0).finished, Instant::ZERO + Span::from_micros(40_080));
-    assert!(of(&done, 1).finished < of(&done, 0).finished);
+    submit(&mut device, Instant::ZERO, 0, Op::Compute, 0, 40_000);
+    submit(&mut device, Instant::ZERO + Span::from_micros(1000), 1, Op::Read, 100, 8);
+    let done = completions(&mut device);
+    // The 80 us of the read are taken from the program.
+    assert_eq!(completion_of(&done, 0).finished, Instant::ZERO + Span::from_micros(40_080));
+    assert!(completion_of(&done, 1).finished < completion_of(&done, 0).finished);
 }
 
-fn programmed(mode: u64) -> Box<dyn Device> {
-    let programmed = Some(ProgrammedIo { rate: mode, block: 16 });
+/// A controller whose transfers the processor carries out, at this many bytes a second.
+fn controller_with_programmed_io(rate: u64) -> Box<dyn Device> {
+    let programmed = Some(ProgrammedIo { rate, block: 16 });
     let spec = ControllerSpec { programmed, ..ControllerSpec::plain(1, Span::ZERO, 1_000_000_000) };
     Box::new(Controller::build_above(spec, drive()))
 }
@@ -120,25 +123,25 @@ fn programmed(mode: u64) -> Box<dyn Device> {
 fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
     // 64 sectors at 1 MB/s: 32.768 ms, in four blocks.
     let transfer = Span::from_micros(32_768);
-    let mut device = Processor::build_above(SPEC, programmed(1_000_000));
-    ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
-    let alone = all(&mut device)[0];
+    let mut device = Processor::build_above(SPEC, controller_with_programmed_io(1_000_000));
+    submit(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
+    let alone = completions(&mut device)[0];
     assert_eq!(alone.effort.interrupts, 4);
-    let busy = worked(&device, alone.finished);
-    assert_eq!(busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
-    // With a program on the only core all the time, the work of both takes as long as both.
-    let mut device = Processor::build_above(SPEC, programmed(1_000_000));
-    ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
-    ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
-    let done = all(&mut device);
-    let work = Span::from_micros(500_000) + busy;
-    let end = of(&done, 0).finished.max(of(&done, 1).finished);
+    let alone_core_time = core_time(&device, alone.finished);
+    assert_eq!(alone_core_time, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
+    // A program that always computes delays the transfer: on one core the two take the sum of their times.
+    let mut device = Processor::build_above(SPEC, controller_with_programmed_io(1_000_000));
+    submit(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
+    submit(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
+    let done = completions(&mut device);
+    let work = Span::from_micros(500_000) + alone_core_time;
+    let end = completion_of(&done, 0).finished.max(completion_of(&done, 1).finished);
     assert_eq!(end, Instant::ZERO + work);
-    assert!(of(&done, 0).finished > alone.finished);
+    assert!(completion_of(&done, 0).finished > alone.finished);
 }
 
-/// Requests come together, so each is handed over while the work for others still waits for the core. That work takes its
-/// idle time away when it is done, not when it is ordered.
+/// Requests come together, so that each is handed over while the work for others still waits for the core. Work takes idle time
+/// of the core when it is done, not when it is queued.
 #[test]
 fn a_core_works_no_longer_than_all_the_time() {
     for (count, sectors) in [(2, 8), (8, 8), (8, 1), (8, 64)] {
@@ -151,13 +154,14 @@ fn a_core_works_no_longer_than_all_the_time() {
         let mut end = Instant::ZERO;
         for turn in 0..4 {
             for tag in 0..count {
-                ask(&mut device, end, tag, Op::Read, u64::from(tag * sectors), sectors);
+                submit(&mut device, end, tag, Op::Read, u64::from(tag * sectors), sectors);
             }
-            let done = all(&mut device);
+            let done = completions(&mut device);
             end = done.iter().map(|completion| completion.finished).max().expect("answers");
-            let transfers = SPEC.issue + SPEC.interrupt.times(sectors.div_ceil(16).into()) + SPEC.finish;
-            let each = transfers + Span::from_micros(u64::from(sectors) * 32);
-            assert_eq!(worked(&device, end), each.times((turn + 1) * u64::from(count)), "{count} of {sectors}");
+            let fixed_work = SPEC.issue + SPEC.interrupt.times(sectors.div_ceil(16).into()) + SPEC.finish;
+            // At 16 MB/s a sector takes 32 us.
+            let each = fixed_work + Span::from_micros(u64::from(sectors) * 32);
+            assert_eq!(core_time(&device, end), each.times((turn + 1) * u64::from(count)), "{count} of {sectors}");
         }
     }
 }
@@ -168,14 +172,14 @@ fn commands_that_are_done_together_share_an_interrupt() {
     let spec = ControllerSpec { coalesce, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
     let mut device = Controller::build_above(spec, drive());
     for tag in 0..4 {
-        ask(&mut device, Instant::ZERO, tag, Op::Read, u64::from(tag) * 8, 8);
+        submit(&mut device, Instant::ZERO, tag, Op::Read, u64::from(tag) * 8, 8);
     }
-    let done = all(&mut device);
+    let done = completions(&mut device);
     let interrupts: Vec<u16> = done.iter().map(|completion| completion.effort.interrupts).collect();
     assert_eq!(interrupts, [1, 0, 0, 1]);
     assert!(done.iter().all(|completion| completion.status == Status::Done));
     let third = done[2].finished;
     assert!(done[..3].iter().all(|completion| completion.finished == third));
-    // The fourth waits for company, then no longer.
+    // The fourth waits for others, at most 500 ms.
     assert!(done[3].finished.since(third) > Span::from_millis(480));
 }
