@@ -128,7 +128,6 @@ struct ComparedBlocks {
 }
 
 /// Cuts the power of a random array during writes, and compares its members in all written blocks.
-
 fn compare_members_after_cut(seed: u64, compared: &mut ComparedBlocks) {
     let rng = &mut Seed(seed).stream("bitmap cut");
     let mut drive = random_profile(rng);

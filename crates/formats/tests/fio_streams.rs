@@ -146,9 +146,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Jobs of further options of the generator.
-fn further_cases() -> Vec<Case> {
-    let strided = StridedZones { range: MIB, size: 256 * KIB, skip: MIB };
+/// Jobs whose places are not drawn evenly.
+fn distribution_cases() -> Vec<Case> {
     vec![
         case(
             "zipf 0.8",
@@ -165,6 +164,13 @@ fn further_cases() -> Vec<Case> {
             "--rw=randread --size=64m --random_distribution=zoned_abs:70/8m:30/40m",
             skewed_reads(Distribution::ZonedAbsolute(vec![(70, 8 * MIB), (30, 40 * MIB)])),
         ),
+    ]
+}
+
+/// Jobs of further options of the generator.
+fn further_cases() -> Vec<Case> {
+    let strided = StridedZones { range: MIB, size: 256 * KIB, skip: MIB };
+    vec![
         case(
             "random read, two passes",
             "--rw=randread --size=16m --loops=2",
@@ -370,7 +376,7 @@ fn our_streams_beside_fios() {
         "{:<32}{:>7}{:>7}{:>10}{:>15}{:>9}{:>7}{:>8}{:>17}",
         "job", "fio", "ours", "identical", "% reads", "KS D", "K", "jumps K", "sizes chi2/dof"
     );
-    for case in cases().iter().chain(&further_cases()) {
+    for case in cases().iter().chain(&distribution_cases()).chain(&further_cases()) {
         compare(case, version == "fio-3.33");
     }
 }

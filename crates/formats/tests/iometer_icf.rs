@@ -189,7 +189,7 @@ fn wrong_values_are_errors_where_they_stand() {
 
 #[test]
 fn patterns_alone_run_in_turn_on_one_worker() {
-    let (job, warnings) = job(SPEC);
+    let (job, warnings) = build_job(SPEC);
     assert_eq!(
         list_streams(&job),
         [(0, 1, "Worker 1 on drive: Reads; 4K, depth 1"), (1, 1, "Worker 1 on drive: Writes, depth 1")]

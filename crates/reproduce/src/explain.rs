@@ -324,7 +324,7 @@ impl ExplainSession<'_> {
     }
 
     /// Whether a claim's answer is `wanted` with a setting at a value: by shorter runs first, if it has them.
-    fn is_answer_with_value(
+    fn gives_answer_with_value(
         &mut self,
         explained: &mut ExplainedClaim,
         lever: &Lever,
@@ -357,7 +357,7 @@ impl ExplainSession<'_> {
                     }
                     (known, _) => known.is_none(),
                 };
-                if is_nearer && self.is_answer_with_value(explained, lever, &value, wanted)? {
+                if is_nearer && self.gives_answer_with_value(explained, lever, &value, wanted)? {
                     nearest = Some((position, value));
                 }
                 self.observer.at(self.tries as u64);
@@ -394,7 +394,7 @@ impl ExplainSession<'_> {
             if value == lever.value_at(wanted_at) || value == lever.value_at(unwanted_at) {
                 break;
             }
-            if self.is_answer_with_value(explained, lever, &value, wanted)? {
+            if self.gives_answer_with_value(explained, lever, &value, wanted)? {
                 wanted_at = middle;
             } else {
                 unwanted_at = middle;

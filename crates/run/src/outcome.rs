@@ -25,7 +25,7 @@ use crate::usage::Usage;
 pub struct RunOutcome<S> {
     /// The source of the requests.
     pub source: S,
-    /// The figures.
+    /// Counts and times of the run.
     pub figures: RunFigures,
 }
 

@@ -41,7 +41,7 @@ pub enum PlaceSource {
     Nothing(fn() -> Arc<dyn Place>),
     /// A modelled stack.
     Stack(fn(Stack) -> Arc<dyn Place>),
-    /// An address.
+    /// A path or a URI.
     Address(fn(&str) -> PlaceResult),
     /// The path of a file, with options.
     File(fn(&str, &RealOptions) -> PlaceResult),

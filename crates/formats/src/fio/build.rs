@@ -18,7 +18,8 @@ use super::job_file::{JobFile, JobSection, WorkerOrigin};
 use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
 use super::open_flags::{AccessHint, FioOpenFlags};
-use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
+use super::option_groups::Grouping;
+use super::settings::{FioSettings, REPLAYING, ZONING};
 
 /// fio's default `randseed`.
 const DEFAULT_SEED: u64 = 0x89;

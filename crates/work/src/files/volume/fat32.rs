@@ -52,7 +52,7 @@ struct Fat32 {
     boot: u64,
     /// First sector of the first table.
     table: u64,
-    /// Sectors of a table.
+    /// The length of each table.
     table_sectors: u64,
     /// Free directory entries of each directory.
     slots: BTreeMap<FileId, FreeSpace>,
