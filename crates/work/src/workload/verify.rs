@@ -29,7 +29,7 @@ pub(crate) struct ReadBack {
 
 impl ReadBack {
     /// The read of these sectors.
-    pub(crate) fn as_fio_request(self) -> FioRequest {
+    pub(crate) fn to_fio_request(self) -> FioRequest {
         FioRequest { direction: READ, start: self.lba * SECTOR, bytes: u64::from(self.sectors) * SECTOR }
     }
 }

@@ -608,7 +608,7 @@ impl WorkerState {
         let first = self.verify_queue.as_mut().filter(|_| !is_run_over).and_then(|queue| queue.take_first(true));
         let held = self.requests_held();
         if let (Some(read_back), Stream::Fio(fio)) = (first, &mut self.stream) {
-            let read = read_back.as_fio_request();
+            let read = read_back.to_fio_request();
             fio.count_read_back(read.bytes, held);
             self.in_flight += 1;
             if let Some(reaper) = &mut self.reaper {

@@ -32,7 +32,7 @@ pub struct ReadSpan {
     from: u64,
     /// The end of the read.
     to: u64,
-    /// The byte after the last of the call that it is a part of.
+    /// The end of the call that the read is a part of.
     call_end: u64,
     sequential: bool,
     /// The next page to look at.

@@ -10,7 +10,7 @@ pub(super) struct PassLimits {
     pub(super) requests: u64,
     /// Bytes of the job.
     pub(super) bytes: u64,
-    /// How far a pass goes, after which the job begins anew.
+    /// A pass ends after this many.
     pub(super) pass_bytes: u64,
 }
 

@@ -36,7 +36,7 @@ impl WorkerState {
         let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
         let backlog = self.verify_queue.as_mut().filter(|_| !fio.ends_now());
         if let Some(read_back) = backlog.and_then(VerifyQueue::take_due) {
-            let read = read_back.as_fio_request();
+            let read = read_back.to_fio_request();
             fio.count_read_back(read.bytes, held);
             let request = self.build_request(read, now);
             if let Some(think) = &mut self.think {
