@@ -51,7 +51,7 @@ impl LoopOptions {
 }
 
 /// A source that issues a new request for each that completes.
-struct ClosedLoop {
+struct RandomLoop {
     options: LoopOptions,
     /// Sectors of the device.
     sectors: u64,
@@ -69,15 +69,15 @@ struct ClosedLoop {
     done: u32,
 }
 
-impl ClosedLoop {
-    fn new(options: LoopOptions, limits: &Limits, rng: Rng) -> ClosedLoop {
+impl RandomLoop {
+    fn new(options: LoopOptions, limits: &Limits, rng: Rng) -> RandomLoop {
         let (sectors, fua, free_tags) = (limits.sectors, limits.fua, (0..options.depth).collect());
         let (issued, last_end, next_issue, done) = (0, 0, Instant::ZERO, 0);
-        ClosedLoop { options, sectors, fua, rng, issued, free_tags, last_end, next_issue, done }
+        RandomLoop { options, sectors, fua, rng, issued, free_tags, last_end, next_issue, done }
     }
 }
 
-impl Source for ClosedLoop {
+impl Source for RandomLoop {
     fn next(&mut self, now: Instant) -> SourcePoll {
         if self.issued == self.options.requests {
             return SourcePoll::Done;
@@ -146,7 +146,7 @@ fn check_run(seed: u64, draw_stack: fn(&mut Rng) -> SmallStack) {
     println!("seed {seed}: {options:?}\n{stack:?}");
     let mut device = stack.build();
     device.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).expect("a known key");
-    let source = ClosedLoop::new(options, &device.limits(0), rng);
+    let source = RandomLoop::new(options, &device.limits(0), rng);
     let mut engine = Engine::new(source, device);
     let mut last_finished = Instant::ZERO;
     // Written sectors, each copy counted.
@@ -187,7 +187,7 @@ fn check_cores(device: &dyn Device, end: Instant) {
 /// Flushes the device, and checks that every written sector was reported: as on the medium, or as overwritten in the buffer. If no
 /// layer sends writes again, each was reported once. `written`: written sectors, each copy counted.
 fn check_landings(
-    engine: &mut Engine<ClosedLoop, Box<dyn Device>>,
+    engine: &mut Engine<RandomLoop, Box<dyn Device>>,
     stack: &SmallStack,
     written: u64,
     may_resend: bool,
@@ -293,18 +293,18 @@ pub fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>,
 }
 
 /// Runs a closed loop on the stack. Returns its records as text, and the engine.
-fn run_loop(stack: &SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Engine<ClosedLoop, Box<dyn Device>>) {
+fn run_loop(stack: &SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Engine<RandomLoop, Box<dyn Device>>) {
     let mut rng = Seed(seed).stream("loop");
     let options = LoopOptions::random(&mut rng);
     let device = stack.build();
-    let source = ClosedLoop::new(options, &device.limits(0), rng);
+    let source = RandomLoop::new(options, &device.limits(0), rng);
     let mut engine = Engine::new(source, device);
     let mut records = Vec::new();
     let mut add_record = |record: &Record| records.push(format!("{record:?}"));
     if by_steps {
         let requests = u64::from(options.requests);
         engine.step(Instant::ZERO, &mut add_record).expect("time passes");
-        let has_more = |engine: &Engine<ClosedLoop, _>| u64::from(engine.source().done) + engine.failures() < requests;
+        let has_more = |engine: &Engine<RandomLoop, _>| u64::from(engine.source().done) + engine.failures() < requests;
         while let Some(next) = engine.poll_timeout().filter(|_| has_more(&engine)) {
             engine.step(next, &mut add_record).expect("time passes");
         }
@@ -443,7 +443,7 @@ fn check_that_run_ends(seed: u64) {
         .collect();
     println!("seed {seed}: {options:?} {events:?}\n{stack:?}");
     let device = stack.build();
-    let source = ClosedLoop::new(options, &device.limits(0), rng);
+    let source = RandomLoop::new(options, &device.limits(0), rng);
     let mut engine = Engine::new(source, device);
     events.sort_unstable();
     engine.step(Instant::ZERO, &mut |_| ()).expect("time passes");

@@ -98,21 +98,21 @@ impl Client {
 
 /// The arrival of requests.
 #[derive(Clone, Copy)]
-struct Arrivals {
+struct ArrivalPattern {
     /// The percentage of requests without a pause before them.
     burst_percent: u32,
     /// The shortest other pause, as a power of ten of nanoseconds.
     min_pause_power: u32,
 }
 
-const CROWDED: Arrivals = Arrivals { burst_percent: 60, min_pause_power: 0 };
-const SPARSE: Arrivals = Arrivals { burst_percent: 20, min_pause_power: 7 };
+const CROWDED: ArrivalPattern = ArrivalPattern { burst_percent: 60, min_pause_power: 0 };
+const SPARSE: ArrivalPattern = ArrivalPattern { burst_percent: 20, min_pause_power: 7 };
 
 /// Runs a client that submits requests in bursts and one by one, some at the instants of completions, and then waits for all.
 fn run_client(
     device: Box<dyn Device>,
     seed: u64,
-    Arrivals { burst_percent, min_pause_power }: Arrivals,
+    ArrivalPattern { burst_percent, min_pause_power }: ArrivalPattern,
     mode: TimeMode,
     landings: bool,
 ) -> Client {
