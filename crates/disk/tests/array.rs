@@ -561,7 +561,7 @@ fn each_request_reaches_the_sectors_that_its_level_defines_and_no_others() {
     for (level, members) in levels() {
         let spec = spec(level, members);
         let capacity = 160 * data_columns(level, members);
-        let mut rng = Seed(u64::from(members)).stream("commands_of_request");
+        let mut rng = Seed(u64::from(members)).stream("reach");
         for case in 0..300 {
             // Requests end within chunks, at their borders and at the array's end.
             let lba = if case % 10 == 0 { capacity - 1 - rng.below(40) } else { rng.below(capacity) };
