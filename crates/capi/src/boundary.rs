@@ -1,12 +1,12 @@
-//! The functions that C calls: the one file of this crate with `unsafe` code. Each checks its pointers, catches panics, and
-//! leaves the rest to [`Disk`].
+//! The functions that C calls: the one file of this crate with `unsafe` code. Each checks its pointers, catches panics, and leaves the rest
+//! to [`Disk`].
 //!
-//! Why it is sound: a disk is made by [`seekwise_open`] or [`seekwise_open_stack`] and taken apart by [`seekwise_free`] alone;
-//! what is read or written through any other pointer is one value of its type, or a text within its bounds. The caller has to
-//! see to it that pointers which are not null point to such values, and that a disk is used by one thread at a time and never
-//! after it was freed, as everywhere in C; the header says so.
+//! Why it is sound: only [`seekwise_open`] and [`seekwise_open_stack`] make a disk, and only [`seekwise_free`] frees it. Through any other
+//! pointer a function reads or writes one value of its type, or a text within its bounds. As everywhere in C, the caller guarantees the
+//! rest, and the header says so: a pointer that is not null points to such a value, and a disk is used by one thread at a time and never
+//! after it was freed.
 #![allow(unsafe_code, reason = "C gives addresses; the rest of the crate sees none")]
-#![allow(clippy::missing_safety_doc, reason = "what the caller must keep is the same everywhere, and said above")]
+#![allow(clippy::missing_safety_doc, reason = "the caller guarantees the same everywhere, as said above")]
 
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,11 +20,11 @@ use crate::values::{
     SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseLanding, SeekwiseLimits, SeekwiseRequest, SeekwiseStatus,
 };
 
-/// Bytes of a name, key or value at most.
-const WORD: usize = 4096;
+/// The most bytes of a name, key or value.
+const MOST_WORD_BYTES: usize = 4096;
 
-/// Bytes of a stack's text at most.
-const TEXT: usize = 1 << 20;
+/// The most bytes of a stack's text.
+const MOST_STACK_BYTES: usize = 1 << 20;
 
 /// Opens a built-in drive by name, with nothing above it. The platters' phase at instant 0 is drawn from seed: the same name and
 /// seed give the same disk. If there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
@@ -36,7 +36,8 @@ pub unsafe extern "C" fn seekwise_open(
     why: *mut c_char,
     why_size: usize,
 ) -> SeekwiseStatus {
-    unsafe { open_from_text(drive, WORD, disk, (why, why_size), |name| Disk::drive(name, seed)) }
+    let reason = TextBuffer { start: why, size: why_size };
+    unsafe { open_from_text(drive, MOST_WORD_BYTES, disk, reason, |name| Disk::open_drive(name, seed)) }
 }
 
 /// Opens a stack like a drive, from the text of a stack file (docs/stack.md), whose drive is a built-in one.
@@ -48,7 +49,8 @@ pub unsafe extern "C" fn seekwise_open_stack(
     why: *mut c_char,
     why_size: usize,
 ) -> SeekwiseStatus {
-    unsafe { open_from_text(stack_toml, TEXT, disk, (why, why_size), |text| Disk::stack(text, seed)) }
+    let reason = TextBuffer { start: why, size: why_size };
+    unsafe { open_from_text(stack_toml, MOST_STACK_BYTES, disk, reason, |text| Disk::open_stack(text, seed)) }
 }
 
 /// Frees a disk. Null is ignored.
@@ -79,8 +81,8 @@ pub unsafe extern "C" fn seekwise_submit(
         if !stamp.is_null() && !is_place(stamp) {
             return Err(SeekwiseStatus::BadArgument);
         }
-        let taken = disk.submit(now_ns, unsafe { read_value(request) }?)?;
-        if stamp.is_null() { Ok(()) } else { unsafe { write_value(stamp, taken) } }
+        let new_stamp = disk.submit(now_ns, unsafe { read_value(request) }?)?;
+        if stamp.is_null() { Ok(()) } else { unsafe { write_value(stamp, new_stamp) } }
     };
     unsafe { with_disk(disk, submit) }
 }
@@ -90,11 +92,11 @@ pub unsafe extern "C" fn seekwise_submit(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_next(disk: *mut Disk) -> u64 {
     let mut next = SEEKWISE_NEVER;
-    let ask = |disk: &mut Disk| {
-        next = disk.next();
+    let read_next = |disk: &mut Disk| {
+        next = disk.next_event_ns();
         Ok(())
     };
-    let _ = unsafe { with_disk(disk, ask) };
+    let _ = unsafe { with_disk(disk, read_next) };
     next
 }
 
@@ -107,14 +109,14 @@ pub unsafe extern "C" fn seekwise_advance(disk: *mut Disk, now_ns: u64) -> Seekw
 /// Collects the next completion; SEEKWISE_STATUS_NONE when there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_completion(disk: *mut Disk, completion: *mut SeekwiseCompletion) -> SeekwiseStatus {
-    unsafe { collect_next(disk, completion, Disk::completion) }
+    unsafe { collect_next(disk, completion, Disk::pop_completion) }
 }
 
 /// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. Landings are kept until they
 /// are collected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_landing(disk: *mut Disk, landing: *mut SeekwiseLanding) -> SeekwiseStatus {
-    unsafe { collect_next(disk, landing, Disk::landing) }
+    unsafe { collect_next(disk, landing, Disk::pop_landing) }
 }
 
 /// Does at now_ns what control (one of SeekwiseControl) says.
@@ -137,20 +139,22 @@ pub unsafe extern "C" fn seekwise_set(
     key: *const c_char,
     value: *const c_char,
 ) -> SeekwiseStatus {
-    let set = |disk: &mut Disk| disk.set(now_ns, unsafe { read_text(key, WORD) }?, unsafe { read_text(value, WORD) }?);
+    let set = |disk: &mut Disk| {
+        disk.set(now_ns, unsafe { read_text(key, MOST_WORD_BYTES) }?, unsafe { read_text(value, MOST_WORD_BYTES) }?)
+    };
     unsafe { with_disk(disk, set) }
 }
 
 /// The name of the built-in drive at index, from 0; SEEKWISE_STATUS_NONE past the last. A name longer than size - 1 bytes is cut.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_drive_name(index: usize, name: *mut c_char, size: usize) -> SeekwiseStatus {
-    unsafe { put_name(drives::names().nth(index), name, size) }
+    unsafe { write_name(drives::names().nth(index), TextBuffer { start: name, size }) }
 }
 
 /// The name of a part of a response, in the order of parts_ns; SEEKWISE_STATUS_NONE past the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_part_name(part: usize, name: *mut c_char, size: usize) -> SeekwiseStatus {
-    unsafe { put_name(Part::ALL.get(part).map(|part| part.name()), name, size) }
+    unsafe { write_name(Part::ALL.get(part).map(|part| part.name()), TextBuffer { start: name, size }) }
 }
 
 /// The meaning of a status (one of SeekwiseStatus), in words.
@@ -170,20 +174,27 @@ pub extern "C" fn seekwise_status_text(status: u32) -> *const c_char {
     TEXTS.get(status as usize).unwrap_or(&c"no such status").as_ptr()
 }
 
-/// Runs `act` on the disk at an address.
+/// The caller's memory for a text, or null.
+#[derive(Clone, Copy)]
+struct TextBuffer {
+    start: *mut c_char,
+    size: usize,
+}
+
+/// Runs `act` on the disk at an address; a disk whose call panicked answers nothing else any more.
 unsafe fn with_disk(disk: *mut Disk, act: impl FnOnce(&mut Disk) -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
     let Some(disk) = (unsafe { disk.as_mut() }) else {
         return SeekwiseStatus::BadArgument;
     };
-    if disk.broken {
+    if disk.has_panicked {
         return SeekwiseStatus::Panicked;
     }
     let status = catch_panics(|| act(disk));
-    disk.broken = status == SeekwiseStatus::Panicked;
+    disk.has_panicked = status == SeekwiseStatus::Panicked;
     status
 }
 
-/// Runs `act`; returns how it ended, by a panic too.
+/// Runs `act`; returns how it ended, also by a panic.
 fn catch_panics(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => SeekwiseStatus::Ok,
@@ -192,81 +203,83 @@ fn catch_panics(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseSta
     }
 }
 
-/// Opens what `make` makes of the text at an address.
+/// Opens a disk from the text at an address, and writes its address to `disk`; after an error, the reasons to `reason`.
 unsafe fn open_from_text(
-    from: *const c_char,
-    most: usize,
-    to: *mut *mut Disk,
-    (why, size): (*mut c_char, usize),
-    make: impl FnOnce(&str) -> Result<Disk, Vec<Diagnostic>>,
+    text: *const c_char,
+    most_bytes: usize,
+    disk: *mut *mut Disk,
+    reason: TextBuffer,
+    open: impl FnOnce(&str) -> Result<Disk, Vec<Diagnostic>>,
 ) -> SeekwiseStatus {
     catch_panics(|| {
-        unsafe { write_value(to, std::ptr::null_mut()) }?;
-        let disk = make(unsafe { read_text(from, most) }?).map_err(|errors| {
+        unsafe { write_value(disk, std::ptr::null_mut()) }?;
+        let opened = open(unsafe { read_text(text, most_bytes) }?).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(Diagnostic::to_string).collect();
-            // Nobody has to want the reason.
-            let _ = unsafe { write_text(&lines.join("\n"), why, size) };
+            // The buffer may be null: a caller need not ask for the reason.
+            let _ = unsafe { write_text(&lines.join("\n"), reason) };
             SeekwiseStatus::Unknown
         })?;
-        unsafe { write_value(to, Box::into_raw(Box::new(disk))) }
+        unsafe { write_value(disk, Box::into_raw(Box::new(opened))) }
     })
 }
 
-/// Hands over what `next` takes from the disk.
-unsafe fn collect_next<T>(disk: *mut Disk, to: *mut T, next: impl FnOnce(&mut Disk) -> Option<T>) -> SeekwiseStatus {
+/// Writes the value that `pop` takes from the disk to `out`.
+unsafe fn collect_next<T>(disk: *mut Disk, out: *mut T, pop: impl FnOnce(&mut Disk) -> Option<T>) -> SeekwiseStatus {
     let hand_over = |disk: &mut Disk| {
-        // Nothing is taken that cannot be handed over.
-        if !is_place(to) {
+        // Checked first, so that no value is taken that cannot be handed over.
+        if !is_place(out) {
             return Err(SeekwiseStatus::BadArgument);
         }
-        unsafe { write_value(to, next(disk).ok_or(SeekwiseStatus::None)?) }
+        unsafe { write_value(out, pop(disk).ok_or(SeekwiseStatus::None)?) }
     };
     unsafe { with_disk(disk, hand_over) }
 }
 
-/// Hands over a name, if there is one.
-unsafe fn put_name(name: Option<&str>, to: *mut c_char, size: usize) -> SeekwiseStatus {
-    catch_panics(|| unsafe { write_text(name.ok_or(SeekwiseStatus::None)?, to, size) })
+/// Writes a name, if there is one.
+unsafe fn write_name(name: Option<&str>, buffer: TextBuffer) -> SeekwiseStatus {
+    catch_panics(|| unsafe { write_text(name.ok_or(SeekwiseStatus::None)?, buffer) })
 }
 
-/// Whether a value can be at this address.
-fn is_place<T>(at: *const T) -> bool {
-    !at.is_null() && at.is_aligned()
+/// True if a value can be at this address: it is not null, and aligned.
+fn is_place<T>(address: *const T) -> bool {
+    !address.is_null() && address.is_aligned()
 }
 
-/// The value at an address.
-unsafe fn read_value<'a, T>(from: *const T) -> Result<&'a T, SeekwiseStatus> {
-    if is_place(from) { Ok(unsafe { &*from }) } else { Err(SeekwiseStatus::BadArgument) }
+/// Reads the value at an address.
+unsafe fn read_value<'a, T>(address: *const T) -> Result<&'a T, SeekwiseStatus> {
+    if is_place(address) { Ok(unsafe { &*address }) } else { Err(SeekwiseStatus::BadArgument) }
 }
 
 /// Writes a value to an address.
-unsafe fn write_value<T>(to: *mut T, value: T) -> Result<(), SeekwiseStatus> {
-    if !is_place(to) {
+unsafe fn write_value<T>(address: *mut T, value: T) -> Result<(), SeekwiseStatus> {
+    if !is_place(address) {
         return Err(SeekwiseStatus::BadArgument);
     }
-    unsafe { to.write(value) };
+    unsafe { address.write(value) };
     Ok(())
 }
 
-/// The text at an address, of at most `most` bytes before its end.
-unsafe fn read_text<'a>(from: *const c_char, most: usize) -> Result<&'a str, SeekwiseStatus> {
-    if from.is_null() {
+/// Reads the text at an address, which ends in 0 after at most `most_bytes` bytes.
+unsafe fn read_text<'a>(start: *const c_char, most_bytes: usize) -> Result<&'a str, SeekwiseStatus> {
+    if start.is_null() {
         return Err(SeekwiseStatus::BadArgument);
     }
-    let end = (0..=most).find(|&at| unsafe { *from.add(at) } == 0).ok_or(SeekwiseStatus::BadArgument)?;
-    let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), end) };
+    let length =
+        (0..=most_bytes).find(|&offset| unsafe { *start.add(offset) } == 0).ok_or(SeekwiseStatus::BadArgument)?;
+    let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), length) };
     std::str::from_utf8(bytes).map_err(|_| SeekwiseStatus::BadArgument)
 }
 
-/// Writes as much of a text as goes into `size` bytes with its end.
-unsafe fn write_text(text: &str, to: *mut c_char, size: usize) -> Result<(), SeekwiseStatus> {
-    if to.is_null() || size == 0 {
+/// Writes as much of a text as fits into a buffer with its final 0; a character is whole or left out.
+unsafe fn write_text(text: &str, buffer: TextBuffer) -> Result<(), SeekwiseStatus> {
+    let TextBuffer { start, size } = buffer;
+    if start.is_null() || size == 0 {
         return Err(SeekwiseStatus::BadArgument);
     }
-    let end = (0..=text.len().min(size - 1)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let end = (0..=text.len().min(size - 1)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     unsafe {
-        std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast::<u8>(), end);
-        to.add(end).write(0);
+        std::ptr::copy_nonoverlapping(text.as_ptr(), start.cast::<u8>(), end);
+        start.add(end).write(0);
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! The modelled disk for programs in C. The header is `include/seekwise.h`, made from this source by cbindgen; how to use it is
-//! told in `docs/embed.md`, with an example in `examples/disk.c`.
+//! The modelled disk for programs in C. `docs/embed.md` explains its use, and `examples/disk.c` is an example. cbindgen makes the header,
+//! `include/seekwise.h`, from this source.
 //!
-//! There is no clock and no thread, no file is opened, and nothing sleeps: the caller says what time it is.
+//! There is no clock and no thread, no file is opened, and nothing sleeps: the caller passes the time.
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`values`] | structures and numbers that pass the boundary |
+//! | [`values`] | structures and numbers that C and Rust exchange |
 //! | [`disk`] | a disk that checks every argument before it acts |
 //! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
 

@@ -1,7 +1,7 @@
-//! Values that pass the boundary: structures of integers, and the numbers that stand for words. C gives numbers, never
-//! one of these enumerations: any number may come, and one that stands for nothing is refused.
+//! Values that C and Rust exchange: structures of integers, and enumerations as numbers. C may pass any number, so a function takes a number
+//! and not one of these enumerations, and refuses a number that has no meaning.
 //!
-//! The comments stand in the header too.
+//! cbindgen copies the comments on these items to the header.
 
 use seekwise_disk::block::{Completion, Flags, Landing, LandingKind, Limits, MemberRole, Op, Status};
 use seekwise_disk::record::Part;
@@ -222,17 +222,17 @@ impl SeekwiseOp {
     }
 }
 
-/// The flags in a number from C; `None` if it holds others.
-pub fn flags(number: u32) -> Option<Flags> {
+/// Parses the flags from C; `None` if an unknown bit is set.
+pub fn parse_flags(bits: u32) -> Option<Flags> {
     let known = [
         (SEEKWISE_FUA, Flags::FUA),
         (SEEKWISE_ORDERED, Flags::ORDERED),
         (SEEKWISE_HEAD_OF_QUEUE, Flags::HEAD_OF_QUEUE),
         (SEEKWISE_PRIORITY, Flags::PRIORITY),
     ];
-    let all = known.iter().fold(0, |all, (bit, _)| all | bit);
-    let set = known.iter().filter(|(bit, _)| number & bit != 0);
-    (number & !all == 0).then(|| set.fold(Flags::NONE, |flags, (_, flag)| flags.with(*flag)))
+    let known_bits = known.iter().fold(0, |known_bits, (bit, _)| known_bits | bit);
+    let set = known.iter().filter(|(bit, _)| bits & bit != 0);
+    (bits & !known_bits == 0).then(|| set.fold(Flags::NONE, |flags, (_, flag)| flags.with(*flag)))
 }
 
 impl From<Status> for SeekwiseOutcome {
@@ -314,7 +314,7 @@ mod tests {
     fn numbers_that_stand_for_nothing_are_refused() {
         assert_eq!(SeekwiseOp::from_number(SeekwiseOp::Flush as u32), Some(Op::Flush));
         assert_eq!(SeekwiseOp::from_number(5), None);
-        assert_eq!(flags(SEEKWISE_FUA | SEEKWISE_PRIORITY), Some(Flags::FUA.with(Flags::PRIORITY)));
-        assert_eq!((flags(0), flags(16), flags(u32::MAX)), (Some(Flags::NONE), None, None));
+        assert_eq!(parse_flags(SEEKWISE_FUA | SEEKWISE_PRIORITY), Some(Flags::FUA.with(Flags::PRIORITY)));
+        assert_eq!((parse_flags(0), parse_flags(16), parse_flags(u32::MAX)), (Some(Flags::NONE), None, None));
     }
 }

@@ -1,5 +1,5 @@
-//! Callers who do anything: random requests, instants, controls and keys, well formed or not, on drives and stacks. No call may
-//! panic, each request that was taken completes once, and equal calls give equal answers.
+//! Random callers: they send requests, instants, controls and keys, well formed or not, to drives and stacks. No call may panic, each
+//! request that was taken completes once, and equal calls give equal answers.
 
 use std::collections::BTreeSet;
 
@@ -29,14 +29,14 @@ const KEYS: [(&str, &str); 8] = [
     ("no.such.key", "\u{1}"),
 ];
 
-/// What came of a call.
+/// An instant in ns, and what the disk answered then.
 type Event = (u64, String);
 
 fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// A request that is right, or not in one thing or another.
+/// A request that is well formed, or wrong in some of its members.
 fn request(rng: &mut Rng, sectors: u64) -> SeekwiseRequest {
     let mut wild = || rng.draw_chance(3);
     let wild = [wild(), wild(), wild(), wild()];
@@ -52,18 +52,18 @@ fn request(rng: &mut Rng, sectors: u64) -> SeekwiseRequest {
     SeekwiseRequest { tag: rng.below(64) as u32, op, flags, sectors: length, lba }
 }
 
-/// The next instant at which the caller does something: never before `now`, but for once in a while.
+/// The next instant at which the caller does something: seldom before `now`.
 fn instant(rng: &mut Rng, now: u64, disk: &Disk) -> u64 {
     match rng.below(20) {
         0 => now.saturating_sub(1),
         1 => now + rng.below(3_000_000_000),
         2..9 => now,
         9..14 => now + rng.below(5_000_000),
-        _ => pick(rng, &[disk.next(), now]),
+        _ => pick(rng, &[disk.next_event_ns(), now]),
     }
 }
 
-/// What a caller drawn from `seed` gets of a disk, in `steps` steps.
+/// The answers that a caller drawn from `seed` gets from a disk in `steps` steps.
 fn called(disk: &mut Disk, seed: Seed, steps: u32) -> Vec<Event> {
     let rng = &mut seed.stream("caller");
     let (mut now, mut out, mut events) = (0, BTreeSet::new(), Vec::new());
@@ -92,8 +92,8 @@ fn called(disk: &mut Disk, seed: Seed, steps: u32) -> Vec<Event> {
         events.extend(collected(disk, &mut out));
     }
     // All comes to an end by itself, power or not.
-    while disk.next() != SEEKWISE_NEVER && !out.is_empty() {
-        let next = disk.next();
+    while disk.next_event_ns() != SEEKWISE_NEVER && !out.is_empty() {
+        let next = disk.next_event_ns();
         disk.advance(next).unwrap();
         events.extend(collected(disk, &mut out));
     }
@@ -107,12 +107,12 @@ fn called(disk: &mut Disk, seed: Seed, steps: u32) -> Vec<Event> {
 }
 
 fn collected(disk: &mut Disk, out: &mut BTreeSet<u32>) -> Vec<Event> {
-    let completions: Vec<SeekwiseCompletion> = std::iter::from_fn(|| disk.completion()).collect();
+    let completions: Vec<SeekwiseCompletion> = std::iter::from_fn(|| disk.pop_completion()).collect();
     for done in &completions {
         assert!(out.remove(&done.tag), "{done:?} was not in flight");
         assert_eq!(done.parts_ns.iter().sum::<u64>(), done.finished_ns - done.submitted_ns);
     }
-    let landings = std::iter::from_fn(|| disk.landing());
+    let landings = std::iter::from_fn(|| disk.pop_landing());
     let landings = landings.map(|landing| (landing.to_ns, format!("{landing:?}")));
     completions.iter().map(|done| (done.finished_ns, format!("{done:?}"))).chain(landings).collect()
 }
@@ -126,7 +126,7 @@ fn steps() -> u32 {
 fn whatever_is_called_on_drives_no_call_panics() {
     for (number, name) in drives::names().enumerate() {
         let seed = Seed(number as u64);
-        let [one, other] = [0, 0].map(|_| called(&mut Disk::drive(name, 1).unwrap(), seed, steps()));
+        let [one, other] = [0, 0].map(|_| called(&mut Disk::open_drive(name, 1).unwrap(), seed, steps()));
         assert_eq!(one, other, "{name}");
     }
 }
@@ -136,7 +136,7 @@ fn whatever_is_called_on_stacks_no_call_panics() {
     for (number, layers) in STACKS.iter().enumerate() {
         let names = ["barracuda-7200.7-ncq", "cheetah-15k.4", "exos-x18"];
         let text = format!("drive = \"{}\"\n{layers}", names[number % names.len()]);
-        let open = || Disk::stack(&text, 1).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let open = || Disk::open_stack(&text, 1).unwrap_or_else(|errors| panic!("{errors:?}"));
         let seed = Seed(100 + number as u64);
         assert_eq!(called(&mut open(), seed, steps()), called(&mut open(), seed, steps()), "{layers}");
     }

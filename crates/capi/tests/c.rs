@@ -1,4 +1,4 @@
-//! `examples/disk.c`, compiled by the system's C compiler, says what the same calls in Rust say. Skipped without a compiler.
+//! `examples/disk.c`, compiled by the system's C compiler, prints the same as the same calls in Rust. Skipped without a compiler.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use seekwise_drives::drives;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Compiles the example into `folder`; why not, where there is no compiler.
+/// Compiles the example into `folder`; the error says why the test is skipped.
 fn compiled(folder: &Path) -> Result<PathBuf, &'static str> {
     if cfg!(windows) || Command::new("cc").arg("--version").output().is_err() {
         return Err("no C compiler `cc`");
@@ -31,7 +31,7 @@ fn compiled(folder: &Path) -> Result<PathBuf, &'static str> {
     Ok(program)
 }
 
-/// What a program prints on its two outputs, and whether it ends well.
+/// Runs a program: its standard output, its standard error, and whether it succeeded.
 fn ran(program: &Path, words: &[&str]) -> (String, String, bool) {
     let ran = Command::new(program).args(words).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -55,7 +55,7 @@ fn c_and_rust_get_the_same_disk() {
     assert!(errors.ends_with("did you mean `exos-x18`?\n"), "{errors}");
 }
 
-/// What the example prints, from the same calls of the model itself.
+/// The text that the example prints, made by the same calls of the model itself.
 fn run_in_rust() -> String {
     let mut disk = Stack::bare(drives::load(DRIVE).unwrap().profile().unwrap()).build(Seed(1));
     disk.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();

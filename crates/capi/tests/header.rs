@@ -1,4 +1,4 @@
-//! The header in C is what cbindgen makes of the source today. `SEEKWISE_UPDATE=1` writes it anew.
+//! The committed header equals the one that cbindgen makes from the source today. `SEEKWISE_UPDATE=1` writes it anew.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 

@@ -1,4 +1,5 @@
-//! The command line: one declaration of each command gives parsing and help. Nothing is done here.
+//! The command line as clap declares it: each command has a struct of arguments, from which clap makes parser and help. The doc
+//! comments of the fields are their help texts. Nothing is run here.
 
 mod comparison;
 mod crash;
@@ -63,7 +64,7 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
     /// Refuse to start if the command may need more memory than this (such as 2g) [default: a quarter of the machine's].
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
 }
 
@@ -375,7 +376,7 @@ pub struct ManArgs {
 #[command(group(ArgGroup::new("curves").args(["svg", "png"]).multiple(true).requires("name")))]
 pub struct DrivesArgs {
     /// A drive's name, a profile file, or words to search for: a maker, a line, a capacity, a model number.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub name: Option<String>,
     /// The picture's files.
     #[command(flatten)]
@@ -402,13 +403,13 @@ pub struct ColumnsArgs {
 /// The target of a job, and its settings.
 #[derive(Args, Debug, Clone)]
 pub struct TargetArgs {
-    #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets(), required = true)]
+    #[arg(long = "on", value_name = "TARGET", value_parser = parse_name, help = target_help(), required = true)]
     pub target: Option<String>,
     /// Set a dotted key of the stack or the job; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
     /// The random seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// Run each worker for this long (such as `60 s`), overriding the job.
     #[arg(long, value_name = "T")]
@@ -417,7 +418,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "SERIAL|NAME|ADDRESS")]
     pub destroy: Option<String>,
     /// The format of a trace [default: detected] (docs/traces.md).
-    #[arg(long, value_name = "NAME", value_parser = formats())]
+    #[arg(long, value_name = "NAME", value_parser = trace_format_names())]
     pub trace_format: Option<String>,
 }
 
@@ -436,16 +437,16 @@ impl TargetArgs {
     }
 }
 
-/// The words of formats of traces.
-fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(TRACE_FORMATS.map(|known| known.word))
+/// The names of the formats of traces.
+fn trace_format_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(TRACE_FORMATS.map(|format| format.word))
 }
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub job: String,
     /// The target and its settings.
     #[command(flatten)]
@@ -505,7 +506,7 @@ pub struct ClaimsArgs {
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Number of cores to use; 0 means all. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
     pub threads: usize,
     /// Independent runs of each cell, overriding the studies.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -538,7 +539,7 @@ pub enum ImportSource {
 #[derive(Args, Debug)]
 pub struct DisksimArgs {
     /// The parameter file (.parv).
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub file: String,
     /// Write the profile to this file instead of standard output (`-`).
     #[arg(short = 'o', long = "out", value_name = "FILE")]
@@ -558,7 +559,7 @@ pub struct DisksimArgs {
 #[derive(Args, Debug)]
 pub struct PowerCutArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern or scene.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub job: String,
     /// The target and its settings.
     #[command(flatten)]
@@ -567,10 +568,10 @@ pub struct PowerCutArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
     /// Cut at this time of the run (such as `12.5 s`) instead; may be repeated.
-    #[arg(long, value_name = "T", value_parser = span, conflicts_with_all = ["cuts", "after"])]
+    #[arg(long, value_name = "T", value_parser = parse_span, conflicts_with_all = ["cuts", "after"])]
     pub at: Vec<Span>,
     /// Cut this long after the job has ended, in runs with different seeds.
-    #[arg(long, value_name = "T", value_parser = span)]
+    #[arg(long, value_name = "T", value_parser = parse_span)]
     pub after: Option<Span>,
     /// Shut down properly when the job has ended, as the driver does, in runs with different seeds.
     #[arg(long, conflicts_with_all = ["at", "after"])]
@@ -617,7 +618,7 @@ pub struct RestoreArgs {
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     /// The drive: a name or a profile file.
-    #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = bench::DRIVE)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = parse_name, default_value = bench::DRIVE)]
     pub drive: String,
     /// Requests per workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -634,7 +635,7 @@ pub struct BenchArgs {
 }
 
 /// The help of `--on`.
-fn targets() -> String {
+fn target_help() -> String {
     let places: String = PLACES.iter().map(|place| format!("; `{}`: {}", place.form, place.about)).collect();
     format!("A drive's name (see `seekwise drives`), a stack file, or `-` (standard input){places}")
 }
@@ -643,7 +644,7 @@ fn targets() -> String {
 fn long_version() -> String {
     let ProgramVersion { version, build } = ProgramVersion::current();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
-    // No feature of the build is optional so far; one that is belongs here.
+    // An optional feature of the build would be named in this text; there is none so far.
     let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name)).collect();
     format!(
         "{version}\nbuild:    {build}\nmachine:  {machine}\nfeatures: none is optional\nplaces:   sim (virtual \
@@ -651,47 +652,48 @@ fn long_version() -> String {
     )
 }
 
-/// `500 ms`, `12.5 s`, or a number of seconds; at most 30 days.
-fn span(text: &str) -> Result<Span, String> {
-    const MOST: u64 = 30 * 86_400 * 1_000_000_000;
+/// Parses a time: `500 ms`, `12.5 s`, or a number of seconds; at most 30 days.
+fn parse_span(text: &str) -> Result<Span, String> {
+    const MOST_NS: u64 = 30 * 86_400 * 1_000_000_000;
     let length = Duration::parse(text)?;
-    match length.nanos <= MOST {
+    match length.nanos <= MOST_NS {
         true => Ok(Span::from_nanos(length.nanos)),
         false => Err(format!("`{text}` is longer than 30 days")),
     }
 }
 
-/// `500m`, `2g`, `2 GB` or bytes; powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
+/// Parses a size into bytes: `500m`, `2g`, `2 GB` or bytes; powers of 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
     values::parse_size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
-/// A seed: 64 bits.
-fn seed(text: &str) -> Result<u64, String> {
+/// Parses a seed of 64 bits.
+fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
-/// Cores: more threads than this only cost memory.
-fn threads(text: &str) -> Result<usize, String> {
+/// Parses a number of cores; more threads than the limit only cost memory.
+fn parse_threads(text: &str) -> Result<usize, String> {
     const MOST: usize = 1024;
     let threads = text.parse().ok().filter(|&threads| threads <= MOST);
     threads.ok_or_else(|| format!("expected a whole number from 0 to {MOST}"))
 }
 
-/// A name that is not empty.
-fn name(text: &str) -> Result<String, String> {
+/// Accepts a name that is not empty.
+fn parse_name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("the name is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-/// `7`, `7%` or `7.5 %`.
-fn percent(text: &str) -> Result<f64, String> {
+/// Parses a percentage: `7`, `7%` or `7.5 %`.
+fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
     number
         .filter(|value| (0.0..f64::INFINITY).contains(value))
         .ok_or_else(|| "expected a percentage, such as 7%".into())
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+/// Parses `KEY=VALUE`.
+fn parse_key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`; expected KEY=VALUE"))?;
     if key.trim().is_empty() {
         return Err(format!("`{text}` has no key; expected KEY=VALUE"));

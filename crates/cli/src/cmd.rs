@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, a file each, and how they print.
 
 mod bench;
 mod claims;
@@ -36,7 +36,7 @@ use crate::args::{Cli, CliCommand};
 use crate::exit::{CommandError, CommandResult};
 use crate::output::{print_to_stderr, to_printable};
 
-/// Runs the command; `words` are what it was called by.
+/// Runs the command; `words` are the command line.
 pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
     if cli.max_memory.is_some() && !takes_memory_bound(&cli.command) {
         return Err(CommandError::new(
@@ -68,8 +68,8 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         #[cfg(not(target_os = "linux"))]
         CliCommand::Crash(_) => Err(CommandError::new("crash: only supported on Linux")),
         CliCommand::Disk(args) => disk::run_command(&args.order, cli.json),
-        CliCommand::FlushAudit(args) => flush_audit::flush_audit(&args, &files, cli.json),
-        CliCommand::Restore(args) => restore::restore(&args, cli.json),
+        CliCommand::FlushAudit(args) => flush_audit::run_command(&args, &files, cli.json),
+        CliCommand::Restore(args) => restore::run_command(&args, cli.json),
         CliCommand::Report(args) => report::run_command(&args, &files, cli.json),
         CliCommand::Bench(args) => bench::run_command(&args, &files, cli.json),
         CliCommand::Completions(args) => complete::print_completions(&args),
@@ -85,10 +85,10 @@ fn takes_memory_bound(command: &CliCommand) -> bool {
 
 /// Prints warnings, each once, to standard error.
 fn print_warnings<W: ToString>(warnings: impl IntoIterator<Item = W>) {
-    let mut said = std::collections::BTreeSet::new();
+    let mut printed = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();
-        if said.insert(text.clone()) {
+        if printed.insert(text.clone()) {
             print_to_stderr(crate::screen::wrap_for_stderr(&format!("warning: {text}")));
         }
     }
@@ -104,8 +104,8 @@ fn print_text(text: &str) -> Result<(), CommandError> {
     write_line(&to_printable(text.trim_end()))
 }
 
-/// Writes a line to standard output. A closed pipe is no error: its reader has what it wanted, and the command ends
-/// with its own exit code.
+/// Writes a line to standard output. A closed pipe is no error: its reader wanted no more, and the command ends with its own
+/// exit code.
 fn write_line(text: &str) -> Result<(), CommandError> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,5 @@
-//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130), or as the command that it ran.
+//! The end of a command: its exit code (0 done, 1 the answer is "no", 2 it could not run, 130 stopped by a signal, or the code of the
+//! command that it ran), its error messages, and tips for wrong arguments.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,9 +28,9 @@ pub enum CommandAnswer {
     Done,
     /// A claim, a check or a comparison said "no".
     No,
-    /// A signal ended it, with what there was until then.
+    /// A signal ended it early, with the results up to then.
     Stopped,
-    /// The exit code of a command that it ran.
+    /// The exit code is that of a command that it ran.
     HandedOn(u8),
 }
 
@@ -112,7 +113,7 @@ pub fn argument_error_code(mut error: clap::Error, words: &[OsString]) -> u8 {
     }
 }
 
-/// Removes clap's tip to pass an unknown option as a value: no command takes one.
+/// Removes clap's tip to pass an unknown option as a value after `--`: no command takes such values.
 fn remove_escape_tip(error: &mut clap::Error) {
     if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
         tips.retain(|tip| !tip.to_string().contains("as a value"));
@@ -122,8 +123,8 @@ fn remove_escape_tip(error: &mut clap::Error) {
     }
 }
 
-/// Where to find missing arguments, for those who do not know yet.
-const TIPS: [(&str, &str); 6] = [
+/// The start of a missing argument, and a tip that says where to find its values.
+const MISSING_ARGUMENT_TIPS: [(&str, &str); 6] = [
     ("--on ", "--on takes a drive that `seekwise drives` lists, or a file of your own (`seekwise init stack`)"),
     ("<JOB>", "JOB may be a pattern that `seekwise patterns` lists, or a fio job file"),
     ("--vary ", "--vary takes a key that `seekwise keys` lists; drive=A,B compares two drives"),
@@ -132,21 +133,23 @@ const TIPS: [(&str, &str); 6] = [
     ("<STUDY>", "`seekwise studies` lists the built-in studies; `seekwise init study` writes one"),
 ];
 
-/// Tips for arguments that are missing, are fio's, or are given twice, and for a word in a command's place.
+/// Tips for arguments that are missing, are fio's, or are given twice, and for an unknown command.
 fn argument_tips(error: &clap::Error) -> Vec<String> {
-    let named: Vec<&str> = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(all)) => all.iter().map(String::as_str).collect(),
-        Some(ContextValue::String(one)) => vec![one],
+    let arguments: Vec<&str> = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(arguments)) => arguments.iter().map(String::as_str).collect(),
+        Some(ContextValue::String(argument)) => vec![argument],
         _ => Vec::new(),
     };
     match error.kind() {
         ErrorKind::MissingRequiredArgument => {
-            let missing = |argument: &str| named.iter().any(|one| one.starts_with(argument));
-            TIPS.iter().filter(|(argument, _)| missing(argument)).map(|(_, tip)| (*tip).to_owned()).collect()
+            let missing = |start: &str| arguments.iter().any(|argument| argument.starts_with(start));
+            MISSING_ARGUMENT_TIPS.iter().filter(|(start, _)| missing(start)).map(|(_, tip)| (*tip).to_owned()).collect()
         }
-        ErrorKind::UnknownArgument => named.iter().filter_map(|argument| fio_option_tip(argument)).collect(),
-        ErrorKind::ArgumentConflict if named.iter().all(|one| one.starts_with("--vary ")) && !named.is_empty() => {
-            vec![TWO_FACTORS.to_owned()]
+        ErrorKind::UnknownArgument => arguments.iter().filter_map(|argument| fio_option_tip(argument)).collect(),
+        ErrorKind::ArgumentConflict
+            if !arguments.is_empty() && arguments.iter().all(|argument| argument.starts_with("--vary ")) =>
+        {
+            vec![TWO_FACTORS_TIP.to_owned()]
         }
         ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
             Some(ContextValue::String(word)) => unknown_command_tip(word).into_iter().collect(),
@@ -156,12 +159,12 @@ fn argument_tips(error: &clap::Error) -> Vec<String> {
     }
 }
 
-/// The tip for two settings that vary.
-const TWO_FACTORS: &str = "`compare` varies one setting; a study varies several: `seekwise init study -o my-study.toml` \
+/// The tip for two `--vary`.
+const TWO_FACTORS_TIP: &str = "`compare` varies one setting; a study varies several: `seekwise init study -o my-study.toml` \
                            writes one, `seekwise study my-study.toml` runs it";
 
-/// Options of fio's command line or of its jobs that have an argument here.
-const OF_FIO: [(&str, &str); 9] = [
+/// Options of fio's command line or of its jobs, and the arguments of this program that do their work.
+const FIO_OPTION_ARGUMENTS: [(&str, &str); 9] = [
     ("output", "`--json > FILE` prints to a file, `--out DIR` keeps results and a page"),
     ("output-format", "`--format json`, `--format fio-json` or `--format csv` says how a run is printed"),
     ("minimal", "`--format csv` prints one line"),
@@ -173,28 +176,28 @@ const OF_FIO: [(&str, &str); 9] = [
     ("runtime", "`--runtime T` overrides the run time of any job"),
 ];
 
-/// A tip for an option of fio's.
+/// A tip for an unknown argument that is an option of fio's, or a word of the field.
 fn fio_option_tip(argument: &str) -> Option<String> {
     let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
-    let here = OF_FIO.iter().find(|(known, _)| *known == name).map(|(_, here)| *here);
+    let instead = FIO_OPTION_ARGUMENTS.iter().find(|(option, _)| *option == name).map(|(_, instead)| *instead);
     let of_jobs = "is an option of fio's jobs: write it into a job file, which `seekwise run job.fio --on DRIVE` runs";
-    match (is_fio_option(name), here) {
+    match (is_fio_option(name), instead) {
         (true, None) => Some(format!("`{name}` {of_jobs} (docs/how-to/fio.md)")),
-        (true, Some(here)) => Some(format!("`{name}` {of_jobs}; {here}")),
-        (false, Some(here)) => Some(format!("`{name}` is an option of fio's command line; here {here}")),
+        (true, Some(instead)) => Some(format!("`{name}` {of_jobs}; {instead}")),
+        (false, Some(instead)) => Some(format!("`{name}` is an option of fio's command line; here {instead}")),
         (false, None) => field_word_tip(name),
     }
 }
 
-/// A tip for an option that names a word of the field.
+/// A tip for an option that is named after a term of the field.
 fn field_word_tip(name: &str) -> Option<String> {
     if is_same(name, "metric") {
         let others = "`seekwise run` prints all figures: `--columns p95,max` selects columns, `--json` has all";
         return Some(format!("`seekwise compare … --metric NAME` judges by one figure; {others}"));
     }
     let term = find_term(name)?;
-    let set = if term.keys.first() == Some(&job::DEPTH) { "`--set job.depth=N` sets it for any job; " } else { "" };
-    Some(format!("{set}`seekwise keys {name}` says what `{name}` is here"))
+    let set_tip = if term.keys.first() == Some(&job::DEPTH) { "`--set job.depth=N` sets it for any job; " } else { "" };
+    Some(format!("{set_tip}`seekwise keys {name}` says what `{name}` is here"))
 }
 
 /// A tip for a word that is no command.

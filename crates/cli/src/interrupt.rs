@@ -1,9 +1,10 @@
-//! Ctrl-C, SIGTERM and SIGHUP (a closed terminal): the program says what is kept and how to go on, tidies up, and ends with exit code 130.
+//! Ctrl-C, SIGTERM and SIGHUP (a closed terminal): the program prints which results are kept and how to continue, undoes its changes
+//! to the system, and ends with exit code 130.
 //!
-//! A result folder is complete after each run, so nothing has to be asked to stop: a thread waits for the signal, then
-//! until no line is half written, and ends the program. A signal comes to the whole program, whatever it is doing;
-//! hence the one variable that all of it shares. Where there are no such signals (Windows), the system ends the program,
-//! and a folder is as sound as after any other sudden end.
+//! A result folder is complete after each run, so the work itself need not be stopped: a thread waits for the signal, then until
+//! no line is half written, and ends the program. A signal may come at any time; the state on which it acts is therefore one
+//! variable for the whole program. On Windows, the system ends the program, and a folder is as sound as after any other
+//! sudden end.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,10 +17,10 @@ use seekwise::unfinished;
 pub struct SignalState {
     kept: Option<ResumeHint>,
     bar: Option<ProgressBar>,
-    /// Ends the work in order when a signal comes.
+    /// Asks the work to end by itself when a signal comes; without it the program ends at once.
     ending: Option<Box<dyn FnOnce(i32) + Send>>,
-    /// Actions that put things back before the program ends.
-    undo: Vec<Box<dyn Fn() + Send>>,
+    /// Actions that undo changes to the system before the program ends.
+    undo_actions: Vec<Box<dyn Fn() + Send>>,
 }
 
 /// Where results are kept, and how to continue.
@@ -27,25 +28,26 @@ pub struct ResumeHint {
     /// The folder, as the user named it.
     pub folder: PathBuf,
     /// Runs in total; unknown for a fit.
-    pub of: Option<u64>,
+    pub total_runs: Option<u64>,
     /// The command that continues.
-    pub again: String,
+    pub resume_command: String,
 }
 
-static NOW: Mutex<SignalState> = Mutex::new(SignalState { kept: None, bar: None, ending: None, undo: Vec::new() });
+static STATE: Mutex<SignalState> =
+    Mutex::new(SignalState { kept: None, bar: None, ending: None, undo_actions: Vec::new() });
 
-/// Keeps signals from ending the program until the guard is dropped.
-pub fn hold_signals() -> MutexGuard<'static, SignalState> {
-    NOW.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the state on which a signal acts: no signal ends the program until the guard is dropped.
+pub fn lock_signals() -> MutexGuard<'static, SignalState> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SignalState {
     /// Sets where results are kept.
-    pub fn set_resume_hint(&mut self, keeping: ResumeHint) {
-        self.kept = Some(keeping);
+    pub fn set_resume_hint(&mut self, hint: ResumeHint) {
+        self.kept = Some(hint);
     }
 
-    /// Forgets the kept results, and the end in order.
+    /// Forgets the kept results, and the action that the first signal calls.
     pub fn clear_resume_hint(&mut self) {
         self.kept = None;
         self.ending = None;
@@ -56,56 +58,57 @@ impl SignalState {
         self.bar = Some(bar.clone());
     }
 
-    /// Lets the first signal call `ending`; the program ends when its work has ended. A second signal ends the program.
-    pub fn end_with(&mut self, ending: impl FnOnce() + Send + 'static) {
-        self.end_by_signal(move |_| ending());
+    /// Sets the action that the first signal calls, so that the work ends by itself. A second signal ends the program.
+    pub fn set_ending(&mut self, ending: impl FnOnce() + Send + 'static) {
+        self.set_ending_by_signal(move |_| ending());
     }
 
-    /// As [`SignalState::end_with`]; `ending` is given the signal's number.
-    pub fn end_by_signal(&mut self, ending: impl FnOnce(i32) + Send + 'static) {
+    /// As [`SignalState::set_ending`]; the action gets the signal's number.
+    pub fn set_ending_by_signal(&mut self, ending: impl FnOnce(i32) + Send + 'static) {
         self.ending = Some(Box::new(ending));
     }
 
     /// Adds an action that a signal calls before the program ends; a second call must do no harm.
     pub fn push_undo(&mut self, undo: impl Fn() + Send + 'static) {
-        self.undo.push(Box::new(undo));
+        self.undo_actions.push(Box::new(undo));
     }
 
-    /// The last words: how many results are kept, where, and how to continue.
-    fn closing_words(&self, records: u64) -> String {
+    /// The last line that the program prints: how many results are kept, where, and how to continue.
+    fn closing_line(&self, kept_records: u64) -> String {
         match &self.kept {
             None => "Interrupted: nothing was kept.".to_owned(),
-            Some(ResumeHint { folder, of, again }) => {
-                let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
-                format!("Interrupted: {records} {of} are kept in {}. To continue:\n{again}", folder.display())
+            Some(ResumeHint { folder, total_runs, resume_command }) => {
+                let units = total_runs.map_or("tried points".to_owned(), |total| format!("of {total} runs"));
+                let folder = folder.display();
+                format!("Interrupted: {kept_records} {units} are kept in {folder}. To continue:\n{resume_command}")
             }
         }
     }
 }
 
-/// Calls `does`, which writes to standard error, with the bar suspended.
-pub fn beside_bar(does: impl FnOnce()) {
-    let bar = hold_signals().bar.clone();
+/// Calls `print`, which writes to standard error, with the progress bar suspended.
+pub fn with_bar_suspended(print: impl FnOnce()) {
+    let bar = lock_signals().bar.clone();
     match bar {
-        Some(bar) => bar.suspend(does),
-        None => does(),
+        Some(bar) => bar.suspend(print),
+        None => print(),
     }
 }
 
-/// Lets signals end the program in order from now on.
+/// Starts the thread that acts on signals.
 #[cfg(unix)]
-pub fn heed() {
+pub fn handle_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     // `nohup` ignores SIGHUP.
-    let heeded = [SIGINT, SIGTERM].into_iter().chain(Some(SIGHUP).filter(|&signal| !is_ignored(signal)));
+    let handled = [SIGINT, SIGTERM].into_iter().chain(Some(SIGHUP).filter(|&signal| !is_ignored(signal)));
     // Without handlers, the system ends the program.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else { return };
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(handled) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let ending = hold_signals().ending.take();
+            let ending = lock_signals().ending.take();
             match ending {
                 Some(ending) => ending(signal),
-                None => stop(),
+                None => end_interrupted(),
             }
         }
     });
@@ -128,25 +131,26 @@ fn is_ignored(_: i32) -> bool {
 
 /// Does nothing: the system ends the program.
 #[cfg(not(unix))]
-pub fn heed() {}
+pub fn handle_signals() {}
 
-/// Says what is kept, tidies up and ends the program, as a signal does.
+/// Ends the program as a signal does: removes unfinished files, undoes changes to the system, prints which results are kept, and
+/// exits.
 #[cfg(unix)]
-pub fn stop() -> ! {
-    // Both are held until the end: nothing is written any more.
-    let unfinished = unfinished::hold();
-    let now = hold_signals();
-    if let Some(bar) = &now.bar {
+pub fn end_interrupted() -> ! {
+    // With both locks held, nothing more is written.
+    let unfinished = unfinished::lock_unfinished();
+    let state = lock_signals();
+    if let Some(bar) = &state.bar {
         bar.finish_and_clear();
     }
     for path in unfinished.paths() {
-        // There is nobody to be told.
+        // A failure cannot be reported any more.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
-    now.undo.iter().for_each(|undo| undo());
+    state.undo_actions.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise::leftovers::put_back_own();
-    crate::output::print_to_stderr(now.closing_words(unfinished.records()));
+    seekwise::leftovers::restore_own_settings();
+    crate::output::print_to_stderr(state.closing_line(unfinished.kept_records()));
     std::process::exit(crate::exit::STOPPED.into())
 }
 
@@ -155,16 +159,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_says_what_is_kept_and_how_to_go_on() {
-        let mut now = SignalState { kept: None, bar: None, ending: None, undo: Vec::new() };
-        assert_eq!(now.closing_words(0), "Interrupted: nothing was kept.");
-        now.set_resume_hint(ResumeHint {
+    fn the_closing_line_says_what_is_kept_and_how_to_continue() {
+        let mut state = SignalState { kept: None, bar: None, ending: None, undo_actions: Vec::new() };
+        assert_eq!(state.closing_line(0), "Interrupted: nothing was kept.");
+        state.set_resume_hint(ResumeHint {
             folder: "out".into(),
-            of: Some(60),
-            again: "seekwise study out --resume".to_owned(),
+            total_runs: Some(60),
+            resume_command: "seekwise study out --resume".to_owned(),
         });
         assert_eq!(
-            now.closing_words(13),
+            state.closing_line(13),
             "Interrupted: 13 of 60 runs are kept in out. To continue:\nseekwise study out --resume"
         );
     }

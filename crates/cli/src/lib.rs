@@ -1,42 +1,41 @@
-//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal and exit codes;
-//! other crates compute. A library for one reason: the Python package brings the program along, in the same file as its
-//! module.
+//! The program `seekwise`: takes arguments, prints tables or JSON, and returns an exit code. The library `seekwise` does the work;
+//! terminal and exit codes are here only. This is a library, so that the Python module can contain the program.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | `screen` | the terminal's width |
-//! | `args` | one declaration of each command gives parsing and help |
-//! | `output` | text for a terminal |
-//! | `exit` | exit codes |
+//! | `args` | the arguments of each command, with their help |
+//! | `output` | text without control characters, and standard error |
+//! | `exit` | exit codes, error messages and tips |
 //! | `interrupt` | Ctrl-C, SIGTERM and SIGHUP |
 //! | `progress` | one line of progress |
 //! | `tables` | tables of all commands |
 //! | `cmd` | the commands, one file each |
-//! | `pictures` | pictures that a command is asked for |
-//! | `talk` | the library's notes and warnings |
+//! | `pictures` | the files of `--svg` and `--png` |
+//! | `logger` | the library's notes and warnings |
 
 mod args;
 mod cmd;
 mod exit;
 mod interrupt;
+mod logger;
 mod output;
 mod pictures;
 mod progress;
 mod screen;
 mod tables;
-mod talk;
 
 use std::ffi::OsString;
 
 use seekwise::outputs::guard_files;
 
-/// Runs the program; `words` are its name and its arguments. Returns its exit code.
+/// Runs the program; `words` are its name and its arguments. Returns the exit code.
 pub fn program(words: &[OsString]) -> u8 {
-    if !cmd::complete::answer_shell(words) {
+    if !cmd::complete::answer_completion_request(words) {
         return exit::FAILED;
     }
-    interrupt::heed();
-    talk::install_logger();
+    interrupt::handle_signals();
+    logger::install_logger();
     match args::parse_command_line(words) {
         Ok(cli) => exit::exit_code(guard_files(|| cmd::dispatch(cli, words))),
         Err(error) => exit::argument_error_code(error, words),

@@ -1,4 +1,4 @@
-//! The program. All of it is in the library beside it.
+//! The program `seekwise`; its code is in this crate's library.
 
 fn main() -> std::process::ExitCode {
     seekwise_cli::program(&std::env::args_os().collect::<Vec<_>>()).into()

@@ -1,21 +1,21 @@
-//! Text for a terminal, and notes on standard error, which may be closed or full: a note is not the answer, so its loss
-//! ends nothing.
+//! Text without control characters, for terminals and CSV, and lines on standard error. A line that cannot be written there
+//! (closed, or a full disk) is lost without an error, because the answer of a command goes to standard output.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use seekwise::answer::is_text;
 
-/// Escapes characters that are not text: names come from files of others.
+/// Escapes control characters: names come from files of others, and a terminal would obey them.
 pub fn to_printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
         match is_text(c) || c == '\n' {
-            true => shown.push(c),
-            false => shown.extend(c.escape_unicode()),
+            true => printable.push(c),
+            false => printable.extend(c.escape_unicode()),
         }
     }
-    shown
+    printable
 }
 
 /// A cell of CSV: in quotes, and never one that a spreadsheet takes for a formula.
@@ -24,7 +24,7 @@ pub fn csv_cell(text: &str) -> String {
     format!("\"{guard}{}\"", to_printable(text).replace('\n', " ").replace('"', "\"\""))
 }
 
-/// Prints a line to standard error, if anybody listens.
+/// Prints a line to standard error; a failure is ignored.
 pub fn print_to_stderr(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", to_printable(&line.to_string()));
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_text_is_shown_and_no_cell_is_a_formula() {
+    fn control_characters_are_escaped_and_no_cell_is_a_formula() {
         assert_eq!(to_printable("a\x1b[31mb\n\u{202e}c"), "a\\u{1b}[31mb\n\\u{202e}c");
         assert_eq!(csv_cell("=1+\"2\"\n3"), "\"'=1+\"\"2\"\" 3\"");
         assert_eq!(csv_cell("-x"), "\"'-x\"");

@@ -1,9 +1,9 @@
-//! Pictures that a command is asked for: checks where they may be written, and writes them.
+//! The files of `--svg` and `--png`: checks that they may be written, and writes them.
 
 use std::path::Path;
 
 use seekwise::Error;
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::pictures::render_png;
 use seekwise::reading::mark_inputs;
 
@@ -12,34 +12,30 @@ use crate::exit::CommandError;
 use crate::output::print_to_stderr;
 
 impl PictureArgs {
-    /// Checks, before work is done for them, that they may be written; `inputs` are files that the command reads.
+    /// Checks that the files may be written, before a command works for them; `inputs` are files that it reads.
     pub fn check_paths(&self, force: bool, inputs: &[&str]) -> Result<(), CommandError> {
-        let both = [("--svg", "svg", &self.svg), ("--png", "png", &self.png)];
-        let both = both.map(|(option, ending, path)| path.as_deref().map(|path| (option, ending, path)));
-        let ends = |path: &Path, with: &str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(with));
-        for (given, other) in [(both[0], "png"), (both[1], "svg")] {
-            let Some((option, ending, path)) = given else { continue };
-            if ends(path, other) {
-                let path = path.display();
-                let kind = ending.to_uppercase();
-                return Err(CommandError::new(format!(
-                    "{option} {path}: {kind} would be in it; expected --{other} {path}"
-                )));
-            }
+        let has_ending =
+            |path: &Path, ending: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(ending));
+        for (path, format, other_format) in [(&self.svg, "svg", "png"), (&self.png, "png", "svg")] {
+            let Some(path) = path.as_deref().filter(|path| has_ending(path, other_format)) else { continue };
+            let (path, kind) = (path.display(), format.to_uppercase());
+            return Err(CommandError::new(format!(
+                "--{format} {path}: {kind} would be in it; expected --{other_format} {path}"
+            )));
         }
         mark_inputs(inputs);
-        for (_, _, path) in both.into_iter().flatten() {
-            admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        for path in self.svg.iter().chain(&self.png) {
+            prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
         }
         Ok(())
     }
 
-    /// Whether any is asked for.
+    /// Whether a picture is requested.
     pub fn are_requested(&self) -> bool {
         self.svg.is_some() || self.png.is_some()
     }
 
-    /// Writes the pictures that are asked for, and prints their paths; `draw` makes the SVG.
+    /// Writes the requested pictures and prints their paths; `draw` makes the SVG.
     pub fn write(&self, force: bool, draw: impl FnOnce() -> String) -> Result<(), CommandError> {
         if !self.are_requested() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! The progress of long work, and about how long it will take: one line on standard error, of a terminal only, never
-//! wider than the terminal.
+//! The progress of long work, with an estimate of the time left: one line on standard error, if that is a terminal, never wider
+//! than the terminal. Also, what a signal does with the work that it interrupts.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use terminal_size::{Width, terminal_size_of};
 use crate::interrupt::{self, ResumeHint};
 use crate::output::print_to_stderr;
 
-/// Columns from which on there is a bar and all words.
+/// From this width on, the line has a bar and all words.
 const WIDE: u16 = 80;
 
-/// Columns from which on the current step is shown.
+/// From this width on, the line has the current step.
 const MIDDLE: u16 = 50;
 
-/// Characters of the current step, beside a bar.
-const WHAT: usize = 32;
+/// The most characters of the current step.
+const STEP_CHARS: usize = 32;
 
 /// The progress line of one piece of work.
 pub struct ProgressLine {
@@ -47,7 +47,7 @@ impl ProgressLine {
     }
 
     fn start(bar: ProgressBar, unit: &'static str, width: u16) -> ProgressLine {
-        interrupt::hold_signals().set_bar(&bar);
+        interrupt::lock_signals().set_bar(&bar);
         ProgressLine { bar, unit, width }
     }
 
@@ -60,8 +60,8 @@ impl ProgressLine {
     }
 
     /// Shows the current step.
-    pub fn set_step(&self, what: &str) {
-        let mut short: String = what.chars().take(WHAT).collect();
+    pub fn set_step(&self, step: &str) {
+        let mut short: String = step.chars().take(STEP_CHARS).collect();
         if !short.is_empty() {
             short.push(' ');
         }
@@ -78,7 +78,7 @@ impl ProgressLine {
         self.bar.inc(1);
     }
 
-    /// Sets how much need not be done: the forecast does not go by it.
+    /// Sets how much was done before this start; the estimate of the time left does not count it.
     pub fn skip_to(&self, done: u64) {
         self.bar.set_position(done);
         self.bar.reset_eta();
@@ -91,35 +91,42 @@ impl Drop for ProgressLine {
     }
 }
 
-/// The progress line of work that the library does, and what a signal does with it.
+/// Where work keeps its results, and the command that continues it.
+struct KeptResults {
+    path: PathBuf,
+    resume_command: String,
+}
+
+/// The progress line of work that the library does, and what a signal does with that work.
 pub struct ProgressObserver {
     progress: Mutex<Option<ProgressLine>>,
-    /// Where results are kept, and the command that continues.
-    kept: Option<(PathBuf, String)>,
-    /// For a fit, which keeps its points and ends by itself at the first signal: whether that came.
-    points: Option<Arc<AtomicBool>>,
+    kept: Option<KeptResults>,
+    /// For a fit, which ends by itself at the first signal: whether the signal came.
+    stop_requested: Option<Arc<AtomicBool>>,
 }
 
 impl ProgressObserver {
     /// The line of work that keeps nothing.
     pub fn new() -> ProgressObserver {
-        ProgressObserver { progress: Mutex::new(None), kept: None, points: None }
+        ProgressObserver { progress: Mutex::new(None), kept: None, stop_requested: None }
     }
 
-    /// The line of work that keeps its runs in `folder`; `again` continues it.
-    pub fn keeping_runs(folder: &Path, again: String) -> ProgressObserver {
-        ProgressObserver { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: None }
+    /// The line of work that keeps its runs in `folder`.
+    pub fn keeping_runs(folder: &Path, resume_command: String) -> ProgressObserver {
+        let kept = KeptResults { path: folder.to_owned(), resume_command };
+        ProgressObserver { progress: Mutex::new(None), kept: Some(kept), stop_requested: None }
     }
 
-    /// The line of a fit that keeps the points that it tries at `path`; `again` continues it. The first signal ends it.
-    pub fn keeping_points(path: &Path, again: String) -> ProgressObserver {
-        let points = Some(Arc::new(AtomicBool::new(false)));
-        ProgressObserver { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points }
+    /// The line of a fit that keeps the points that it tries at `path`. The first signal asks the fit to end.
+    pub fn keeping_points(path: &Path, resume_command: String) -> ProgressObserver {
+        let kept = KeptResults { path: path.to_owned(), resume_command };
+        let stop_requested = Some(Arc::new(AtomicBool::new(false)));
+        ProgressObserver { progress: Mutex::new(None), kept: Some(kept), stop_requested }
     }
 
-    fn with_progress(&self, does: impl FnOnce(&ProgressLine)) {
+    fn with_progress(&self, action: impl FnOnce(&ProgressLine)) {
         if let Some(progress) = &*self.progress.lock().expect("no holder panics") {
-            does(progress);
+            action(progress);
         }
     }
 }
@@ -127,15 +134,16 @@ impl ProgressObserver {
 impl Observer for ProgressObserver {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
         // Pilot runs are not kept.
-        if let Some((folder, again)) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
-            // Work in other units is one run.
-            let of = if unit == "runs" { total } else { self.points.is_none().then_some(1) };
+        if let Some(KeptResults { path, resume_command }) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
+            // Work that is not counted in runs is one run.
+            let total_runs = if unit == "runs" { total } else { self.stop_requested.is_none().then_some(1) };
             let is_first = self.progress.lock().expect("no holder panics").is_none();
-            let mut now = interrupt::hold_signals();
-            now.set_resume_hint(ResumeHint { folder: folder.clone(), of, again: again.clone() });
-            if let Some(enough) = self.points.clone().filter(|_| is_first) {
-                now.end_with(move || {
-                    enough.store(true, Ordering::Relaxed);
+            let mut signals = interrupt::lock_signals();
+            let (folder, resume_command) = (path.clone(), resume_command.clone());
+            signals.set_resume_hint(ResumeHint { folder, total_runs, resume_command });
+            if let Some(stop_requested) = self.stop_requested.clone().filter(|_| is_first) {
+                signals.set_ending(move || {
+                    stop_requested.store(true, Ordering::Relaxed);
                     print_to_stderr("Ending: the best so far is judged and written. Once more ends at once.");
                 });
             }
@@ -153,19 +161,19 @@ impl Observer for ProgressObserver {
         self.with_progress(|progress| progress.set_done(done));
     }
 
-    fn doing(&self, what: &str) {
-        self.with_progress(|progress| progress.set_step(what));
+    fn doing(&self, step: &str) {
+        self.with_progress(|progress| progress.set_step(step));
     }
 
     fn is_enough(&self) -> bool {
-        self.points.as_ref().is_some_and(|enough| enough.load(Ordering::Relaxed))
+        self.stop_requested.as_ref().is_some_and(|requested| requested.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for ProgressObserver {
     fn drop(&mut self) {
-        if self.points.is_some() {
-            interrupt::hold_signals().clear_resume_hint();
+        if self.stop_requested.is_some() {
+            interrupt::lock_signals().clear_resume_hint();
         }
     }
 }
@@ -200,10 +208,10 @@ fn spinner_template(width: u16, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The widest that a template's own words and figures become, without what fills the rest of a line.
+    /// The most columns of a template's words and figures, without the bar or step that fills the rest of a line.
     fn widest(template: &str) -> usize {
-        let most = [
-            ("{msg}", &"w".repeat(WHAT + 1)[..]),
+        let longest_values = [
+            ("{msg}", &"w".repeat(STEP_CHARS + 1)[..]),
             ("{wide_msg}", ""),
             ("{wide_bar}", ""),
             ("{pos}", "1000000000"),
@@ -213,7 +221,7 @@ mod tests {
             ("{percent}", "100"),
             ("{spinner}", "x"),
         ];
-        let text = most.iter().fold(template.to_owned(), |text, (key, value)| text.replace(key, value));
+        let text = longest_values.iter().fold(template.to_owned(), |text, (key, value)| text.replace(key, value));
         assert!(!text.contains('{'), "{text}");
         text.chars().count()
     }
@@ -235,8 +243,8 @@ mod tests {
         assert_eq!(shown(), (8, Some(12), "cell 3 ".to_owned()), "more of the same work stays on its line");
         observer.begin(None, 0, "requests");
         observer.at(4);
-        observer.doing(&"w".repeat(WHAT + 9));
-        assert_eq!(shown(), (4, None, "w".repeat(WHAT) + " "));
+        observer.doing(&"w".repeat(STEP_CHARS + 9));
+        assert_eq!(shown(), (4, None, "w".repeat(STEP_CHARS) + " "));
     }
 
     #[test]
@@ -246,7 +254,7 @@ mod tests {
                 let open = widest(&spinner_template(width, unit));
                 assert!(open <= usize::from(width), "{width}: {open}");
             }
-            // Milliards of runs are not planned; those of a study have six digits.
+            // A study has at most six digits of runs.
             let closed = widest(&bar_template(width, "runs").replace("{len}", "100000").replace("{pos}", "100000"));
             assert!(closed <= usize::from(width), "{width}: {closed}");
         }

@@ -1,5 +1,5 @@
-//! How wide the reader's screen is, and running text laid out on it: lines break between words and nowhere else. Bars.
-//! Tables are in `tables`.
+//! The width of the terminal, running text that is wrapped to it (lines break between words only), and bars. Tables are in
+//! `tables`.
 
 use std::env;
 
@@ -8,22 +8,22 @@ use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// Columns where there is no terminal and `COLUMNS` does not say.
-const PIPE: usize = 120;
+const WIDTH_WITHOUT_TERMINAL: usize = 120;
 
-/// Columns of help where nobody says: those of a terminal of old, as other programs have it.
-const HELP: usize = 80;
+/// Columns of help where there is no terminal and `COLUMNS` does not say: those of an old terminal, as in other programs.
+const HELP_WIDTH_WITHOUT_TERMINAL: usize = 80;
 
-/// Running text is no wider than this on any screen: the eye loses the next line's beginning.
-const READABLE: usize = 120;
+/// The most columns of running text: on longer lines the eye loses the beginning of the next one.
+const MOST_READABLE_WIDTH: usize = 120;
 
 /// Columns of standard output: `COLUMNS` where it is a number above zero, else the terminal's, else 120.
 pub fn output_width() -> usize {
-    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
+    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(WIDTH_WITHOUT_TERMINAL)
 }
 
-/// Columns of `--help`: those of all output, but 80 where nobody says, and no more than is readable.
+/// Columns of `--help`: those of [`output_width`], but 80 instead of 120 without a terminal, and 120 at most.
 pub fn help_width() -> usize {
-    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(HELP).min(READABLE)
+    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(HELP_WIDTH_WITHOUT_TERMINAL).min(MOST_READABLE_WIDTH)
 }
 
 /// Wraps `text` for standard error; without a terminal and `COLUMNS` its lines stay whole, for programs that read a
@@ -32,27 +32,29 @@ pub fn wrap_for_stderr(text: &str) -> String {
     known_columns(terminal_size_of(std::io::stderr())).map_or_else(|| text.to_owned(), |width| wrap_text(text, width))
 }
 
+/// The width that `COLUMNS` says, or else that of the terminal.
 fn known_columns<H>(terminal: Option<(Width, H)>) -> Option<usize> {
-    let asked = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|&columns| columns > 0);
-    asked.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
+    let from_variable =
+        env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|&columns| columns > 0);
+    from_variable.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
 }
 
 /// Wraps running text to at most `width` columns. Continuation lines are indented by two columns. A word that is wider
 /// than `width` stays whole. Spaces that do not break (U+00A0) become common ones.
 pub fn wrap_text(text: &str, width: usize) -> String {
-    text.lines().flat_map(|line| wrap_line(line, width.min(READABLE), 2)).collect::<Vec<_>>().join("\n")
+    text.lines().flat_map(|line| wrap_line(line, width.min(MOST_READABLE_WIDTH), 2)).collect::<Vec<_>>().join("\n")
 }
 
-/// Wraps a line to at most `width` columns; continuation lines are indented by `hanging` columns more than the first.
-pub fn wrap_line(line: &str, width: usize, hanging: usize) -> Vec<String> {
+/// Wraps a line to at most `width` columns; continuation lines are indented by `extra_indent` columns more than the first.
+pub fn wrap_line(line: &str, width: usize, extra_indent: usize) -> Vec<String> {
     // A figure stays with its interval, and with its percent.
     let line = line.replace(" ± ", "\u{a0}±\u{a0}").replace(" %", "\u{a0}%");
     let words = line.trim_start_matches(' ');
-    let first = &line[..line.len() - words.len()];
-    let next = " ".repeat(first.len() + hanging);
+    let indent = &line[..line.len() - words.len()];
+    let next_indent = " ".repeat(indent.len() + extra_indent);
     let options = Options::new(width)
-        .initial_indent(first)
-        .subsequent_indent(&next)
+        .initial_indent(indent)
+        .subsequent_indent(&next_indent)
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)

@@ -1,11 +1,11 @@
-//! Tables as all commands draw them, and the one place that decides how a table fits a narrow screen. Numbers, names
-//! and words are never broken. In this order:
+//! The tables of all commands, and how a table is fitted to a narrow screen. Numbers, names and words are never broken. These
+//! steps are tried in this order:
 //!
-//! 1. headings and text break between words; a last column of text goes below its row where little room is left;
-//! 2. a table of figures is turned round, figures as rows;
-//! 3. columns are left out, the least important first, and a line below names them.
+//! 1. headings and text are wrapped between words; a last column of text goes below its row where little room is left;
+//! 2. a table of figures is transposed, so that each figure has a row;
+//! 3. columns are left out, the least important first, and a line below the table names them.
 //!
-//! Columns with nothing in them are left out in silence. Spaces that must not break are U+00A0, see [`unbreakable`].
+//! Empty columns are left out without such a line. Spaces that must not break are U+00A0, see [`unbreakable`].
 
 use std::fmt;
 
@@ -15,51 +15,50 @@ use crate::exit::CommandError;
 use crate::output::to_printable;
 use crate::screen::{self, text_columns};
 
-/// Columns between two columns.
-const GAP: usize = 2;
+/// Screen columns between two columns of a table.
+const COLUMN_GAP: usize = 2;
 
-/// Columns of text, if it needs so many, before columns are left out.
-const TEXT: usize = 24;
+/// The least width of a column of text, unless its text is shorter. Widths are in columns of the screen.
+const TEXT_WIDTH: usize = 24;
 
-/// Names in the first column break, between words, where they are longer.
-const NAME: usize = 32;
+/// The least width of the first column (names), unless its text is shorter.
+const NAME_WIDTH: usize = 32;
 
-/// Columns of names and text on a narrower screen, before columns are left out.
-const TIGHT: usize = 12;
+/// The least width of names and text on a narrower screen, before columns are left out.
+const TIGHT_WIDTH: usize = 12;
 
-/// Columns with which a last column of text stays beside its row.
-const BESIDE: usize = 48;
+/// With this width, a last column of text stays beside the others.
+const BESIDE_WIDTH: usize = 48;
 
 /// Indent of text below its row.
-const BELOW: usize = 4;
+const BELOW_INDENT: usize = 4;
 
 /// A table: the first column says what a row is about.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<TableColumn>,
     rows: Vec<Vec<String>>,
-    /// Columns that were asked for, in that order.
+    /// The columns that `--columns` names, in that order.
     chosen: Option<Vec<usize>>,
-    /// The command has `--columns`.
-    choosable: bool,
+    /// Whether the command has `--columns`.
+    has_columns_option: bool,
 }
 
 #[derive(Clone, Debug)]
 struct TableColumn {
     heading: String,
-    /// Flush right, and in one line.
-    figure: bool,
-    /// Text gets at least so many columns, or all that it needs.
-    least: usize,
+    /// A figure is flush right, and in one line.
+    is_figure: bool,
+    /// The least width of text that is longer; `usize::MAX` if the text is never broken.
+    least_width: usize,
     /// Columns with a higher rank are left out first.
     rank: usize,
-    /// Shown only if `--columns` names it.
+    /// Whether it is shown only if `--columns` names it.
     on_request: bool,
 }
 
-/// The layout of a table that fits.
+/// The widths of the shown columns, and where the last one stands.
 struct Layout {
-    /// Widths of the shown columns.
     widths: Vec<usize>,
     last: LastColumnPlace,
 }
@@ -67,11 +66,11 @@ struct Layout {
 /// The place of the last column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastColumnPlace {
-    /// Beside the others, as one of them.
+    /// Beside the others.
     Beside,
-    /// Beside them, if it takes one line; else below its row.
+    /// Beside the others in rows where it takes one line, below the row otherwise.
     WhereItFits,
-    /// Below its row.
+    /// Below each row.
     Below,
 }
 
@@ -82,48 +81,48 @@ pub fn new_table<const N: usize>(header: [&str; N]) -> Table {
 
 /// An empty table of text with any number of columns.
 pub fn table_with_headings(header: Vec<String>) -> Table {
-    let column = |(place, heading): (usize, String)| TableColumn {
+    let column = |(index, heading): (usize, String)| TableColumn {
         heading,
-        figure: false,
-        least: if place == 0 { NAME } else { TEXT },
-        rank: place,
+        is_figure: false,
+        least_width: if index == 0 { NAME_WIDTH } else { TEXT_WIDTH },
+        rank: index,
         on_request: false,
     };
     Table {
         columns: header.into_iter().enumerate().map(column).collect(),
         rows: Vec::new(),
         chosen: None,
-        choosable: false,
+        has_columns_option: false,
     }
 }
 
 /// Marks the columns from `first` on as figures: flush right, never broken.
 pub fn mark_figures_from(table: &mut Table, first: usize) {
     for column in table.columns.iter_mut().skip(first) {
-        column.figure = true;
+        column.is_figure = true;
     }
 }
 
 /// Marks the columns with these headings as figures.
 pub fn mark_figures(table: &mut Table, headings: &[&str]) {
     for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
-        column.figure = true;
+        column.is_figure = true;
     }
 }
 
 /// Marks the columns with these headings as never broken, not even between words.
 pub fn mark_unbroken(table: &mut Table, headings: &[&str]) {
     for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
-        column.least = usize::MAX;
+        column.least_width = usize::MAX;
     }
 }
 
-/// Marks the columns that a table that is too wide leaves out first, in this order; then the others from the right.
+/// Marks the columns that a table that is too wide leaves out first, in this order; then it leaves out the others from the right.
 pub fn mark_dispensable(table: &mut Table, headings: &[&str]) {
-    let most = table.columns.len() + headings.len();
-    for (place, heading) in headings.iter().enumerate() {
+    let highest_rank = table.columns.len() + headings.len();
+    for (index, heading) in headings.iter().enumerate() {
         for column in table.columns.iter_mut().filter(|column| column.heading == *heading) {
-            column.rank = most - place;
+            column.rank = highest_rank - index;
         }
     }
 }
@@ -140,12 +139,12 @@ pub fn unbreakable(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// Restricts tables to the columns in `names`, as `--columns` lists them; an empty list changes nothing. A name is a
-/// heading or its first words. The first column always stays; a table that has none of them is shown in full. Fails if
-/// no table has such a column.
+/// Restricts tables to the columns that `--columns` names; an empty list changes nothing. A name is a heading or its first
+/// words. The first column always stays; a table that has no named column is shown in full. Fails if no table has a column of
+/// some name.
 pub fn choose_columns(tables: &mut [&mut Table], names: &[String]) -> Result<(), CommandError> {
     for table in tables.iter_mut() {
-        table.choosable = true;
+        table.has_columns_option = true;
     }
     for name in names {
         let mut known = false;
@@ -165,16 +164,17 @@ pub fn choose_columns(tables: &mut [&mut Table], names: &[String]) -> Result<(),
             }
         }
         if !known {
-            let all =
-                tables.iter().flat_map(|table| (1..table.columns.len()).map(|column| table.shortest_name(column)));
-            let mut all: Vec<String> = all.collect();
+            let mut possible: Vec<String> = Vec::new();
+            for table in tables.iter() {
+                possible.extend((1..table.columns.len()).map(|column| table.shortest_name(column)));
+            }
             let mut seen = std::collections::BTreeSet::new();
-            all.retain(|name| seen.insert(name.clone()));
-            let near = nearest(name, all.iter().map(String::as_str));
+            possible.retain(|name| seen.insert(name.clone()));
+            let near = nearest(name, possible.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(CommandError::new(format!(
                 "--columns: unknown column `{name}`; expected some of {}{hint}",
-                all.join(", ")
+                possible.join(", ")
             )));
         }
     }
@@ -194,60 +194,64 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The columns that `name` means.
+    /// The columns whose heading is `name`, or else those whose heading begins with it.
     fn matching_columns(&self, name: &str) -> Vec<usize> {
         let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
-        let name = plain(name.trim());
-        let is = |fits: &dyn Fn(&str) -> bool| {
-            let heads = self.columns.iter().enumerate().map(|(place, column)| (place, plain(&column.heading)));
-            heads.filter(|(_, heading)| fits(heading)).map(|(place, _)| place).collect::<Vec<_>>()
+        let wanted = plain(name.trim());
+        let columns_with = |is_match: &dyn Fn(&str) -> bool| {
+            let headings = self.columns.iter().map(|column| plain(&column.heading)).enumerate();
+            headings.filter(|(_, heading)| is_match(heading)).map(|(column, _)| column).collect::<Vec<_>>()
         };
-        let exact = is(&|heading| heading == name);
+        let exact = columns_with(&|heading| heading == wanted);
         let begins = |heading: &str| {
-            heading.strip_prefix(&name).is_some_and(|rest| rest.starts_with([' ', ':', ',']) && !name.is_empty())
+            heading.strip_prefix(&wanted).is_some_and(|rest| rest.starts_with([' ', ':', ',']) && !wanted.is_empty())
         };
-        if exact.is_empty() { is(&begins) } else { exact }
+        if exact.is_empty() { columns_with(&begins) } else { exact }
     }
 
-    /// The shortest name of a column that means no other.
+    /// The shortest name by which `--columns` finds this column and no other.
     fn shortest_name(&self, column: usize) -> String {
         let heading = &self.columns[column].heading;
         let word = heading.split([' ', ':', ',']).next().unwrap_or_default();
         if self.matching_columns(word) == [column] { word.to_owned() } else { heading.replace(' ', "-") }
     }
 
-    /// Draws the table on `width` columns.
+    /// Draws the table, no wider than `width` if possible.
     pub fn draw(&self, width: usize) -> String {
         let is_filled = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
-        let has = |&column: &usize| column == 0 || !self.columns[column].on_request && is_filled(column);
-        let mut shown: Vec<usize> = match &self.chosen {
+        let is_shown = |&column: &usize| column == 0 || !self.columns[column].on_request && is_filled(column);
+        let shown: Vec<usize> = match &self.chosen {
             Some(chosen) => chosen.clone(),
-            None => (0..self.columns.len()).filter(has).collect(),
+            None => (0..self.columns.len()).filter(is_shown).collect(),
         };
         if let Some(layout) = self.fit_layout(&shown, width, false) {
             return self.draw_upright(&shown, &layout, width);
         }
-        if let Some(turned) = self.draw_turned(&shown, width) {
-            return turned;
-        }
+        self.draw_transposed(&shown, width).unwrap_or_else(|| self.draw_without_some_columns(shown, width))
+    }
+
+    /// Leaves out columns until the others fit, the highest rank first, and adds a line that names them. The first column and a
+    /// last column of long text stay.
+    fn draw_without_some_columns(&self, mut shown: Vec<usize>, width: usize) -> String {
         let mut left_out = Vec::new();
         let layout = loop {
-            let fits = self.fit_layout(&shown, width, false).or_else(|| self.fit_layout(&shown, width, true));
-            let least = shown.iter().skip(1).copied().filter(|_| shown.len() > 2 || !self.may_hang(&shown));
-            let least =
-                least.filter(|&column| !self.is_long_last(column)).max_by_key(|&column| self.columns[column].rank);
-            match (fits, least) {
-                (Some(layout), _) => break layout,
-                (None, Some(least)) => {
-                    shown.retain(|&column| column != least);
-                    left_out.push(least);
+            let layout = self.fit_layout(&shown, width, false).or_else(|| self.fit_layout(&shown, width, true));
+            if let Some(layout) = layout {
+                break layout;
+            }
+            let may_leave_out_more = shown.len() > 2 || !self.may_stand_below(&shown);
+            let candidates = shown.iter().skip(1).copied().filter(|&column| !self.is_long_last(column));
+            let dispensable = candidates.max_by_key(|&column| self.columns[column].rank);
+            match dispensable.filter(|_| may_leave_out_more) {
+                Some(column) => {
+                    shown.retain(|&other| other != column);
+                    left_out.push(column);
                 }
-                (None, None) => {
-                    let widths = shown.iter().map(|&column| self.least_width(column, true)).collect();
-                    break Layout {
-                        widths,
-                        last: if self.may_hang(&shown) { LastColumnPlace::Below } else { LastColumnPlace::Beside },
-                    };
+                None => {
+                    let below = self.may_stand_below(&shown);
+                    let last = if below { LastColumnPlace::Below } else { LastColumnPlace::Beside };
+                    let widths = shown.iter().map(|&column| self.least_column_width(column, true)).collect();
+                    break Layout { widths, last };
                 }
             }
         };
@@ -260,12 +264,11 @@ impl Table {
 
     fn left_out_note(&self, left_out: &mut [usize]) -> String {
         left_out.sort_unstable();
-        let list = |of: &dyn Fn(usize) -> String, between: &str| {
-            left_out.iter().map(|&column| of(column)).collect::<Vec<_>>().join(between)
+        let list = |name_of: &dyn Fn(usize) -> String, separator: &str| {
+            left_out.iter().map(|&column| name_of(column)).collect::<Vec<_>>().join(separator)
         };
         let headings = list(&|column| unbreakable(&self.columns[column].heading), ", ");
-        let asked = self.chosen.is_some() || !self.choosable;
-        let hint = if asked {
+        let hint = if self.chosen.is_some() || !self.has_columns_option {
             ".".to_owned()
         } else {
             format!("; --columns {} shows them.", list(&|column| self.shortest_name(column), ","))
@@ -282,14 +285,14 @@ impl Table {
         self.column_cells(column).map(|cell| text_columns(cell)).max().unwrap_or(0)
     }
 
-    /// The least width of a column: no word is broken, and text has its least number of columns; `TIGHT` if `tight`.
-    fn least_width(&self, column: usize, tight: bool) -> usize {
+    /// The least width of a column: no word is broken, and longer text has its least width, or `TIGHT_WIDTH` if `tight`.
+    fn least_column_width(&self, column: usize, tight: bool) -> usize {
         let longest = self.longest_cell(column);
-        let cells = match &self.columns[column] {
-            TableColumn { figure: true, .. } | TableColumn { least: usize::MAX, .. } => longest,
-            TableColumn { least, .. } => {
+        let cells = match self.columns[column] {
+            TableColumn { is_figure: true, .. } | TableColumn { least_width: usize::MAX, .. } => longest,
+            TableColumn { least_width, .. } => {
                 let word = self.column_cells(column).map(|cell| longest_word(cell)).max().unwrap_or(0);
-                word.max(longest.min(if tight { TIGHT } else { *least }))
+                word.max(longest.min(if tight { TIGHT_WIDTH } else { least_width }))
             }
         };
         cells.max(longest_word(&self.columns[column].heading))
@@ -297,85 +300,98 @@ impl Table {
 
     /// Whether the column is the table's last, and long text.
     fn is_long_last(&self, column: usize) -> bool {
-        let TableColumn { figure, least, .. } = self.columns[column];
+        let TableColumn { is_figure, least_width, .. } = self.columns[column];
         column == self.columns.len() - 1
             && column > 0
-            && !figure
-            && self.longest_cell(column) > TEXT
-            && least < usize::MAX
+            && !is_figure
+            && self.longest_cell(column) > TEXT_WIDTH
+            && least_width < usize::MAX
     }
 
     /// Whether the last of the shown columns may stand below its row.
-    fn may_hang(&self, shown: &[usize]) -> bool {
+    fn may_stand_below(&self, shown: &[usize]) -> bool {
         shown.last().is_some_and(|&column| self.is_long_last(column))
     }
 
-    /// Fits these columns into `width` columns; nothing if they do not fit.
+    /// The layout of these columns within `width`; nothing if they do not fit.
     fn fit_layout(&self, shown: &[usize], width: usize, tight: bool) -> Option<Layout> {
-        let mut widths: Vec<usize> = shown.iter().map(|&column| self.least_width(column, tight)).collect();
-        let place = widths.len() - 1;
-        let hangs = self.may_hang(shown);
-        if hangs {
-            widths[place] = 0;
+        let mut widths: Vec<usize> = shown.iter().map(|&column| self.least_column_width(column, tight)).collect();
+        let last = widths.len() - 1;
+        let may_stand_below = self.may_stand_below(shown);
+        if may_stand_below {
+            widths[last] = 0;
         }
-        let mut spare = width.checked_sub(widths.iter().sum::<usize>() + GAP * place)?;
-        let mut last = LastColumnPlace::Beside;
-        if hangs {
-            (last, widths[place]) = self.place_last(shown[place], spare);
-            spare -= widths[place];
+        let mut spare = width.checked_sub(widths.iter().sum::<usize>() + COLUMN_GAP * last)?;
+        let mut last_place = LastColumnPlace::Beside;
+        if may_stand_below {
+            last_place = self.last_column_place(shown[last], spare);
+            widths[last] = self.last_column_width(shown[last], last_place, spare);
+            spare -= widths[last];
         }
-        // Spare columns go to the text from the left, then to the headings, which take a second line once, not in each row.
-        let others = || shown.iter().enumerate().filter(|(at, _)| !hangs || *at < place);
-        let headings = others().map(|(at, &column)| (at, text_columns(&self.columns[column].heading)));
-        let texts = others().map(|(at, &column)| (at, self.longest_cell(column)));
-        for (at, goal) in texts.chain(headings) {
-            let more = goal.saturating_sub(widths[at]).min(spare);
-            widths[at] += more;
+        // The spare width goes to the text from the left, then to the headings, which take a second line once, not in each row.
+        let others = || shown.iter().enumerate().filter(|(index, _)| !may_stand_below || *index < last);
+        let texts = others().map(|(index, &column)| (index, self.longest_cell(column)));
+        let headings = others().map(|(index, &column)| (index, text_columns(&self.columns[column].heading)));
+        for (index, wanted) in texts.chain(headings) {
+            let more = wanted.saturating_sub(widths[index]).min(spare);
+            widths[index] += more;
             spare -= more;
         }
-        if hangs && last == LastColumnPlace::Beside {
-            widths[place] += spare;
+        if may_stand_below && last_place == LastColumnPlace::Beside {
+            widths[last] += spare;
         }
-        Some(Layout { widths, last })
+        Some(Layout { widths, last: last_place })
     }
 
-    /// The place of a last column of text if there are `spare` columns, and how many of them it takes.
-    fn place_last(&self, column: usize, spare: usize) -> (LastColumnPlace, usize) {
-        let heading = text_columns(&self.columns[column].heading);
-        let longest = self.longest_cell(column).max(heading);
-        let fit = self.column_cells(column).filter(|cell| !cell.contains('\n') && text_columns(cell) <= spare).count();
-        match spare {
-            spare if spare >= longest.min(BESIDE) => (LastColumnPlace::Beside, longest.min(BESIDE.max(spare / 2))),
-            spare if longest_word(&self.columns[column].heading) <= spare && 2 * fit > self.rows.len() => {
-                (LastColumnPlace::WhereItFits, spare)
-            }
-            _ => (LastColumnPlace::Below, 0),
+    /// The place of a last column of text if the others leave a width of `spare`.
+    fn last_column_place(&self, column: usize, spare: usize) -> LastColumnPlace {
+        let heading = &self.columns[column].heading;
+        let longest = self.longest_cell(column).max(text_columns(heading));
+        let is_one_line = |cell: &&String| !cell.contains('\n') && text_columns(cell) <= spare;
+        if spare >= longest.min(BESIDE_WIDTH) {
+            LastColumnPlace::Beside
+        } else if longest_word(heading) <= spare
+            && 2 * self.column_cells(column).filter(is_one_line).count() > self.rows.len()
+        {
+            LastColumnPlace::WhereItFits
+        } else {
+            LastColumnPlace::Below
+        }
+    }
+
+    /// The part of the width `spare` that a last column of text takes at its place.
+    fn last_column_width(&self, column: usize, place: LastColumnPlace, spare: usize) -> usize {
+        let longest = self.longest_cell(column).max(text_columns(&self.columns[column].heading));
+        match place {
+            LastColumnPlace::Beside => longest.min(BESIDE_WIDTH.max(spare / 2)),
+            LastColumnPlace::WhereItFits => spare,
+            LastColumnPlace::Below => 0,
         }
     }
 
     /// Draws headings, a line and the rows.
     fn draw_upright(&self, shown: &[usize], layout: &Layout, width: usize) -> String {
-        let heads: Vec<&str> = shown.iter().map(|&column| self.columns[column].heading.as_str()).collect();
-        let head_below = layout.last == LastColumnPlace::Below;
-        let mut text = self.row_lines(&heads, shown, &layout.widths, head_below.then_some(width));
+        let headings: Vec<&str> = shown.iter().map(|&column| self.columns[column].heading.as_str()).collect();
+        let all_below = layout.last == LastColumnPlace::Below;
+        let mut text = self.row_lines(&headings, shown, &layout.widths, all_below.then_some(width));
         let mut body: Vec<String> = Vec::new();
         for row in &self.rows {
             let cells: Vec<&str> = shown.iter().map(|&column| row[column].as_str()).collect();
             let last = cells.len() - 1;
             let fits = !cells[last].contains('\n') && text_columns(cells[last]) <= layout.widths[last];
-            let below = head_below || (layout.last == LastColumnPlace::WhereItFits && !fits);
+            let below = all_below || (layout.last == LastColumnPlace::WhereItFits && !fits);
             body.extend(self.row_lines(&cells, shown, &layout.widths, below.then_some(width)));
         }
-        let line = text.iter().chain(&body).map(|line| text_columns(line)).max().unwrap_or(0);
-        text.push("─".repeat(line));
+        let line_width = text.iter().chain(&body).map(|line| text_columns(line)).max().unwrap_or(0);
+        text.push("─".repeat(line_width));
         text.extend(body);
         text.join("\n")
     }
 
-    /// The lines of one row; `below`: its last cell stands below it, up to so many columns.
-    fn row_lines(&self, cells: &[&str], shown: &[usize], widths: &[usize], below: Option<usize>) -> Vec<String> {
+    /// The lines of one row. With `below_width`, the last cell stands below the others, wrapped to that width.
+    fn row_lines(&self, cells: &[&str], shown: &[usize], widths: &[usize], below_width: Option<usize>) -> Vec<String> {
         let last = cells.len() - 1;
-        let beside = if below.is_some() { last } else { cells.len() };
+        let beside = if below_width.is_some() { last } else { cells.len() };
         let wrap = |cell: &&str, width: usize| -> Vec<String> {
             cell.lines().flat_map(|line| screen::wrap_line(line, width, 0)).collect()
         };
@@ -383,41 +399,42 @@ impl Table {
             cells[..beside].iter().zip(widths).map(|(cell, &width)| wrap(cell, width)).collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
         let mut lines = Vec::new();
-        for at in 0..height {
+        for line_number in 0..height {
             let mut line = String::new();
-            for (place, cell) in wrapped.iter().enumerate() {
-                let cell = cell.get(at).map_or("", String::as_str);
-                let room = " ".repeat(widths[place].saturating_sub(text_columns(cell)));
-                let gap = if place == 0 { "" } else { "  " };
-                line += &match self.columns[shown[place]].figure {
-                    true => format!("{gap}{room}{cell}"),
-                    false => format!("{gap}{cell}{room}"),
+            for (index, cell_lines) in wrapped.iter().enumerate() {
+                let cell = cell_lines.get(line_number).map_or("", String::as_str);
+                let padding = " ".repeat(widths[index].saturating_sub(text_columns(cell)));
+                let gap = if index == 0 { String::new() } else { " ".repeat(COLUMN_GAP) };
+                line += &match self.columns[shown[index]].is_figure {
+                    true => format!("{gap}{padding}{cell}"),
+                    false => format!("{gap}{cell}{padding}"),
                 };
             }
             lines.push(line.trim_end().to_owned());
         }
-        if let Some(width) = below {
-            let indent = " ".repeat(BELOW);
-            let under = cells[last].lines().flat_map(|line| screen::wrap_line(&format!("{indent}{line}"), width, 2));
-            lines.extend(under);
+        if let Some(width) = below_width {
+            let indent = " ".repeat(BELOW_INDENT);
+            let below = cells[last].lines().flat_map(|line| screen::wrap_line(&format!("{indent}{line}"), width, 2));
+            lines.extend(below);
         }
         lines
     }
 
-    /// Draws figures as rows; nothing for a table of text, or if that does not fit either.
-    fn draw_turned(&self, shown: &[usize], width: usize) -> Option<String> {
-        if shown.len() < 2 || shown[1..].iter().any(|&column| !self.columns[column].figure) {
+    /// Draws each figure as a row; nothing for a table of text, or if the transposed table does not fit either.
+    fn draw_transposed(&self, shown: &[usize], width: usize) -> Option<String> {
+        if shown.len() < 2 || shown[1..].iter().any(|&column| !self.columns[column].is_figure) {
             return None;
         }
         let names = self.column_cells(0).cloned();
-        let mut turned = table_with_headings(std::iter::once(self.columns[0].heading.clone()).chain(names).collect());
+        let headings = std::iter::once(self.columns[0].heading.clone()).chain(names);
+        let mut transposed = table_with_headings(headings.collect());
         for &column in &shown[1..] {
-            turned.add_row(std::iter::once(&self.columns[column].heading).chain(self.column_cells(column)));
+            transposed.add_row(std::iter::once(&self.columns[column].heading).chain(self.column_cells(column)));
         }
-        mark_figures_from(&mut turned, 1);
-        let all: Vec<usize> = (0..turned.columns.len()).collect();
-        let layout = turned.fit_layout(&all, width, false)?;
-        Some(turned.draw_upright(&all, &layout, width))
+        mark_figures_from(&mut transposed, 1);
+        let columns: Vec<usize> = (0..transposed.columns.len()).collect();
+        let layout = transposed.fit_layout(&columns, width, false)?;
+        Some(transposed.draw_upright(&columns, &layout, width))
     }
 }
 
@@ -436,7 +453,7 @@ mod tests {
     use super::*;
 
     /// Three rows of figures, as a run has them.
-    fn run() -> Table {
+    fn run_table() -> Table {
         let mut table = new_table(["", "requests", "requests/s", "mean ms", "p50 ms", "max ms"]);
         mark_figures_from(&mut table, 1);
         mark_dispensable(&mut table, &["p50 ms"]);
@@ -453,12 +470,12 @@ mod tests {
 reads     123456      1234.5  109.098  114.819  1234.567
 writes    123456      1234.5  109.098  114.819  1234.567
 all       123456      1234.5  109.098  114.819  1234.567";
-        assert_eq!(run().draw(56), wanted);
-        assert_eq!(run().draw(1000), wanted);
+        assert_eq!(run_table().draw(56), wanted);
+        assert_eq!(run_table().draw(1000), wanted);
     }
 
     #[test]
-    fn figures_are_turned_round_before_any_is_left_out() {
+    fn figures_are_transposed_before_any_is_left_out() {
         let wanted = "               reads    writes       all
 ────────────────────────────────────────
 requests      123456    123456    123456
@@ -466,12 +483,12 @@ requests/s    1234.5    1234.5    1234.5
 mean ms      109.098   109.098   109.098
 p50 ms       114.819   114.819   114.819
 max ms      1234.567  1234.567  1234.567";
-        assert_eq!(run().draw(45), wanted);
+        assert_eq!(run_table().draw(45), wanted);
     }
 
     #[test]
     fn the_least_important_columns_go_first_and_are_named() {
-        let mut table = run();
+        let mut table = run_table();
         for place in 0..10 {
             table.add_row([&format!("more {place}"), "1", "2", "3", "4", "5"]);
         }
@@ -487,14 +504,14 @@ max ms      1234.567  1234.567  1234.567";
 
     #[test]
     fn columns_are_chosen_by_heading_or_its_first_words() {
-        let mut table = run();
+        let mut table = run_table();
         choose_columns(&mut [&mut table], &["max".to_owned(), "requests".to_owned()]).unwrap();
         assert_eq!(table.draw(80).lines().next(), Some("          max ms  requests"));
         let mut other = super::new_table(["loss", "writes: mean", "writes: most"]);
         other.add_row(["FUA", "1", "2"]);
         choose_columns(&mut [&mut table, &mut other], &["writes".to_owned()]).unwrap();
         assert_eq!(other.draw(80).lines().next(), Some("loss  writes: mean  writes: most"));
-        let unknown = choose_columns(&mut [&mut run()], &["p05".to_owned()]).unwrap_err().0;
+        let unknown = choose_columns(&mut [&mut run_table()], &["p05".to_owned()]).unwrap_err().0;
         let wanted = "--columns: unknown column `p05`; expected some of requests, requests/s, mean, p50, max; did you mean `p50`?";
         assert_eq!(unknown, [wanted]);
     }

@@ -1,8 +1,8 @@
-//! What `seekwise compare` judges, and what it says of it: metrics, several values, causes, tails, refusals.
+//! `seekwise compare`: verdicts on metrics, several values, causes, high percentiles, refusals.
 
 use std::fs;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -12,7 +12,7 @@ const JOB: &str = "[global]\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nrun
                    fdatasync=1\n[scan]\nrw=randread\nbs=64k\niodepth=4\n";
 
 /// A folder with the job in it.
-fn folder() -> tempfile::TempDir {
+fn folder_with_jobs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("log.fio"), JOB).unwrap();
     fs::write(folder.path().join("oltp.fio"), include_str!("../../../docs/examples/oltp.fio")).unwrap();
@@ -20,13 +20,13 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn compare(job: &str, more: &[&str]) -> Said {
-    let folder = folder();
+fn compare_on_drive(job: &str, more: &[&str]) -> ProgramOutput {
+    let folder = folder_with_jobs();
     let runs: &[&str] = if more.contains(&"--runs") { &[] } else { &["--runs", "3"] };
-    seekwise(folder.path(), &[&["compare", job, "--on", DRIVE], more, runs].concat())
+    run_program(folder.path(), &[&["compare", job, "--on", DRIVE], more, runs].concat())
 }
 
-fn figure(value: &Value, path: &[&str]) -> f64 {
+fn figure_at(value: &Value, path: &[&str]) -> f64 {
     path.iter().fold(value, |value, key| &value[key]).as_f64().unwrap_or_else(|| panic!("{path:?} in {value}"))
 }
 
@@ -35,7 +35,7 @@ const CACHE: [&str; 2] = ["--vary", "drive.cache.write_back=true,false"];
 #[test]
 fn the_default_is_requests_per_second_and_it_says_so() {
     let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "10 s"];
-    let said = compare("random-read", &more).done();
+    let said = compare_on_drive("random-read", &more).success_stdout();
     assert!(said.starts_with("Judged: requests per second (iops); higher is better.\n"), "{said}");
     assert!(said.contains("drive.firmware.depth=32 against drive.firmware.depth=1: faster — "), "{said}");
 }
@@ -44,7 +44,7 @@ fn the_default_is_requests_per_second_and_it_says_so() {
 fn what_is_asked_is_judged() {
     let metrics =
         ["--metric", "job:log.mean", "--metric", "flush", "--metric", "read.p90", "--metric", "MB/s", "--json"];
-    let value = compare("log.fio", &[&CACHE[..], &metrics].concat()).json();
+    let value = compare_on_drive("log.fio", &[&CACHE[..], &metrics].concat()).json();
     let comparisons = value["comparisons"].as_array().unwrap();
     let words: Vec<&str> = comparisons.iter().map(|one| one["metric"].as_str().unwrap()).collect();
     assert_eq!(words, ["job:log.mean", "flush.mean", "read.p90", "bytes_per_s"]);
@@ -52,29 +52,32 @@ fn what_is_asked_is_judged() {
     assert_eq!(better, ["lower", "lower", "lower", "higher"]);
     // Each ratio is that of its own metric's means, as near as a geometric mean is to a plain one.
     for (comparison, word) in comparisons.iter().zip(words) {
-        let side = |at: usize| figure(&value["sides"][at], &["metrics", word, "estimate"]);
-        let ratio = figure(comparison, &["ratio", "estimate"]);
+        let side = |at: usize| figure_at(&value["sides"][at], &["metrics", word, "estimate"]);
+        let ratio = figure_at(comparison, &["ratio", "estimate"]);
         assert!((side(1) / side(0) / ratio - 1.0).abs() < 0.01, "{word}: {ratio} of {} and {}", side(0), side(1));
     }
     // Lower is better: a log without its write cache waits longer, and is slower.
     assert_eq!(comparisons[0]["verdict"], "slower");
-    assert!(figure(&comparisons[0], &["ratio", "low"]) > 1.0);
+    assert!(figure_at(&comparisons[0], &["ratio", "low"]) > 1.0);
     // Four questions are one family.
-    let holm = comparisons.iter().all(|one| figure(one, &["p_adjusted"]) >= figure(one, &["p"]));
-    assert!(holm && comparisons.iter().any(|one| figure(one, &["p_adjusted"]) > figure(one, &["p"])), "{value}");
+    let holm = comparisons.iter().all(|one| figure_at(one, &["p_adjusted"]) >= figure_at(one, &["p"]));
+    assert!(holm && comparisons.iter().any(|one| figure_at(one, &["p_adjusted"]) > figure_at(one, &["p"])), "{value}");
     assert_eq!(value["metric"], "job:log.mean", "the first stands at the top");
 }
 
 #[test]
 fn the_parts_make_the_difference() {
-    let value = compare("log.fio", &[&CACHE[..], &["--metric", "flush", "--metric", "iops", "--json"]].concat()).json();
+    let value =
+        compare_on_drive("log.fio", &[&CACHE[..], &["--metric", "flush", "--metric", "iops", "--json"]].concat())
+            .json();
     for comparison in value["comparisons"].as_array().unwrap() {
         let cause = &comparison["cause"];
         let ns = |value: f64| (value * 1e6).round() as i64;
-        let sum =
-            |key: &str| -> i64 { cause["parts"].as_array().unwrap().iter().map(|part| ns(figure(part, &[key]))).sum() };
+        let sum = |key: &str| -> i64 {
+            cause["parts"].as_array().unwrap().iter().map(|part| ns(figure_at(part, &[key]))).sum()
+        };
         for key in ["from_ms", "to_ms", "difference_ms"] {
-            assert_eq!(sum(key), ns(figure(cause, &[key])), "{key}: {cause}");
+            assert_eq!(sum(key), ns(figure_at(cause, &[key])), "{key}: {cause}");
         }
         assert_eq!(sum("to_ms") - sum("from_ms"), sum("difference_ms"));
         let of = cause["of"].as_str().unwrap();
@@ -82,62 +85,63 @@ fn the_parts_make_the_difference() {
     }
     // The parts are of the requests that are judged.
     let cause = &value["comparisons"][0]["cause"];
-    let mean = figure(&value["sides"][0], &["metrics", "flush.mean", "estimate"]);
-    assert!((figure(cause, &["from_ms"]) - mean).abs() < 1e-4, "{cause} of {mean} ms");
-    let mean = figure(&value["sides"][1], &["response_ms", "mean"]);
-    assert!((figure(&value["comparisons"][1]["cause"], &["to_ms"]) - mean).abs() < 1e-4);
+    let mean = figure_at(&value["sides"][0], &["metrics", "flush.mean", "estimate"]);
+    assert!((figure_at(cause, &["from_ms"]) - mean).abs() < 1e-4, "{cause} of {mean} ms");
+    let mean = figure_at(&value["sides"][1], &["response_ms", "mean"]);
+    assert!((figure_at(&value["comparisons"][1]["cause"], &["to_ms"]) - mean).abs() < 1e-4);
 }
 
 #[test]
 fn a_shorter_flush_with_fewer_commits_is_said() {
     // Without the cache the write before the flush waits for the medium in its place, and the pages gain what the log loses.
     let metrics = ["--metric", "flush", "--metric", "iops", "--runtime", "20 s"];
-    let value = compare("oltp.fio", &[&CACHE[..], &metrics, &["--json"]].concat()).json();
+    let value = compare_on_drive("oltp.fio", &[&CACHE[..], &metrics, &["--json"]].concat()).json();
     for (at, ratio) in [(0, 0.0..0.9), (1, 1.05..2.0)] {
         let comparison = &value["comparisons"][at];
         assert_eq!(comparison["verdict"], "faster", "{comparison}");
-        assert!(ratio.contains(&figure(comparison, &["ratio", "estimate"])), "{comparison}");
+        assert!(ratio.contains(&figure_at(comparison, &["ratio", "estimate"])), "{comparison}");
         let beside = comparison["beside"].as_array().unwrap();
         let rate = beside.iter().find(|it| it["metric"] == "flush.iops").expect("commits are named");
-        assert!(rate["worse"] == true && figure(rate, &["ratio", "high"]) < 0.6, "{rate}");
+        assert!(rate["worse"] == true && figure_at(rate, &["ratio", "high"]) < 0.6, "{rate}");
     }
-    let said = compare("oltp.fio", &[&CACHE[..], &metrics].concat()).done();
+    let said = compare_on_drive("oltp.fio", &[&CACHE[..], &metrics].concat()).success_stdout();
     assert_eq!(said.matches("\n  But: flushes per second is worse: 0.").count(), 2, "{said}");
 }
 
 #[test]
 fn a_better_headline_with_a_worse_tail_is_said() {
     let more = ["--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32", "--runtime", "20 s"];
-    let said = compare("random-read", &more).done();
+    let said = compare_on_drive("random-read", &more).success_stdout();
     assert!(said.contains("\n  But: p99 of the response time is worse: "), "{said}");
-    let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
+    let value = compare_on_drive("random-read", &[&more[..], &["--json"]].concat()).json();
     let beside = &value["beside"][0];
     assert_eq!((&beside["metric"], &beside["worse"]), (&"p99".into(), &true.into()));
-    assert!(figure(beside, &["ratio", "low"]) > 1.0);
+    assert!(figure_at(beside, &["ratio", "low"]) > 1.0);
 }
 
 #[test]
 fn each_value_is_held_against_the_first() {
     let more = ["--vary", "job.depth=1..8", "--metric", "p90", "--runtime", "10 s"];
-    let value = compare("random-read", &[&more[..], &["--json"]].concat()).json();
+    let value = compare_on_drive("random-read", &[&more[..], &["--json"]].concat()).json();
     let names: Vec<&str> =
         value["sides"].as_array().unwrap().iter().map(|side| side["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["job.depth=1", "job.depth=2", "job.depth=4", "job.depth=8"]);
     let comparisons = value["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 3);
     assert!(comparisons.iter().all(|one| one["from"] == "job.depth=1" && one["verdict"] == "slower"), "{value}");
-    let said = compare("random-read", &more).done();
+    let said = compare_on_drive("random-read", &more).success_stdout();
     assert!(said.contains("the base") && said.contains("corrected for 3 comparisons (Holm)"), "{said}");
     assert_eq!(said.matches(" against job.depth=1: ").count(), 3, "{said}");
 }
 
 #[test]
 fn jobs_that_are_named_are_compared_and_work_that_differs_by_a_variable_is_not() {
-    let said = compare("database", &["--vary", "job=database,file-server", "--metric", "p99", "--runtime", "5 s"]);
-    let out = said.done();
+    let said =
+        compare_on_drive("database", &["--vary", "job=database,file-server", "--metric", "p99", "--runtime", "5 s"]);
+    let out = said.success_stdout();
     let note = "they differ in the pattern, the size of requests at once; this comparison cannot tell what each does by itself";
     assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{out}");
-    let said = compare("kinds.fio", &["--vary", "job.env.KIND=randread,randwrite"]);
+    let said = compare_on_drive("kinds.fio", &["--vary", "job.env.KIND=randread,randwrite"]);
     assert_eq!(said.code, 1, "{}", said.out);
     assert!(said.out.contains("refused: the sides do different work: they differ in the pattern"), "{}", said.out);
     assert!(!said.out.contains("Why:"), "{}", said.out);
@@ -146,7 +150,7 @@ fn jobs_that_are_named_are_compared_and_work_that_differs_by_a_variable_is_not()
 #[test]
 fn what_cannot_be_judged_is_said_with_the_nearest_word() {
     let refused = |more: &[&str], wanted: &[&str]| {
-        let said = compare("log.fio", &[&CACHE[..], more].concat());
+        let said = compare_on_drive("log.fio", &[&CACHE[..], more].concat());
         assert_eq!(said.code, 2, "{more:?}: {}", said.out);
         let all = wanted.iter().all(|wanted| said.err.contains(wanted));
         assert!(all, "{more:?}: {}", said.err);
@@ -158,59 +162,60 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
     );
     refused(&["--metric", "operations.commit"], &["operations are counted of programs"]);
     refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has no value"]);
-    let said = compare("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
+    let said = compare_on_drive("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has no value"), "{}", said.err);
 }
 
 #[test]
 fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let run = ["run", "log.fio", "--on", DRIVE, "--set", "driver=windows-xp"];
-    let value = seekwise(folder.path(), &[&run[..], &["--json"]].concat()).json();
-    let (writes, flushes) = (figure(&value, &["write", "ios"]), figure(&value, &["flush", "ios"]));
+    let value = run_program(folder.path(), &[&run[..], &["--json"]].concat()).json();
+    let (writes, flushes) = (figure_at(&value, &["write", "ios"]), figure_at(&value, &["flush", "ios"]));
     assert!(flushes > 10.0 && (writes - flushes).abs() <= 1.0, "{writes} writes, {flushes} flushes");
-    assert!(figure(&value, &["flush", "response_ms", "p99"]) >= figure(&value, &["flush", "response_ms", "p50"]));
-    assert!(figure(&value, &["read", "anatomy_ms", "flush"]) > 1.0, "the scan waits behind the log's flushes");
-    assert_eq!(figure(&value, &["write", "anatomy_ms", "flush"]), 0.0, "the log writes when its flush is done");
+    assert!(figure_at(&value, &["flush", "response_ms", "p99"]) >= figure_at(&value, &["flush", "response_ms", "p50"]));
+    assert!(figure_at(&value, &["read", "anatomy_ms", "flush"]) > 1.0, "the scan waits behind the log's flushes");
+    assert_eq!(figure_at(&value, &["write", "anatomy_ms", "flush"]), 0.0, "the log writes when its flush is done");
     for kind in ["read", "write", "flush", "all"] {
         let parts: f64 =
             value[kind]["anatomy_ms"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
-        let mean = figure(&value, &[kind, "response_ms", "mean"]);
+        let mean = figure_at(&value, &[kind, "response_ms", "mean"]);
         assert!((parts - mean).abs() < 1e-6 * mean, "{kind}: {parts} of {mean}");
     }
-    let text = seekwise(folder.path(), &run).done();
+    let text = run_program(folder.path(), &run).success_stdout();
     assert!(text.lines().any(|line| line.trim_start().starts_with("flushes ")), "{text}");
-    let csv = seekwise(folder.path(), &[&run[..], &["--format", "csv"]].concat()).done();
+    let csv = run_program(folder.path(), &[&run[..], &["--format", "csv"]].concat()).success_stdout();
     assert!(csv.lines().any(|line| line.contains(",flush,")), "{csv}");
 }
 
 #[test]
 fn a_key_that_may_be_left_out_is_varied_with_none() {
     let array = ["--set", "array=raid-6", "--set", "array.drives=4", "--runtime", "1 s"];
-    let lost = compare("random-read", &[&["--vary", "array.lose=none,2"][..], &array].concat()).done();
+    let lost =
+        compare_on_drive("random-read", &[&["--vary", "array.lose=none,2"][..], &array].concat()).success_stdout();
     assert!(lost.contains("array.lose=2 against array.lose=none: "), "{lost}");
-    let keeps = compare("random-read", &["--vary", "job.depth=none,1", "--runtime", "1 s", "--json"]);
+    let keeps = compare_on_drive("random-read", &["--vary", "job.depth=none,1", "--runtime", "1 s", "--json"]);
     let value = keeps.json();
-    let iops = |side: usize| figure(&value["sides"][side], &["iops", "estimate"]);
+    let iops = |side: usize| figure_at(&value["sides"][side], &["iops", "estimate"]);
     assert_eq!(iops(0), iops(1), "without it the depth is the job's own, which is 1: {value}");
-    let none = compare("random-read", &["--vary", "drive.cache.segments=none,16"]);
+    let none = compare_on_drive("random-read", &["--vary", "drive.cache.segments=none,16"]);
     assert_eq!(none.code, 2);
     assert!(none.err.contains("`none` is invalid; expected a whole number from 0 to 4096\n"), "{}", none.err);
-    let word = compare("random-read", &["--vary", "drive.cache.segments=16,adaptive"]);
+    let word = compare_on_drive("random-read", &["--vary", "drive.cache.segments=16,adaptive"]);
     assert!(word.err.contains("did you mean `drive.cache.adaptive`?"), "{}", word.err);
-    let wrong = compare("random-read", &["--vary", "array.lose=nobody,2", "--set", "array=raid-6"]);
+    let wrong = compare_on_drive("random-read", &["--vary", "array.lose=nobody,2", "--set", "array=raid-6"]);
     assert!(wrong.err.contains("expected a whole number from 0 to 31, or none"), "{}", wrong.err);
 }
 
 #[test]
 fn an_answer_is_had_as_markdown_and_as_a_picture() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let words =
         ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32"];
     let more = ["--runtime", "5 s", "--runs", "3", "--format", "markdown", "--svg", "pictures/one.svg"];
-    let said = seekwise(folder.path(), &[&words[..], &more].concat());
-    let text = said.done();
+    let said = run_program(folder.path(), &[&words[..], &more].concat());
+    let text = said.success_stdout();
     assert!(text.starts_with("**drive.firmware.depth=32 against drive.firmware.depth=1: faster — 1."), "{text}");
     assert!(
         text.contains(
@@ -234,8 +239,8 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
     {
         assert!(picture.contains(part), "{part}");
     }
-    let again = seekwise(folder.path(), &[&words[..], &more].concat());
+    let again = run_program(folder.path(), &[&words[..], &more].concat());
     assert!(again.code == 2 && again.err.contains("already exists; --force overwrites it"), "{}", again.err);
-    let both = seekwise(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
+    let both = run_program(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
     assert_eq!(both.code, 2);
 }

@@ -1,5 +1,5 @@
-//! `seekwise crash`, end to end: a honest drive keeps what SQLite was told, a liar is caught and its failure made small; what is refused.
-//! Where the system lacks something, a test says so and what it skipped.
+//! `seekwise crash` as a whole: a drive that keeps its promises loses nothing that SQLite promised; a drive that acknowledges flushes
+//! early is found, with the fewest lost writes; wrong arguments are refused. A test whose tools are missing says so and is skipped.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs it; exit code, what it said, and its errors.
-fn crash(arguments: &[&str]) -> (i32, String, String) {
+/// Runs `seekwise crash`; returns exit code, standard output and standard error.
+fn run_crash(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_seekwise"))
         .arg("crash")
         .args(arguments)
@@ -20,8 +20,8 @@ fn crash(arguments: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Why nothing can be mounted here.
-fn lacking(programs: &[&str]) -> Option<String> {
+/// The reason why file systems cannot be mounted here, or which program is missing.
+fn missing_requirement(programs: &[&str]) -> Option<String> {
     let runs = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
     };
@@ -40,8 +40,8 @@ fn lacking(programs: &[&str]) -> Option<String> {
     (!runs("losetup", &["--find"])).then(|| "there is no free loop device".to_owned())
 }
 
-fn skips(what: &str, programs: &[&str]) -> bool {
-    let lacking = lacking(programs);
+fn is_skipped(what: &str, programs: &[&str]) -> bool {
+    let lacking = missing_requirement(programs);
     if let Some(why) = &lacking {
         println!("skipped, {what}: {why}");
     }
@@ -50,24 +50,24 @@ fn skips(what: &str, programs: &[&str]) -> bool {
 
 const LIAR: [&str; 2] = ["--set", "drive.faults.early_flush=on"];
 
-/// Where a lie is to be caught: what is promised is known when its line has been read, which on a loaded machine takes up to a tenth of
-/// a second. The disk's time passes so slowly that this is little of it, and the drive keeps what it has cached.
+/// Options for tests in which a drive's lie must be found. A promise counts from when its line has been read, which on a loaded
+/// machine takes up to a tenth of a second. At this speed that is little of the disk's time; and the drive keeps cached data for long.
 const SLOWLY: [&str; 4] = ["--speed", "0.02", "--set", "drive.cache.destage_idle_ms=10000"];
 
 #[test]
 fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
-    if skips("SQLite on ext4", &["sqlite3", "stdbuf"]) {
+    if is_skipped("SQLite on ext4", &["sqlite3", "stdbuf"]) {
         return;
     }
     let run = ["--on", "barracuda-7200.7", "--recipe", "sqlite-wal-full", "--cuts", "60", "--json"];
-    let (code, out, err) = crash(&[&run[..], &["--orders", "1"]].concat());
+    let (code, out, err) = run_crash(&[&run[..], &["--orders", "1"]].concat());
     assert_eq!(code, 0, "{out}\n{err}");
     let honest: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(honest["at_cuts"]["consistent"], 60, "{honest}");
     assert_eq!((&honest["in_orders"]["consistent"], &honest["disk_broke"]), (&60.into(), &0.into()), "{honest}");
     assert!(honest["promises"].as_u64() > Some(25) && honest["checked"].as_u64() > Some(10), "{honest}");
 
-    let (code, out, err) = crash(&[&run[..], &SLOWLY, &LIAR].concat());
+    let (code, out, err) = run_crash(&[&run[..], &SLOWLY, &LIAR].concat());
     assert_eq!(code, 1, "{out}\n{err}");
     let liar: Value = serde_json::from_str(&out).unwrap();
     let bad = liar["at_cuts"]["lost_promised"].as_u64().unwrap() + liar["at_cuts"]["corrupt"].as_u64().unwrap();
@@ -79,7 +79,7 @@ fn commits_of_sqlite_stay_on_an_honest_drive_and_a_liar_is_caught() {
 
 #[test]
 fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() {
-    if skips("ext4 without barriers", &[]) {
+    if is_skipped("ext4 without barriers", &[]) {
         return;
     }
     let work = "for i in 1 2 3 4 5 6 7 8; do echo $i > $SEEKWISE_MOUNT/$i; sync $SEEKWISE_MOUNT/$i; echo $i; done";
@@ -89,7 +89,7 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     let kept = folder.join("medium");
     let run = |fs: &str, pace: &[&str]| {
         let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
-        crash(&[&words[..], pace, &["--keep", kept.to_str().unwrap()]].concat())
+        run_crash(&[&words[..], pace, &["--keep", kept.to_str().unwrap()]].concat())
     };
     let (code, out, err) = run("ext4", &["--speed", "20"]);
     assert_eq!(code, 0, "{out}\n{err}");
@@ -104,7 +104,7 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
 /// Media and promises are for their owner alone; with --user, programs of that user reach the mounted file system and nothing else.
 #[test]
 fn nobody_else_reads_media_and_promises() {
-    if skips("who reaches a medium", &["runuser"]) {
+    if is_skipped("who reaches a medium", &["runuser"]) {
         return;
     }
     let work = "for i in 1 2 3 4; do echo $i > $SEEKWISE_MOUNT/$i; sync $SEEKWISE_MOUNT/$i; echo $i; done";
@@ -118,30 +118,30 @@ fn nobody_else_reads_media_and_promises() {
         let file = folder.path().join(expected.replace(' ', "-"));
         let seen = format!("SEEN={}", file.display());
         let words = ["--on", "barracuda-7200.7", "--fs", "ext4", "--workload", work, "--check", check, "--speed", "20"];
-        let (code, out, err) = crash(&[&words[..], &["--cuts", "5", "--jobs", "1", "--env", &seen], more].concat());
+        let (code, out, err) = run_crash(&[&words[..], &["--cuts", "5", "--jobs", "1", "--env", &seen], more].concat());
         assert_eq!(code, 0, "{out}\n{err}");
         let lines = std::fs::read_to_string(&file).unwrap();
         assert!(!lines.is_empty() && lines.lines().all(|line| line == expected), "{lines}");
     }
     let own = ["--on", "barracuda-7200.7", "--fs", "ext4", "--workload", work, "--check", "true"];
-    let (code, _, err) = crash(&[&own[..], &["--user", "no-such-user"]].concat());
+    let (code, _, err) = run_crash(&[&own[..], &["--user", "no-such-user"]].concat());
     assert!(code == 2 && err.contains("--user no-such-user") && err.contains("expected a user"), "{err}");
     let there = folder.path().join("there");
     std::fs::write(&there, "mine").unwrap();
-    let (code, _, err) = crash(&[&own[..], &["--keep", there.to_str().unwrap()]].concat());
+    let (code, _, err) = run_crash(&[&own[..], &["--keep", there.to_str().unwrap()]].concat());
     assert!(code == 2 && err.contains("already exists; expected a new file"), "{err}");
 }
 
-/// What an honest drive has promised stays on each file system, also where another order of its writes could have been.
+/// With an honest drive, promised data stay on each file system, even if the drive had written in another order.
 #[test]
 fn what_was_flushed_stays_on_xfs_and_on_btrfs() {
     for (name, tools) in [("xfs", ["mkfs.xfs", "xfs_repair"]), ("btrfs", ["mkfs.btrfs", "btrfs"])] {
-        if skips(name, &tools) {
+        if is_skipped(name, &tools) {
             continue;
         }
         let recipe = format!("{name}-fsync");
         let run = ["--on", "barracuda-7200.7", "--recipe", &recipe, "--env", "FILES=12", "--cuts", "24", "--json"];
-        let (code, out, err) = crash(&run);
+        let (code, out, err) = run_crash(&run);
         assert_eq!(code, 0, "{name}: {out}\n{err}");
         let said: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((&said["at_cuts"]["consistent"], &said["disk_broke"]), (&24.into(), &0.into()), "{name}: {said}");
@@ -149,10 +149,10 @@ fn what_was_flushed_stays_on_xfs_and_on_btrfs() {
     }
 }
 
-/// A program that flushes one file of three: the others were in the page cache alone, and are named with their bytes.
+/// A program flushes one file of three: the others were only in the page cache, and are named with their bytes.
 #[test]
 fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
-    if skips("bytes that never left the page cache", &[]) {
+    if is_skipped("bytes that never left the page cache", &[]) {
         return;
     }
     // 10,000 bytes are changed in the middle of a file that was there before.
@@ -161,7 +161,7 @@ fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
                 seq 5000 | head -c 10000 | dd of=old bs=1 seek=8192 conv=notrunc 2>/dev/null; echo done";
     let check = "test -s $SEEKWISE_PROMISES || exit 0; seq 2000 | cmp -s - $SEEKWISE_MOUNT/new || exit 11";
     let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", work, "--check", check];
-    let (code, out, err) = crash(&[&words[..], &["--cuts", "20", "--orders", "2", "--json"]].concat());
+    let (code, out, err) = run_crash(&[&words[..], &["--cuts", "20", "--orders", "2", "--json"]].concat());
     let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code}: {out}\n{err}"));
     let named = |file: &str| said["unflushed"].as_array().unwrap().iter().find(|it| it["file"] == file).cloned();
     let (new, old) = (named("/new").unwrap(), named("/old").unwrap());
@@ -170,10 +170,10 @@ fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
     assert_eq!((&old["ranges"], &old["named"]), (&serde_json::json!([[8192, 20480]]), &true.into()), "{said}");
     assert!(named("/flushed").is_none() && named("/other").is_none(), "{said}");
     assert_eq!(said["files_left_out"], 0);
-    // Flushed, nothing is named.
+    // After a flush of all, nothing is named.
     let work = work.replace("echo done", "sync; echo done");
     let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", &work, "--check", check];
-    let (code, out, err) = crash(&[&words[..], &["--cuts", "20", "--json"]].concat());
+    let (code, out, err) = run_crash(&[&words[..], &["--cuts", "20", "--json"]].concat());
     assert_eq!(code, 0, "{out}\n{err}");
     let said: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(said["unflushed"], serde_json::json!([]), "{said}");
@@ -189,33 +189,33 @@ fn a_bare_disk_needs_no_root() {
         return;
     }
     let run = ["--on", "cheetah-15k.4", "--recipe", "raw-fua", "--cuts", "40"];
-    let (code, out, err) = crash(&run);
+    let (code, out, err) = run_crash(&run);
     assert_eq!(code, 0, "{out}\n{err}");
-    let (code, out, err) = crash(&[&run[..], &SLOWLY, &["--set", "drive.faults.ignores_fua=on"]].concat());
+    let (code, out, err) = run_crash(&[&run[..], &SLOWLY, &["--set", "drive.faults.ignores_fua=on"]].concat());
     assert_eq!(code, 1, "{out}\n{err}");
     assert!(out.contains("lost after a promise") && out.contains("is enough"), "{out}");
 }
 
-/// A workload of one log and a check of it, each with a fault or none.
-fn log_of(fs: &str, work: &str, check: &str, more: &[&str]) -> (i32, String, String) {
+/// Runs `crash` with forty cuts of this workload and check.
+fn crash_with_log(fs: &str, work: &str, check: &str, more: &[&str]) -> (i32, String, String) {
     let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
-    crash(&[&words[..], more].concat())
+    run_crash(&[&words[..], more].concat())
 }
 
-/// Records of a log, each flushed, and one that flushes nothing.
+/// A workload that writes records to a log and flushes each, and one that flushes none.
 const LOG: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; sync log; echo $i; done";
 const LOG_NO_SYNC: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; echo $i; done";
 
-/// All promised records are there as they were written.
+/// A check that all promised records are in the log as they were written.
 const WHOLE_LOG: &str = "n=$(wc -l < $SEEKWISE_PROMISES); seq $n | sed 's/^/entry /' > $SEEKWISE_SCRATCH/wanted; \
                          test $n = 0 || head -n $n $SEEKWISE_MOUNT/log 2>&1 | cmp - $SEEKWISE_SCRATCH/wanted || exit 11";
 
 #[test]
 fn a_check_that_is_broken_or_sees_nothing_is_no_judge() {
-    if skips("checks that are no judges", &[]) {
+    if is_skipped("checks that are no judges", &[]) {
         return;
     }
-    let (code, out, err) = log_of("ext4", LOG, WHOLE_LOG, &[]);
+    let (code, out, err) = crash_with_log("ext4", LOG, WHOLE_LOG, &[]);
     assert_eq!(code, 0, "{out}\n{err}");
     assert!(
         out.replace('\n', " ").contains("The check was tried before: it passes with all that was written"),
@@ -240,7 +240,7 @@ fn a_check_that_is_broken_or_sees_nothing_is_no_judge() {
         (&*WHOLE_LOG.replace("exit 11", "exit 10"), "promises are lost: lost, but allowed"),
     ] {
         for work in [LOG, LOG_NO_SYNC] {
-            let (code, out, err) = log_of("ext4", work, check, &[]);
+            let (code, out, err) = crash_with_log("ext4", work, check, &[]);
             assert!(code == 2 && err.replace("\n  ", " ").contains(said), "{check}: {code}\n{out}\n{err}");
         }
     }
@@ -248,7 +248,7 @@ fn a_check_that_is_broken_or_sees_nothing_is_no_judge() {
 
 #[test]
 fn a_program_that_never_flushes_loses_every_promise() {
-    if skips("programs that never flush", &["sqlite3", "stdbuf"]) {
+    if is_skipped("programs that never flush", &["sqlite3", "stdbuf"]) {
         return;
     }
     let recipes = ["sqlite-wal-off", "sqlite-delete-off", "ext4-no-fsync", "rename-no-fsync"];
@@ -256,7 +256,8 @@ fn a_program_that_never_flushes_loses_every_promise() {
     let recipes = recipes.map(|recipe| vec!["--recipe", recipe, "--env", "FILES=20", "--env", "VERSIONS=20"]);
     let mut lost_at_any_time = 0;
     for words in recipes.into_iter().chain(own) {
-        let (code, out, err) = crash(&[&["--on", "barracuda-7200.7", "--cuts", "40", "--json"], &words[..]].concat());
+        let (code, out, err) =
+            run_crash(&[&["--on", "barracuda-7200.7", "--cuts", "40", "--json"], &words[..]].concat());
         assert_eq!(code, 1, "{words:?} {out}\n{err}");
         let said: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((&said["disk_broke"], &said["at_cuts"]["lost_allowed"]), (&0.into(), &0.into()), "{words:?} {said}");
@@ -269,15 +270,15 @@ fn a_program_that_never_flushes_loses_every_promise() {
     assert!(lost_at_any_time > 0, "of 200 instants");
 }
 
-/// The bytes are flushed and the name is not: the directory is named, and no byte is.
+/// The bytes of a file are flushed, but not its name: the output names the directory, and no bytes.
 #[test]
 fn a_missing_flush_of_a_directory_is_named_as_one() {
-    if skips("names that are not flushed", &[]) {
+    if is_skipped("names that are not flushed", &[]) {
         return;
     }
     let run = ["--on", "barracuda-7200.7", "--cuts", "40", "--recipe"];
     let (code, out, err) =
-        crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12", "--json"]].concat());
+        run_crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12", "--json"]].concat());
     assert_eq!(code, 1, "{out}\n{err}");
     let said: Value = serde_json::from_str(&out).unwrap();
     let document = serde_json::json!({ "name": "/document", "change": "earlier", "stands_as": "/new" });
@@ -286,23 +287,23 @@ fn a_missing_flush_of_a_directory_is_named_as_one() {
     let at_cut = said["not_given_names"].as_array().unwrap();
     assert!(at_cut.len() == 1 && at_cut[0]["name"] == "/document" && at_cut[0]["stands_as"] == "/new", "{said}");
     assert_eq!(said["not_given"], serde_json::json!([]), "what the next flush brought is not missed: {said}");
-    let (code, out, err) = crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12"]].concat());
+    let (code, out, err) = run_crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12"]].concat());
     assert!(code == 1 && out.replace('\n', " ").contains("Is an fsync of the directory missing"), "{out}\n{err}");
     assert!(!out.contains("Written, never flushed"), "{out}");
-    let (code, out, err) = crash(&[&run[..], &["rename-fsync", "--env", "VERSIONS=12", "--json"]].concat());
+    let (code, out, err) = run_crash(&[&run[..], &["rename-fsync", "--env", "VERSIONS=12", "--json"]].concat());
     assert_eq!(code, 0, "{out}\n{err}");
     let said: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(said["unflushed_names"], serde_json::json!([]), "{said}");
 }
 
-/// Renamed into a new directory, and in a chain: all bytes are on the disk, and only directories are named.
+/// Files are renamed into a new directory, and in a chain: all bytes are on the disk, and the output names only directories.
 #[test]
 fn renamed_files_find_their_directories_and_lose_no_bytes() {
-    if skips("chains of renamed files", &["stdbuf"]) {
+    if is_skipped("chains of renamed files", &["stdbuf"]) {
         return;
     }
     let run = |work: &str, check: &str| {
-        let (code, out, err) = log_of("ext4", work, check, &["--json"]);
+        let (code, out, err) = crash_with_log("ext4", work, check, &["--json"]);
         assert_eq!(code, 1, "{out}\n{err}");
         let said: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(said["not_given"], serde_json::json!([]), "{said}");
@@ -323,33 +324,33 @@ fn renamed_files_find_their_directories_and_lose_no_bytes() {
     assert!(names.contains(&"/log.1".into()) && names.contains(&"/log.2".into()), "{names:?}");
 }
 
-/// A record that is never flushed is lost long after it was promised: a check of the newest promise would pass.
+/// A check of the newest promise only passes although an older record, which is never flushed, is lost.
 #[test]
 fn a_check_of_the_newest_file_alone_is_no_judge() {
-    if skips("a check of the newest file", &[]) {
+    if is_skipped("a check of the newest file", &[]) {
         return;
     }
     let work =
         "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo record $i > r$i; [ $i = 5 ] || sync r$i .; echo $i; done";
     let each =
         "for i in $(cat $SEEKWISE_PROMISES); do test \"$(cat $SEEKWISE_MOUNT/r$i)\" = \"record $i\" || exit 11; done";
-    let (code, out, err) = log_of("ext4", &work.replace("[ $i = 5 ] ||", ""), each, &[]);
+    let (code, out, err) = crash_with_log("ext4", &work.replace("[ $i = 5 ] ||", ""), each, &[]);
     assert_eq!(code, 0, "{out}\n{err}");
     let newest = each.replace("$(cat $SEEKWISE_PROMISES)", "$(tail -n 1 $SEEKWISE_PROMISES)");
-    let (code, out, err) = log_of("ext4", work, &newest, &[]);
+    let (code, out, err) = crash_with_log("ext4", work, &newest, &[]);
     assert!(code == 2 && err.contains("forgets an earlier promise"), "{code} {out}\n{err}");
 }
 
-/// One that flushes once in a while, and says that it may lose what came since.
+/// A program that flushes once in a while may lose promises since the last flush, if `--may-lose` says so.
 #[test]
 fn a_program_that_may_lose_some_time_is_judged_by_it() {
-    if skips("promises with a delay", &[]) {
+    if is_skipped("promises with a delay", &[]) {
         return;
     }
     let work = "cd $SEEKWISE_MOUNT; for i in $(seq 60); do echo entry $i >> log; [ $((i % 5)) = 0 ] && sync log; \
                 echo $i; sleep 0.02; done; sync log";
     let verdicts = |more: &[&str]| {
-        let (code, out, err) = log_of("ext4", work, WHOLE_LOG, &[more, &["--json"]].concat());
+        let (code, out, err) = crash_with_log("ext4", work, WHOLE_LOG, &[more, &["--json"]].concat());
         let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code} {out}\n{err}"));
         (code, said["at_cuts"]["lost_allowed"].as_u64().unwrap(), said["at_cuts"]["lost_promised"].as_u64().unwrap())
     };
@@ -360,7 +361,7 @@ fn a_program_that_may_lose_some_time_is_judged_by_it() {
     assert!(code == 0 && allowed > 5 && lost == 0, "{code}: {allowed} allowed, {lost} lost");
     let (code, _, lost) = verdicts(&["--may-lose", "1ms"]);
     assert!(code == 1 && lost > 0, "{code}: {lost} lost");
-    let (code, out, err) = log_of("ext4", work, WHOLE_LOG, &["--may-lose", "10min"]);
+    let (code, out, err) = crash_with_log("ext4", work, WHOLE_LOG, &["--may-lose", "10min"]);
     assert!(code == 2 && err.contains("no promise grew old enough to count"), "{out}\n{err}");
 }
 
@@ -369,7 +370,7 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     let base = ["--on", "barracuda-7200.7"];
     let own = ["--workload", "true", "--check", "true"];
     let refused = |more: &[&str], said: &str| {
-        let (code, out, err) = crash(&[&base[..], more].concat());
+        let (code, out, err) = run_crash(&[&base[..], more].concat());
         assert!(code == 2 && err.replace("\n  ", " ").contains(said), "{more:?}: {code}\n{out}\n{err}");
     };
     refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
@@ -384,11 +385,11 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&own, "the workload printed no promise and left no changed file: nothing can be lost");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
-    let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);
+    let (code, _, err) = run_crash(&["--on", "null", "--workload", "true", "--check", "true"]);
     assert!(code == 2 && err.contains("not a modelled disk"), "{err}");
-    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--workload", "true"]);
+    let (code, _, err) = run_crash(&["--on", "cheetah-15k.4", "--workload", "true"]);
     assert!(code == 2 && err.contains("--check"), "{err}");
-    if skips("what only root meets", &[]) {
+    if is_skipped("what only root meets", &[]) {
         return;
     }
     refused(&[&own[..], &["--fs", "ext4", "--size", "1m"]].concat(), "expected at least 16m");
@@ -426,7 +427,7 @@ fn a_recipe_whose_program_is_not_installed_is_refused_before_anything_runs() {
         ran.display()
     );
     std::fs::write(&recipe, text).unwrap();
-    let (code, out, err) = crash(&["--on", "cheetah-15k.4", "--recipe", recipe.to_str().unwrap()]);
+    let (code, out, err) = run_crash(&["--on", "cheetah-15k.4", "--recipe", recipe.to_str().unwrap()]);
     let said = "`seekwise-no-such-program`: not found; expected it in PATH";
     assert!(code == 2 && err.contains(said), "{code}\n{out}\n{err}");
     assert!(!ran.exists(), "the workload ran");
@@ -434,23 +435,23 @@ fn a_recipe_whose_program_is_not_installed_is_refused_before_anything_runs() {
 
 #[test]
 fn recipes_are_listed_and_shown_and_files_of_them_read() {
-    let (code, out, _) = crash(&["--recipes"]);
+    let (code, out, _) = run_crash(&["--recipes"]);
     assert!(code == 0 && out.contains("postgresql-fsync") && out.contains("rename-no-fsync"), "{out}");
-    let (code, out, _) = crash(&["--recipes", "--recipe", "ext4-no-barrier"]);
+    let (code, out, _) = run_crash(&["--recipes", "--recipe", "ext4-no-barrier"]);
     assert!(code == 0 && out.contains("File system: ext4:barrier=0") && out.contains("sync"), "{out}");
-    let (code, out, _) = crash(&["--recipes", "--json"]);
+    let (code, out, _) = run_crash(&["--recipes", "--json"]);
     let all: Value = serde_json::from_str(&out).unwrap();
     assert!(code == 0 && all.as_array().unwrap().len() >= 15, "{out}");
     let file = std::env::temp_dir().join(format!("seekwise-recipe-{}.toml", std::process::id()));
     let name = file.to_str().unwrap();
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\nsett = { A = '1' }\n").unwrap();
-    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
+    let (code, _, err) = run_crash(&["--on", "cheetah-15k.4", "--recipe", name]);
     assert!(
         code == 2 && err.contains(":5: `sett`: unknown key; expected title, fs, may_lose, set; did you mean `set`?"),
         "{err}"
     );
     std::fs::write(&file, "workload = 'true'\ncheck = 'true'\n[variant.a]\n[variant.b]\n").unwrap();
-    let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--recipe", name]);
+    let (code, _, err) = run_crash(&["--on", "cheetah-15k.4", "--recipe", name]);
     assert!(code == 2 && err.contains("has 2 recipes; expected"), "{err}");
     std::fs::remove_file(&file).unwrap();
 }

@@ -1,11 +1,11 @@
-//! How commands end and what they leave: folders made and replaced, standard input, exit codes, signals.
+//! How commands end, and what they leave: folders that are created or replaced, standard input, exit codes, signals.
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program, sorted_names};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -18,170 +18,188 @@ const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\
 const CLAIM: &str = "[[claim]]\nid = 'ID'\nclass = 'I'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
                      check = ['iops[depth=8] > LEAST']\n";
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_job_and_study() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), JOB).unwrap();
     fs::write(folder.path().join("s.toml"), STUDY).unwrap();
     folder
 }
 
-fn read(folder: &Path, name: &str) -> Vec<u8> {
+fn read_file(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn run(folder: &Path, more: &[&str]) -> Said {
-    seekwise(folder, &[&["run", "j.fio", "--on", DRIVE], more].concat())
+fn run_job(folder: &Path, more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["run", "j.fio", "--on", DRIVE], more].concat())
 }
 
 /// Runs the program with `input` on standard input.
-fn told(folder: &Path, args: &[&str], input: &str) -> Said {
-    let mut running =
-        command(folder).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Who does not read it may be gone.
+fn run_with_input(folder: &Path, args: &[&str], input: &str) -> ProgramOutput {
+    let mut running = program_command(folder)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read its input may have ended.
     let _ = running.stdin.take().unwrap().write_all(input.as_bytes());
-    said(running.wait_with_output().unwrap())
+    program_output(running.wait_with_output().unwrap())
 }
 
-/// Files that are not in their place yet.
-fn parts(folder: &Path) -> Vec<String> {
-    names(folder).into_iter().filter(|name| name.ends_with(".part")).collect()
+/// The names of unfinished files in a folder.
+fn part_files(folder: &Path) -> Vec<String> {
+    sorted_names(folder).into_iter().filter(|name| name.ends_with(".part")).collect()
 }
 
 #[track_caller]
-fn fails(said: &Said, error: &str) {
+fn assert_error(said: &ProgramOutput, error: &str) {
     assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
     assert!(said.err.contains(error), "{}", said.err);
 }
 
 #[test]
 fn folders_on_the_way_are_made() {
-    let folder = folder();
-    run(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).done();
+    let folder = folder_with_job_and_study();
+    run_job(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).success_stdout();
     assert_eq!(
-        names(&folder.path().join("a/b")),
+        sorted_names(&folder.path().join("a/b")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    assert_eq!(names(&folder.path().join("c/d")), ["log.parquet"]);
-    seekwise(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).done();
-    assert!(read(folder.path(), "e/f/g.svg").starts_with(b"<svg"));
+    assert_eq!(sorted_names(&folder.path().join("c/d")), ["log.parquet"]);
+    run_program(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).success_stdout();
+    assert!(read_file(folder.path(), "e/f/g.svg").starts_with(b"<svg"));
 }
 
 #[test]
 fn what_is_there_is_replaced_by_force_only() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let all = ["--out", "out", "--log", "log.parquet"];
-    run(at, &all).done();
+    run_job(at, &all).success_stdout();
     fs::write(at.join("out/notes.txt"), "mine").unwrap();
-    let before = read(at, "out/results.jsonl");
-    fails(&run(at, &["--out", "out"]), "out: already holds results; --force overwrites them");
-    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: already exists; --force overwrites it");
-    assert_eq!(read(at, "out/results.jsonl"), before);
-    let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
+    let before = read_file(at, "out/results.jsonl");
+    assert_error(&run_job(at, &["--out", "out"]), "out: already holds results; --force overwrites them");
+    assert_error(&run_job(at, &["--log", "log.parquet"]), "log.parquet: already exists; --force overwrites it");
+    assert_eq!(read_file(at, "out/results.jsonl"), before);
+    let forced = run_job(at, &[&all[..], &["--force", "--seed", "2"]].concat());
     assert!(forced.err.contains("note: overwriting the results in out (1 run)"), "{}", forced.err);
     assert!(forced.err.contains("note: overwriting log.parquet"), "{}", forced.err);
-    forced.done();
-    assert_ne!(read(at, "out/results.jsonl"), before);
-    assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
-    assert_eq!(read(at, "out/notes.txt"), b"mine");
-    fails(&run(at, &["--force"]), "--force: there is nothing to overwrite");
+    forced.success_stdout();
+    assert_ne!(read_file(at, "out/results.jsonl"), before);
+    assert_eq!(read_file(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
+    assert_eq!(read_file(at, "out/notes.txt"), b"mine");
+    assert_error(&run_job(at, &["--force"]), "--force: there is nothing to overwrite");
 }
 
 #[test]
 fn what_seekwise_did_not_write_is_never_replaced() {
     for name in ["study.toml", "results.jsonl", "report.html"] {
-        let folder = folder();
+        let folder = folder_with_job_and_study();
         fs::create_dir(folder.path().join("out")).unwrap();
         fs::write(folder.path().join("out").join(name), "mine").unwrap();
         for more in [&["--out", "out"][..], &["--out", "out", "--force"]] {
-            fails(&run(folder.path(), more), &format!("out/{name}: exists, but no made-from.json"));
+            assert_error(&run_job(folder.path(), more), &format!("out/{name}: exists, but no made-from.json"));
         }
-        assert_eq!(read(folder.path(), &format!("out/{name}")), b"mine");
-        assert_eq!(names(&folder.path().join("out")), [name]);
+        assert_eq!(read_file(folder.path(), &format!("out/{name}")), b"mine");
+        assert_eq!(sorted_names(&folder.path().join("out")), [name]);
     }
-    let folder = folder();
-    fails(&run(folder.path(), &["--out", "j.fio"]), "j.fio: it is a file; expected a folder");
+    let folder = folder_with_job_and_study();
+    assert_error(&run_job(folder.path(), &["--out", "j.fio"]), "j.fio: it is a file; expected a folder");
     // A study beside which its own results are to be.
     fs::rename(folder.path().join("s.toml"), folder.path().join("study.toml")).unwrap();
-    seekwise(folder.path(), &["study", "study.toml", "--out", "."]).done();
+    run_program(folder.path(), &["study", "study.toml", "--out", "."]).success_stdout();
 }
 
 #[test]
 fn standard_input_is_read_and_kept() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
-    let named = run(at, &["--json"]).json();
-    let piped = told(at, &["run", "-", "--on", DRIVE, "--json"], JOB).json();
+    let named = run_job(at, &["--json"]).json();
+    let piped = run_with_input(at, &["run", "-", "--on", DRIVE, "--json"], JOB).json();
     assert_eq!((&piped["all"], &piped["job"]), (&named["all"], &"standard input".into()));
     let stack = format!("drive = '{DRIVE}'\n");
-    assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], &stack).json()["all"], named["all"]);
+    assert_eq!(run_with_input(at, &["run", "j.fio", "--on", "-", "--json"], &stack).json()["all"], named["all"]);
     let profile = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
-    assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
-    let both = told(at, &["run", "-", "--on", "-"], JOB);
-    fails(&both, "standard input can only be used once");
-    // What is kept runs again without it.
-    told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).done();
-    seekwise(at, &["study", "r", "--out", "again"]).done();
-    told(at, &["study", "-", "--out", "s"], STUDY).done();
-    seekwise(at, &["study", "s.toml", "--out", "t"]).done();
+    assert_eq!(run_with_input(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
+    let both = run_with_input(at, &["run", "-", "--on", "-"], JOB);
+    assert_error(&both, "standard input can only be used once");
+    // The kept study runs again without standard input.
+    run_with_input(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).success_stdout();
+    run_program(at, &["study", "r", "--out", "again"]).success_stdout();
+    run_with_input(at, &["study", "-", "--out", "s"], STUDY).success_stdout();
+    run_program(at, &["study", "s.toml", "--out", "t"]).success_stdout();
     for (one, other) in [("r", "again"), ("s", "t")] {
         for name in ["results.jsonl", "report.html"] {
-            assert_eq!(read(at, &format!("{one}/{name}")), read(at, &format!("{other}/{name}")), "{name} of {one}");
+            assert_eq!(
+                read_file(at, &format!("{one}/{name}")),
+                read_file(at, &format!("{other}/{name}")),
+                "{name} of {one}"
+            );
         }
     }
-    let page = read(at, "s/report.html");
-    seekwise(at, &["report", "s"]).done();
-    assert_eq!(read(at, "s/report.html"), page);
-    let results = read(at, "s/results.jsonl");
+    let page = read_file(at, "s/report.html");
+    run_program(at, &["report", "s"]).success_stdout();
+    assert_eq!(read_file(at, "s/report.html"), page);
+    let results = read_file(at, "s/results.jsonl");
     fs::write(at.join("s/results.jsonl"), &results[..results.len() / 2]).unwrap();
-    told(at, &["study", "-", "--out", "s", "--resume"], STUDY).done();
-    assert_eq!(read(at, "s/results.jsonl"), results);
-    fails(&told(at, &["study", "-", "--out", "s", "--resume"], &STUDY.replace("8]", "4]")), "another study");
+    run_with_input(at, &["study", "-", "--out", "s", "--resume"], STUDY).success_stdout();
+    assert_eq!(read_file(at, "s/results.jsonl"), results);
+    assert_error(
+        &run_with_input(at, &["study", "-", "--out", "s", "--resume"], &STUDY.replace("8]", "4]")),
+        "another study",
+    );
 }
 
 #[test]
 fn a_trace_may_come_on_standard_input() {
     let trace = "lba,sectors,op,measured_response_ms,think_ms\n0,8,R,8.0,1\n80000,8,R,9.0,1\n9000,8,W,9.0,1\n";
-    let folder = folder();
-    let said = told(folder.path(), &["validate", "-", "--drive", DRIVE, "--json"], trace).json();
+    let folder = folder_with_job_and_study();
+    let said = run_with_input(folder.path(), &["validate", "-", "--drive", DRIVE, "--json"], trace).json();
     assert_eq!(said["n"], 3);
 }
 
 #[test]
 fn an_answer_without_a_request_is_none() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     // A pattern has a ramp, in which nothing is counted.
     let random = ["run", "random-read", "--on", DRIVE, "--runtime", "1 ns"];
-    fails(&seekwise(at, &random), "no request was counted");
+    assert_error(&run_program(at, &random), "no request was counted");
     let vary = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,2", "--runs", "2", "--runtime", "1 ns"];
-    fails(&seekwise(at, &vary), "no run counted any requests");
+    assert_error(&run_program(at, &vary), "no run counted any requests");
     fs::write(at.join("s.toml"), STUDY.replace("'1 s'", "'1 ns'")).unwrap();
-    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
-    fails(&seekwise(at, &["report", "s"]), "no run counted any requests");
-    let cut = |more: &[&str]| seekwise(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
-    fails(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
+    assert_error(&run_program(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
+    assert_error(&run_program(at, &["report", "s"]), "no run counted any requests");
+    let cut = |more: &[&str]| run_program(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
+    assert_error(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
     assert!(cut(&["--at", "100 ms"]).err.is_empty());
-    let reads = seekwise(at, &["power-cut", "random-read", "--on", DRIVE, "--runtime", "1 s", "--cuts", "3"]);
-    fails(&reads, "a power cut has nothing to lose");
+    let reads = run_program(at, &["power-cut", "random-read", "--on", DRIVE, "--runtime", "1 s", "--cuts", "3"]);
+    assert_error(&reads, "a power cut has nothing to lose");
 }
 
 #[test]
 fn one_standard_output_has_one_form() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     for format in ["text", "csv", "fio-json"] {
-        fails(
-            &run(folder.path(), &["--json", "--format", format]),
+        assert_error(
+            &run_job(folder.path(), &["--json", "--format", format]),
             &format!("--json and --format {format}: they conflict"),
         );
     }
-    assert_eq!(run(folder.path(), &["--json", "--format", "json"]).done(), run(folder.path(), &["--json"]).done());
-    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: not supported by this command");
+    assert_eq!(
+        run_job(folder.path(), &["--json", "--format", "json"]).success_stdout(),
+        run_job(folder.path(), &["--json"]).success_stdout()
+    );
+    assert_error(
+        &run_program(folder.path(), &["patterns", "--max-memory", "1g"]),
+        "--max-memory: not supported by this command",
+    );
 }
 
 #[test]
 fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let claim = |id: &str, least: &str| CLAIM.replace("ID", id).replace("LEAST", least);
     fs::write(at.join("s.toml"), format!("{STUDY}{}{}", claim("T1", "1"), claim("T2", "9999"))).unwrap();
@@ -192,19 +210,19 @@ fn claims_that_fail_are_counted_and_matter_where_that_is_asked() {
         (&["report", "a"], 0),
         (&["report", "a", "--strict"], 1),
     ] {
-        let said = seekwise(at, args);
+        let said = run_program(at, args);
         assert_eq!((said.code, said.out.lines().last()), (code, Some(line)), "{args:?}: {}", said.err);
-        let json = seekwise(at, &["report", "a", "--json"]);
+        let json = run_program(at, &["report", "a", "--json"]);
         assert_eq!(json.err.lines().last(), Some(line));
     }
     fs::write(at.join("s.toml"), format!("{STUDY}{}", claim("T1", "1"))).unwrap();
-    let said = seekwise(at, &["study", "s.toml", "--out", "c", "--strict"]).done();
+    let said = run_program(at, &["study", "s.toml", "--out", "c", "--strict"]).success_stdout();
     assert_eq!(said.lines().last(), Some("1 of 1 claim holds"));
 }
 
 #[test]
 fn a_file_of_another_kind_is_called_by_its_name() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("d.toml"), include_str!("../../drives/profiles/exos-x18.toml")).unwrap();
     fs::write(at.join("stack"), "drive = 'exos-x18'\n").unwrap();
@@ -235,150 +253,161 @@ fn a_file_of_another_kind_is_called_by_its_name() {
         (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: the file is empty"),
         (&["study", "empty"], "empty: cannot be read: the file is empty"),
     ] {
-        let said = seekwise(at, args);
+        let said = run_program(at, args);
         assert_eq!((said.code, said.err.as_str()), (2, format!("error: {error}\n").as_str()), "{args:?}");
     }
     // A stack by its content, whatever its name.
-    seekwise(at, &["run", "j.fio", "--on", "stack"]).done();
+    run_program(at, &["run", "j.fio", "--on", "stack"]).success_stdout();
 }
 
 #[test]
 fn nothing_is_said_twice() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("stack.toml"), "drive = 'exos-x18'\n").unwrap();
-    fails(&run(at, &["--set", "job.depth=1", "--set", "job.depth=2"]), "--set job.depth=2: `job.depth` is set twice");
-    fails(&run(at, &["--set", "drive=exos-x18"]), "--set drive=exos-x18: --on names the drive");
-    fails(&run(at, &["--set", "job=random-read"]), "--set job=random-read: the argument before --on names the job");
-    fails(&run(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
-    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime sets the run time");
+    assert_error(
+        &run_job(at, &["--set", "job.depth=1", "--set", "job.depth=2"]),
+        "--set job.depth=2: `job.depth` is set twice",
+    );
+    assert_error(&run_job(at, &["--set", "drive=exos-x18"]), "--set drive=exos-x18: --on names the drive");
+    assert_error(
+        &run_job(at, &["--set", "job=random-read"]),
+        "--set job=random-read: the argument before --on names the job",
+    );
+    assert_error(&run_job(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
+    assert_error(&run_job(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime sets the run time");
     let vary = ["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--set", "job.depth=4"];
-    fails(&seekwise(at, &vary), "--set job.depth=4: `job.depth` is set twice");
+    assert_error(&run_program(at, &vary), "--set job.depth=4: `job.depth` is set twice");
     // A stack may stand on another drive than it names.
-    seekwise(at, &["run", "j.fio", "--on", "stack.toml", "--set", "drive=wd140edfz"]).done();
-    fails(&run(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
-    fails(&seekwise(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
-    fails(&run(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
-    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
+    run_program(at, &["run", "j.fio", "--on", "stack.toml", "--set", "drive=wd140edfz"]).success_stdout();
+    assert_error(&run_job(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
+    assert_error(
+        &run_program(at, &["study", "s.toml", "--threads", "100000"]),
+        "expected a whole number from 0 to 1024",
+    );
+    assert_error(&run_job(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
+    assert_error(&run_program(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     use std::os::unix::ffi::OsStrExt;
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let job = ["run", "j.fio", "--on", DRIVE];
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for args in [&job[..], &["drives"], &["--help"], &["--version"], &["patterns", "--json"]] {
-        let said = said(command(at).args(args).stdout(full()).output().unwrap());
+        let said = program_output(program_command(at).args(args).stdout(full()).output().unwrap());
         let error = "error: standard output: No space left on device";
         assert!(said.code == 2 && said.err.starts_with(error), "{args:?}: {}", said.err);
     }
-    let log = said(command(at).args(job).args(["--log", "/dev/stdout"]).stdout(full()).output().unwrap());
-    fails(&log, "error: /dev/stdout: No space left on device");
-    fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: it is a character device; expected a file");
-    fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
-    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
-    // A "no" stays one when its reader has gone.
+    let log =
+        program_output(program_command(at).args(job).args(["--log", "/dev/stdout"]).stdout(full()).output().unwrap());
+    assert_error(&log, "error: /dev/stdout: No space left on device");
+    assert_error(&run_job(at, &["--log", "/dev/full"]), "error: /dev/full: it is a character device; expected a file");
+    assert_error(&run_job(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
+    assert_error(&run_job(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
+    // The exit code of the answer "no" stays although nobody reads the output.
     let profile = include_str!("../../drives/profiles/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
     fs::write(at.join("lies.toml"), lies).unwrap();
-    let mut gone = command(at);
+    let mut gone = program_command(at);
     let gone = gone.args(["drives", "lies.toml", "--check"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gone = gone.spawn().unwrap();
     drop(gone.stdout.take());
-    let gone = said(gone.wait_with_output().unwrap());
+    let gone = program_output(gone.wait_with_output().unwrap());
     assert!(gone.code == 1 && !gone.err.contains("error"), "{}", gone.err);
     let name = std::ffi::OsStr::from_bytes(b"j\xff.fio");
-    let odd = said(command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
-    fails(&odd, "not valid UTF-8");
+    let odd = program_output(program_command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
+    assert_error(&odd, "not valid UTF-8");
 }
 
 #[test]
 fn the_program_says_what_it_is() {
-    let folder = folder();
-    let long = seekwise(folder.path(), &["--version"]).done();
+    let folder = folder_with_job_and_study();
+    let long = run_program(folder.path(), &["--version"]).success_stdout();
     let first = format!("seekwise {}", env!("CARGO_PKG_VERSION"));
     assert_eq!(long.lines().next(), Some(first.as_str()));
-    let made = run(folder.path(), &["--json"]).json();
+    let made = run_job(folder.path(), &["--json"]).json();
     let build = format!("build:    {}", made["build"].as_str().unwrap());
     assert!(long.lines().any(|line| line == build) && long.contains("features:") && long.contains("places:"), "{long}");
-    assert_eq!(seekwise(folder.path(), &["-V"]).done().trim_end(), first);
+    assert_eq!(run_program(folder.path(), &["-V"]).success_stdout().trim_end(), first);
 }
 
-/// Runs the program until `ready`, sends it a signal, and hands back how it ended.
+/// Starts the program, sends it a signal when `ready` returns true, and returns its output.
 #[cfg(unix)]
-fn stopped(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> Said {
-    let mut running = command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn run_until_signal(folder: &Path, args: &[&str], signal: &str, ready: impl Fn() -> bool) -> ProgramOutput {
+    let mut running = program_command(folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !ready() {
         assert!(running.try_wait().unwrap().is_none(), "{args:?} ended before it was stopped");
         std::thread::yield_now();
     }
     let kill = std::process::Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
     assert!(kill.success());
-    said(running.wait_with_output().unwrap())
+    program_output(running.wait_with_output().unwrap())
 }
 
-/// Lines of a file that may not be there yet.
+/// The number of lines of a file; 0 if it does not exist yet.
 #[cfg(unix)]
-fn lines(path: &Path) -> usize {
+fn count_lines(path: &Path) -> usize {
     fs::read(path).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
 }
 
 #[cfg(unix)]
 #[test]
 fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("s.toml"), STUDY.replace("runs = 2", "runs = 12").replace("1 s", "60 s")).unwrap();
-    let some = |name: &str| lines(&at.join(name).join("results.jsonl")) > 0;
-    let study = stopped(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
+    let some = |name: &str| count_lines(&at.join(name).join("results.jsonl")) > 0;
+    let study = run_until_signal(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
     assert_eq!((study.code, study.out.as_str()), (130, ""), "{}", study.err);
-    let kept = lines(&at.join("my out/results.jsonl"));
+    let kept = count_lines(&at.join("my out/results.jsonl"));
     let again = "Again: seekwise study 'my out' --out 'my out-again'";
     let words = format!(
         "{again}\nInterrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n"
     );
     assert_eq!(study.err, words);
-    assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
-    let again =
-        stopped(at, &["study", "my out", "--resume"], "-TERM", || lines(&at.join("my out/results.jsonl")) > kept);
+    assert_eq!(sorted_names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
+    let again = run_until_signal(at, &["study", "my out", "--resume"], "-TERM", || {
+        count_lines(&at.join("my out/results.jsonl")) > kept
+    });
     assert_eq!(again.code, 130, "{}", again.err);
-    seekwise(at, &["study", "my out", "--resume"]).done();
-    seekwise(at, &["study", "s.toml", "--out", "whole"]).done();
-    for name in names(&at.join("whole")) {
-        assert!(read(at, &format!("whole/{name}")) == read(at, &format!("my out/{name}")), "{name} differs");
+    run_program(at, &["study", "my out", "--resume"]).success_stdout();
+    run_program(at, &["study", "s.toml", "--out", "whole"]).success_stdout();
+    for name in sorted_names(&at.join("whole")) {
+        assert!(read_file(at, &format!("whole/{name}")) == read_file(at, &format!("my out/{name}")), "{name} differs");
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn a_fit_that_is_stopped_writes_its_best_and_says_how_to_go_on() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let row = |index: u64| format!("{},8,R,{},5\n", index * 7_368_787 % 70_000_000, 6 + index * 37 % 12);
     let rows: String = (0..2000).map(row).collect();
     fs::write(at.join("t.csv"), "lba,sectors,op,measured_response_ms,think_ms\n".to_owned() + &rows).unwrap();
     let words = ["fit", "t.csv", "--drive", DRIVE, "-o", "out.toml"];
-    let fit = stopped(at, &words, "-INT", || lines(&at.join("out.toml.journal")) > 20);
+    let fit = run_until_signal(at, &words, "-INT", || count_lines(&at.join("out.toml.journal")) > 20);
     assert_eq!(fit.code, 130, "{}", fit.err);
     assert!(fit.err.contains("Ending: the best so far is judged and written. Once more ends at once."), "{}", fit.err);
     assert!(fit.err.contains("another run may end elsewhere"), "{}", fit.err);
     assert!(fit.err.trim_end().ends_with("-o out.toml --resume"), "{}", fit.err);
     assert!(fit.out.contains("is now out.toml: the best until the fit ended early"), "{}", fit.out);
-    assert!(at.join("out.toml").exists() && lines(&at.join("out.toml.journal")) > 20);
-    seekwise(at, &["drives", "out.toml"]).done();
+    assert!(at.join("out.toml").exists() && count_lines(&at.join("out.toml.journal")) > 20);
+    run_program(at, &["drives", "out.toml"]).success_stdout();
 }
 
 #[cfg(unix)]
 #[test]
 fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let vary = ["compare", "j.fio", "--on", DRIVE, "--runtime", "60 s", "--vary", "job.depth=1,8", "--runs", "2000"];
-    let some = || lines(&at.join("c/results.jsonl")) > 0;
-    let kept = stopped(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
+    let some = || count_lines(&at.join("c/results.jsonl")) > 0;
+    let kept = run_until_signal(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
     assert_eq!(kept.code, 130);
     assert!(
         kept.err.ends_with("of 4000 runs are kept in c. To continue:\nseekwise study c --resume\n"),
@@ -386,17 +415,17 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
         kept.err
     );
     let claims = ["claims", "q1", "--runs", "5000", "--out", "my claims"];
-    let kept = stopped(at, &claims, "-INT", || at.join("my claims").exists());
+    let kept = run_until_signal(at, &claims, "-INT", || at.join("my claims").exists());
     let again = "To continue:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
     assert!(kept.code == 130 && kept.err.ends_with(again), "{}", kept.err);
     // Nothing that was begun remains.
     let temporary = tempfile::tempdir().unwrap();
     let long = [&["run", "j.fio", "--on", DRIVE], &["--runtime", "30 d", "--log", "l.parquet"][..]].concat();
-    let run = stopped(at, &long, "-TERM", || !parts(at).is_empty());
+    let run = run_until_signal(at, &long, "-TERM", || !part_files(at).is_empty());
     assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Interrupted: nothing was kept.")));
-    assert!(parts(at).is_empty() && !at.join("l.parquet").exists());
+    assert!(part_files(at).is_empty() && !at.join("l.parquet").exists());
     let interrupted = |words: &[&str], has_begun: &dyn Fn(u32) -> bool| {
-        let mut running = command(at);
+        let mut running = program_command(at);
         running.env("TMPDIR", temporary.path()).args(words).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut running = running.spawn().unwrap();
         while !has_begun(running.id()) {
@@ -408,11 +437,11 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
         assert_eq!(ended.status.code(), Some(130), "{words:?}");
         assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Interrupted: nothing was kept."));
     };
-    interrupted(&["claims", "q1", "--runs", "5000"], &|_| !names(temporary.path()).is_empty());
+    interrupted(&["claims", "q1", "--runs", "5000"], &|_| !sorted_names(temporary.path()).is_empty());
     // A comparison has no file to show that it has begun: its workers are there.
     if cfg!(target_os = "linux") {
         let threads = |id: u32| std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, |tasks| tasks.count());
         interrupted(&vary, &|id| threads(id) > 2);
     }
-    assert!(names(temporary.path()).is_empty());
+    assert!(sorted_names(temporary.path()).is_empty());
 }

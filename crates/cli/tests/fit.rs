@@ -1,15 +1,15 @@
-//! `seekwise fit`: what it says of data that will not do, that it writes what it says, that it goes on where it was.
+//! `seekwise fit`: errors in its data, the files that it writes, and resumed fits.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 
 const DRIVE: &str = "barracuda-7200.7";
 
-/// Reads all over the drive; times as of a drive with 1 ms more to each, nearly.
-fn trace(n: u64) -> String {
+/// A trace of `n` reads all over the drive, with times that are nearly those of a drive that takes 1 ms more for each.
+fn trace_csv(n: u64) -> String {
     let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
     for index in 0..n {
         let (lba, ms) = (index * 7_368_787 % 300_000_000, 6.0 + (index * 37 % 120) as f64 / 10.0);
@@ -18,91 +18,91 @@ fn trace(n: u64) -> String {
     text
 }
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_trace() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("t.csv"), trace(800)).unwrap();
+    fs::write(folder.path().join("t.csv"), trace_csv(800)).unwrap();
     folder
 }
 
 const QUICK: [&str; 4] = ["--only", "overhead.read_miss_ms", "--generations", "3"];
 
-fn fit(folder: &Path, data: &[&str], more: &[&str]) -> Said {
-    seekwise(folder, &[&["fit"], data, &["--drive", DRIVE, "-o", "out.toml"], more].concat())
+fn run_fit(folder: &Path, data: &[&str], more: &[&str]) -> ProgramOutput {
+    run_program(folder, &[&["fit"], data, &["--drive", DRIVE, "-o", "out.toml"], more].concat())
 }
 
 #[test]
 fn what_it_writes_is_a_profile_that_says_so() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let more = [&QUICK[..], &["--page", "out.html", "--json"]].concat();
-    let json = fit(folder.path(), &["t.csv"], &more).json();
+    let json = run_fit(folder.path(), &["t.csv"], &more).json();
     let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("<svg"));
     let before = json["seen"]["before"].as_f64().unwrap();
     let after = json["seen"]["after"].as_f64().unwrap();
     assert!(after <= before);
-    let shown = seekwise(folder.path(), &["validate", "t.csv", "--drive", "out.toml", "--json"]).json();
+    let shown = run_program(folder.path(), &["validate", "t.csv", "--drive", "out.toml", "--json"]).json();
     let whole = json["traces"][0]["whole"]["demerit_ms"].as_f64().unwrap();
     assert_eq!(shown["demerit_ms"].as_f64().unwrap(), whole);
     assert!(!folder.path().join("out.toml.journal").exists());
-    let again = fit(folder.path(), &["t.csv"], &QUICK);
+    let again = run_fit(folder.path(), &["t.csv"], &QUICK);
     assert!(again.err.contains("out.toml") && again.err.contains("--force"), "{}", again.err);
 }
 
 #[test]
 fn data_that_will_not_do_are_refused_by_name() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let refused = |data: &str, text: &str, words: &[&str]| {
         fs::write(folder.path().join(data.split(',').next().unwrap()), text).unwrap();
-        let said = fit(folder.path(), &[data], &QUICK);
+        let said = run_fit(folder.path(), &[data], &QUICK);
         assert_eq!(said.code, 2, "{}", said.err);
         for word in words {
             assert!(said.err.contains(word), "{data}: {}", said.err);
         }
     };
-    refused("ten.csv", &trace(10), &["ten.csv: 5 of its 10 requests would be seen", "at least 200"]);
+    refused("ten.csv", &trace_csv(10), &["ten.csv: 5 of its 10 requests would be seen", "at least 200"]);
     let words = ["half of its times are below 99", "expected times in milliseconds"];
-    refused("us.csv", &trace(800).replace(",R,", ",R,99"), &words);
-    refused("far.csv", &trace(800).replace("\n0,8", "\n999999999999,8"), &["far.csv:2: `lba`", "past the end"]);
+    refused("us.csv", &trace_csv(800).replace(",R,", ",R,99"), &words);
+    refused("far.csv", &trace_csv(800).replace("\n0,8", "\n999999999999,8"), &["far.csv:2: `lba`", "past the end"]);
     let bare = "{\"fio version\": \"fio-3.1\", \"jobs\": [{\"jobname\": \"x\", \"read\": {\"iops\": 70.0, \"total_ios\": 4000}}]}";
     refused("bare.json", bare, &["bare.json: `job options`: the result of `x` does not say what the job did"]);
     let cases = "[[case]]\njob = \"rw=randread\\nbs=4k\"\nfigure = \"iops\"\nmeasured = 70\n\n\
                  [[case]]\njob = \"rw=randread\\nbs=4k\"\nfigure = \"iops\"\nmeasured = 140\n";
     refused("two.toml", cases, &["two.toml:6", "iops is 140 here and 70 at two.toml:1: one drive did not do both"]);
     refused("odd.toml", &cases.replace("figure = \"iops\"", "figure = \"ipos\""), &["`ipos` is no figure"]);
-    refused("t.csv,cahce=off", &trace(800), &["`cahce`", "did you mean `cache`?"]);
+    refused("t.csv,cahce=off", &trace_csv(800), &["`cahce`", "did you mean `cache`?"]);
 }
 
 #[test]
 fn another_simulators_times_stand_beside_the_fits() {
-    let folder = folder();
+    let folder = folder_with_trace();
     fs::write(folder.path().join("disksim.txt"), "13.5\n".repeat(800)).unwrap();
     let more = [&QUICK[..], &["--page", "out.html", "--force"]].concat();
-    let json = fit(folder.path(), &["t.csv,beside=disksim.txt"], &[&more[..], &["--json"]].concat()).json();
+    let json = run_fit(folder.path(), &["t.csv,beside=disksim.txt"], &[&more[..], &["--json"]].concat()).json();
     let other = &json["traces"][0]["beside"];
     assert_eq!((other["name"].as_str(), other["held"]["n"].as_u64()), (Some("disksim"), Some(400)));
     assert_eq!(other["whole"]["mean_simulated_ms"].as_f64(), Some(13.5));
-    let text = fit(folder.path(), &["t.csv,beside=disksim.txt"], &more).done();
+    let text = run_fit(folder.path(), &["t.csv,beside=disksim.txt"], &more).success_stdout();
     assert!(text.contains("disksim") && text.contains("13.500"), "{text}");
     assert!(fs::read_to_string(folder.path().join("out.html")).unwrap().contains("<h2>Beside disksim</h2>"));
-    let said = fit(folder.path(), &["t.csv,beside=none.txt"], &more);
+    let said = run_fit(folder.path(), &["t.csv,beside=none.txt"], &more);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("none.txt"), "{}", said.err);
 }
 
 #[test]
 fn a_slip_in_only_is_named() {
-    let folder = folder();
-    let said = fit(folder.path(), &["t.csv"], &["--only", "overhead.read_mis_ms"]);
+    let folder = folder_with_trace();
+    let said = run_fit(folder.path(), &["t.csv"], &["--only", "overhead.read_mis_ms"]);
     assert!(said.err.contains("did you mean `overhead.read_miss_ms`?"), "{}", said.err);
     assert_eq!(said.code, 2);
 }
 
 #[test]
 fn a_changed_journal_is_refused_with_its_line() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let at = folder.path().join("out.toml.journal");
     let early = [&QUICK[..], &["--points", "12"]].concat();
-    fit(folder.path(), &["t.csv"], &early).done();
+    run_fit(folder.path(), &["t.csv"], &early).success_stdout();
     let whole = fs::read_to_string(&at).unwrap();
     let result = fs::read_to_string(folder.path().join("out.toml")).unwrap();
     let resume = [&early[..], &["--resume"]].concat();
@@ -117,40 +117,40 @@ fn a_changed_journal_is_refused_with_its_line() {
             .map(|(at, old)| format!("{}\n", if at == line { &changed } else { old }))
             .collect();
         fs::write(&at, lines).unwrap();
-        let said = fit(folder.path(), &["t.csv"], &resume);
+        let said = run_fit(folder.path(), &["t.csv"], &resume);
         assert_eq!(said.code, 2, "{}", said.err);
         let named = format!("out.toml.journal:{}: `sum`: this line was changed after it was written", line + 1);
         assert!(said.err.contains(&named), "{}", said.err);
     }
     // A writer that was killed has left a part of its last line.
     fs::write(&at, &whole[..whole.len() - 7]).unwrap();
-    fit(folder.path(), &["t.csv"], &resume).done();
+    run_fit(folder.path(), &["t.csv"], &resume).success_stdout();
     assert_eq!(fs::read_to_string(folder.path().join("out.toml")).unwrap(), result);
     assert_eq!(fs::read_to_string(&at).unwrap(), whole);
 }
 
 #[test]
 fn a_journal_of_other_data_is_not_gone_on_with() {
-    let folder = folder();
+    let folder = folder_with_trace();
     fs::write(folder.path().join("out.toml.journal"), "0123\nSeen 1 = 2\n").unwrap();
-    let said = fit(folder.path(), &["t.csv"], &QUICK);
+    let said = run_fit(folder.path(), &["t.csv"], &QUICK);
     assert!(said.err.contains("its run was interrupted; --resume continues it, --force starts over"), "{}", said.err);
-    let said = fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--resume"]].concat());
+    let said = run_fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--resume"]].concat());
     assert!(
         said.err.contains("it belongs to other data, another profile, other options or another build"),
         "{}",
         said.err
     );
-    fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
+    run_fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).success_stdout();
 }
 
 #[test]
 fn a_number_of_points_ends_a_fit_with_its_best_and_it_goes_on_from_there() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let only = ["--only", "overhead", "--generations", "2"];
     let early = |out: &str| {
         let more = [&only[..], &["--points", "30", "-o", out, "--json"]].concat();
-        let said = seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &more[..]].concat());
+        let said = run_program(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &more[..]].concat());
         assert_eq!(said.code, 0, "{}", said.err);
         assert!(said.err.contains("this is the best so far and not the end of the fit"), "{}", said.err);
         assert!(said.err.contains("To continue:\n") && said.err.contains("--resume"), "{}", said.err);
@@ -164,25 +164,27 @@ fn a_number_of_points_ends_a_fit_with_its_best_and_it_goes_on_from_there() {
     assert_eq!(read("one.toml").replace("\"one\"", ""), read("two.toml").replace("\"two\"", ""));
     assert!(read("one.toml").contains("it ended early") || !read("one.toml").contains("@fit"), "{}", read("one.toml"));
     assert!(folder.path().join("one.toml.journal").exists());
-    let on = |more: &[&str]| seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &only[..], more].concat());
-    on(&["-o", "one.toml", "--resume"]).done();
-    on(&["-o", "whole.toml"]).done();
+    let on =
+        |more: &[&str]| run_program(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &only[..], more].concat());
+    on(&["-o", "one.toml", "--resume"]).success_stdout();
+    on(&["-o", "whole.toml"]).success_stdout();
     assert_eq!(read("one.toml").replace("\"one\"", ""), read("whole.toml").replace("\"whole\"", ""));
     assert!(!folder.path().join("one.toml.journal").exists());
 }
 
 #[test]
 fn what_a_key_can_move_and_what_moves_nothing_are_said() {
-    let folder = folder();
+    let folder = folder_with_trace();
     let only = ["--only", "overhead.read_miss_ms,overhead.flush_ms", "--generations", "2"];
-    let json = fit(folder.path(), &["t.csv"], &[&only[..], &["--json"]].concat()).json();
+    let json = run_fit(folder.path(), &["t.csv"], &[&only[..], &["--json"]].concat()).json();
     let key = |name: &str| json["keys"].as_array().unwrap().iter().find(|key| key["name"] == name).unwrap().clone();
     let miss = key("overhead.read_miss_ms");
     assert_eq!(miss["figure"].as_str(), Some("t.csv: reads"));
     assert!(miss["percent"].as_f64().unwrap() > 1.0 && miss["searched"].as_bool() == Some(true), "{miss}");
     let flush = key("overhead.flush_ms");
     assert_eq!((flush["percent"].as_f64(), flush["searched"].as_bool()), (Some(0.0), Some(false)));
-    let text = fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).done();
+    let text =
+        run_fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).success_stdout();
     assert!(text.contains("No simulated time depends on it: overhead.flush_ms."), "{text}");
     let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
     let stayed = page.split_once("<h2>What stayed</h2>").unwrap().1;
@@ -192,12 +194,12 @@ fn what_a_key_can_move_and_what_moves_nothing_are_said() {
 
 #[test]
 fn a_fit_to_jobs_ends_within_its_points_and_names_a_figure_at_the_end_of_its_range() {
-    let folder = folder();
+    let folder = folder_with_trace();
     // Faster than the drive's arm: what a command costs goes down to nothing.
     let curve = "rw,depth,iops\nrandread,1,95\nrandread,2,95\nrandread,4,95\n";
     fs::write(folder.path().join("c.csv"), curve).unwrap();
     let more = ["--only", "overhead.read_miss_ms,overhead.flush_ms", "--json"];
-    let json = fit(folder.path(), &["c.csv,hold=none"], &more).json();
+    let json = run_fit(folder.path(), &["c.csv,hold=none"], &more).json();
     assert!(json["ending"].is_null() && json["tried"].as_u64().unwrap() < 2000, "{}", json["tried"]);
     let moved = &json["figures"][0];
     assert_eq!((moved["name"].as_str(), moved["end"].as_str()), (Some("overhead.read_miss_ms"), Some("least")));

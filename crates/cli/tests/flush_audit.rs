@@ -1,14 +1,14 @@
-//! `flush-audit` and `restore`: verdicts on modelled drives, forms of the answer, what is refused, what is left. Times of real
+//! `seekwise flush-audit` and `seekwise restore`: verdicts on modelled drives, forms of the answer, refusals, leftovers. Times of real
 //! disks are not judged.
 
 use std::fs;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
 #[test]
 fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
     let folder = tempfile::tempdir().unwrap();
-    let said = |set: &[&str]| seekwise(folder.path(), &[&["flush-audit", "exos-x18"][..], set].concat());
+    let said = |set: &[&str]| run_program(folder.path(), &[&["flush-audit", "exos-x18"][..], set].concat());
     let honest = said(&[]);
     assert_eq!(honest.code, 0);
     assert!(honest.out.starts_with("Rotating and honest (certain): exos-x18"), "{}", honest.out);
@@ -23,23 +23,24 @@ fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
         let said = said(&["--set", set]);
         assert_eq!((said.code, said.out.starts_with(words)), (code, true), "{set}: {}", said.out);
     }
-    let open = seekwise(folder.path(), &["flush-audit", "barracuda-7200.7", "--set", "drive.faults.early_flush=on"]);
+    let open = run_program(folder.path(), &["flush-audit", "barracuda-7200.7", "--set", "drive.faults.early_flush=on"]);
     assert!(open.code == 1 && open.out.starts_with("Cannot tell: "), "{}", open.out);
-    assert!(names(folder.path()).is_empty());
+    assert!(sorted_names(folder.path()).is_empty());
 }
 
 #[test]
 fn the_answer_comes_as_json_and_as_a_picture_the_same_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let audit = ["flush-audit", "cheetah-10k.7", "--json", "--svg", "f.svg", "--force"];
-    let (one, two) = (seekwise(folder.path(), &audit).done(), seekwise(folder.path(), &audit).done());
+    let (one, two) =
+        (run_program(folder.path(), &audit).success_stdout(), run_program(folder.path(), &audit).success_stdout());
     assert_eq!(one, two);
     let json: serde_json::Value = serde_json::from_str(&one).unwrap();
     assert_eq!((&json["verdict"], &json["certainty"]), (&"honest".into(), &"certain".into()));
     assert!((json["revolution"]["rpm"].as_f64().unwrap() - 10_000.0).abs() < 1.0);
     assert_eq!(json["timings"]["overwrites"].as_array().map(Vec::len), Some(120));
     assert!(fs::read_to_string(folder.path().join("f.svg")).unwrap().contains("From the end of one flushed overwrite"));
-    let other = seekwise(folder.path(), &["flush-audit", "cheetah-10k.7", "--json", "--seed", "2"]).json();
+    let other = run_program(folder.path(), &["flush-audit", "cheetah-10k.7", "--json", "--seed", "2"]).json();
     assert_ne!(json["timings"], other["timings"]);
 }
 
@@ -57,7 +58,7 @@ fn what_does_not_fit_is_refused() {
         (&["device:/dev/none"], "No such file or directory"),
         (&["exos-x18", "--set", "real.scheduler=none"], "real"),
     ] {
-        let said = seekwise(folder.path(), &[&["flush-audit"], args].concat());
+        let said = run_program(folder.path(), &[&["flush-audit"], args].concat());
         assert_eq!(said.code, 2, "{args:?}: {}", said.out);
         assert!(said.err.contains(why), "{args:?}: {}", said.err);
     }
@@ -68,7 +69,7 @@ fn what_does_not_fit_is_refused() {
 fn a_folder_is_asked_and_nothing_is_left_in_it() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let at = folder.path();
-    let said = seekwise(at, &["flush-audit", ".", "--size", "4m", "--json"]);
+    let said = run_program(at, &["flush-audit", ".", "--size", "4m", "--json"]);
     if said.code == 2 && said.err.contains("O_DIRECT") {
         eprintln!("skipped: {}", said.err);
         return;
@@ -81,24 +82,24 @@ fn a_folder_is_asked_and_nothing_is_left_in_it() {
         "{}",
         json["bench"]
     );
-    assert!(names(at).is_empty(), "{:?}", names(at));
+    assert!(sorted_names(at).is_empty(), "{:?}", sorted_names(at));
     for (set, why) in [("real.scheduler=cfq", "expected one of"), ("drive.cache.segments=3", "expected real.scheduler")]
     {
-        let said = seekwise(at, &["flush-audit", ".", "--size", "4m", "--set", set]);
+        let said = run_program(at, &["flush-audit", ".", "--size", "4m", "--set", set]);
         assert!(said.code == 2, "{}", said.err);
-        // What lies on no block device has no scheduler to be wrong.
+        // A folder that is not on a block device has no scheduler, and so another error.
         assert!(said.err.contains(why) || said.err.contains("no block device"), "{}", said.err);
     }
-    let said = seekwise(at, &["flush-audit", ".", "--destroy", "x"]);
+    let said = run_program(at, &["flush-audit", ".", "--destroy", "x"]);
     assert!(said.code == 2 && said.err.contains("nothing in a folder is destroyed"), "{}", said.err);
-    assert!(names(at).is_empty());
+    assert!(sorted_names(at).is_empty());
 }
 
-/// Others may leave and take away things at this moment: only the form is known.
+/// Other tests may add and remove leftovers at the same time, so only the form of the list is checked.
 #[test]
 fn leftovers_are_listed_as_json() {
     let folder = tempfile::tempdir().unwrap();
-    let said = seekwise(folder.path(), &["restore", "--dry-run", "--json"]);
+    let said = run_program(folder.path(), &["restore", "--dry-run", "--json"]);
     let all: Vec<serde_json::Value> = serde_json::from_str(&said.out).expect("standard output is JSON alone");
     for item in all {
         assert!(item["disk"].is_string() != item["run"].is_string(), "{item}");
@@ -111,7 +112,7 @@ mod matrix {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use crate::seekwise::{Said, seekwise};
+    use crate::seekwise::{ProgramOutput, run_program};
 
     /// The verdicts that answer "what was flushed survives": exit code 0.
     const SAFE: [&str; 3] = ["honest", "cache-off", "protected"];
@@ -127,8 +128,8 @@ mod matrix {
         ("flushes dropped", &["driver=nforce-sw"]),
     ];
 
-    /// The right verdicts of a behaviour. Without FUA nothing tells a lie from a protected cache.
-    fn expected(behaviour: &str, fua: bool) -> &'static str {
+    /// The right verdict on a behaviour. Without FUA, timing does not tell an early flush from a protected cache.
+    fn expected_verdict(behaviour: &str, fua: bool) -> &'static str {
         match (behaviour, fua) {
             ("honest" | "media cache", _) => "honest",
             ("write cache off", _) => "cache-off",
@@ -139,14 +140,14 @@ mod matrix {
         }
     }
 
-    fn verdict(said: &Said) -> String {
+    fn verdict(said: &ProgramOutput) -> String {
         let json: serde_json::Value =
             serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {}", said.err));
         json["verdict"].as_str().unwrap().to_owned()
     }
 
-    /// A row for each outcome of a behaviour; each exit code has to be that of its verdict.
-    fn judge(drives: &[(&str, &str)], seeds: u64) {
+    /// Audits each behaviour of each drive, asserts verdict and exit code, and prints a table of the outcomes.
+    fn audit_and_print_table(drives: &[(&str, &str)], seeds: u64) {
         let folder = tempfile::tempdir().unwrap();
         let mut rows = BTreeMap::<(String, String, i32), u64>::new();
         for (drive, sectors) in drives {
@@ -155,15 +156,15 @@ mod matrix {
                     let seed = seed.to_string();
                     let mut audit = vec!["flush-audit", drive, "--json", "--seed", &seed];
                     audit.extend(set.iter().flat_map(|set| ["--set", set]));
-                    // A media cache takes room on the platter: the rest has less.
+                    // A media cache takes room on the platter, so the drive must have fewer sectors.
                     let less = format!("drive.geometry.sectors={sectors}");
                     audit.extend(
                         Some(&less).filter(|_| behaviour == "media cache").into_iter().flat_map(|it| ["--set", it]),
                     );
-                    let said = seekwise(folder.path(), &audit);
+                    let said = run_program(folder.path(), &audit);
                     let verdict = verdict(&said);
                     let fua = *drive == "exos-x18";
-                    assert_eq!(verdict, expected(behaviour, fua), "{drive}, {behaviour}, seed {seed}");
+                    assert_eq!(verdict, expected_verdict(behaviour, fua), "{drive}, {behaviour}, seed {seed}");
                     assert_eq!(said.code, i32::from(!SAFE.contains(&verdict.as_str())), "{verdict}");
                     let kind = format!("{behaviour}, {} FUA", if fua { "with" } else { "without" });
                     *rows.entry((kind, verdict, said.code)).or_default() += 1;
@@ -176,7 +177,7 @@ mod matrix {
 
     #[test]
     fn eight_behaviours_end_with_the_exit_code_of_their_verdict() {
-        judge(&[DRIVES[0]], 1);
+        audit_and_print_table(&[DRIVES[0]], 1);
     }
 
     /// With FUA, and without; and sectors that leave room for a media cache.
@@ -185,12 +186,12 @@ mod matrix {
     #[test]
     #[ignore = "prints the table"]
     fn eight_behaviours_of_two_drives_ten_times() {
-        judge(&DRIVES, 10);
+        audit_and_print_table(&DRIVES, 10);
     }
 
-    /// Nothing rotates, and nothing is known of a power failure. On a busy machine RAM can be as slow as a disk: then it cannot tell.
+    /// Asserts the verdict on RAM: "nothing rotates", or "cannot tell", since on a busy machine RAM can be as slow as a disk.
     #[track_caller]
-    fn is_ram(said: &Said, what: &str) {
+    fn assert_ram_verdict(said: &ProgramOutput, what: &str) {
         let verdict = verdict(said);
         println!("| {what} | {verdict} | {} |", said.code);
         assert!(["nothing-rotates", "cannot-tell"].contains(&verdict.as_str()), "{what}: {verdict}");
@@ -204,10 +205,11 @@ mod matrix {
         let program = env!("CARGO_BIN_EXE_seekwise");
         let audit =
             format!("{program} flush-audit $SEEKWISE_URI --destroy $SEEKWISE_URI --json > said; echo $? > code");
-        seekwise(folder.path(), &["serve", "null", "--nbd", "unix:d", "--run", "--", "sh", "-c", &audit]).done();
+        run_program(folder.path(), &["serve", "null", "--nbd", "unix:d", "--run", "--", "sh", "-c", &audit])
+            .success_stdout();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-        let said = Said { code: read("code").trim().parse().unwrap(), out: read("said"), err: String::new() };
-        is_ram(&said, "null, as an export");
+        let said = ProgramOutput { code: read("code").trim().parse().unwrap(), out: read("said"), err: String::new() };
+        assert_ram_verdict(&said, "null, as an export");
     }
 
     #[test]
@@ -218,14 +220,14 @@ mod matrix {
             return eprintln!("skipped: an audit of RAM, for there is no /dev/shm");
         }
         let folder = tempfile::tempdir_in(memory).unwrap();
-        let said = seekwise(folder.path(), &["flush-audit", ".", "--size", "4m", "--json"]);
+        let said = run_program(folder.path(), &["flush-audit", ".", "--size", "4m", "--json"]);
         if said.code == 2 && said.err.contains("O_DIRECT") {
             return eprintln!("skipped: {}", said.err);
         }
-        is_ram(&said, "a folder on tmpfs");
+        assert_ram_verdict(&said, "a folder on tmpfs");
         if let Some(disk) = super::killed::Loop::new(folder.path()) {
-            let said = seekwise(folder.path(), &["flush-audit", &disk.0, "--destroy", &disk.0, "--json"]);
-            is_ram(&said, "a loop device on tmpfs");
+            let said = run_program(folder.path(), &["flush-audit", &disk.0, "--destroy", &disk.0, "--json"]);
+            assert_ram_verdict(&said, "a loop device on tmpfs");
         }
     }
 }
@@ -236,9 +238,9 @@ mod killed {
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
-    use crate::seekwise::{command, seekwise};
+    use crate::seekwise::{program_command, run_program};
 
-    /// A loop device that is gone at the end.
+    /// A loop device, detached when dropped.
     pub(super) struct Loop(pub(super) String);
 
     impl Drop for Loop {
@@ -264,8 +266,8 @@ mod killed {
         }
     }
 
-    /// Killed, and stopped by a signal that it hears, while the device is set: in both cases it is as it was afterwards, in the
-    /// first by `restore`.
+    /// A run is killed, and another stopped by a signal that it handles, while the device has other settings. Afterwards the settings
+    /// are as before: in the first case `restore` puts them back.
     #[test]
     fn settings_of_a_run_that_was_killed_are_put_back() {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -277,7 +279,7 @@ mod killed {
         }
         for signal in ["KILL", "TERM"] {
             let audit = ["flush-audit", &disk.0, "--destroy", &disk.0, "--set", "real.scheduler=mq-deadline"];
-            let mut run = command(at).args(audit).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut run = program_command(at).args(audit).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             while !disk.scheduler().contains("[mq-deadline]") {
                 assert_eq!(run.try_wait().unwrap(), None, "it is set while the audit runs");
                 std::thread::yield_now();
@@ -287,14 +289,14 @@ mod killed {
             run.wait().unwrap();
             if signal == "KILL" {
                 assert!(disk.scheduler().contains("[mq-deadline]"));
-                let refused = seekwise(at, &audit);
+                let refused = run_program(at, &audit);
                 assert!(refused.code == 2 && refused.err.contains("`seekwise restore`"), "{}", refused.err);
-                let said = seekwise(at, &["restore"]).done();
+                let said = run_program(at, &["restore"]).success_stdout();
                 assert!(said.contains("queue/scheduler is none again; it was mq-deadline"), "{said}");
             }
             assert_eq!(disk.scheduler(), before, "{signal}");
         }
         let name = disk.0.trim_start_matches("/dev/").to_owned();
-        assert!(!seekwise(at, &["restore"]).done().contains(&name));
+        assert!(!run_program(at, &["restore"]).success_stdout().contains(&name));
     }
 }

@@ -1,17 +1,17 @@
-//! Golden outputs of commands: each prints the same bytes as when a person read them last, in `golden/`. Tests elsewhere ask whether an
-//! answer is right; these notice that a figure or a word that nobody asks about has changed.
+//! Golden outputs of commands, in `golden/`: each command must print the same bytes. Other tests ask whether an answer is right; these
+//! notice that a figure or a word has changed that no other test asks about.
 //!
-//! `SEEKWISE_UPDATE=1` writes what is said now: read the difference before you commit it.
+//! `SEEKWISE_UPDATE=1` writes the present outputs: read the difference before you commit it.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{command, said};
+use crate::seekwise::{program_command, program_output};
 
 #[path = "../../lab/tests/outline.rs"]
 mod outline;
 
-/// Two jobs: one that keeps four outstanding, one that comes by a rate and flushes.
+/// Two jobs: one with four requests outstanding, one that is paced by a rate and flushes.
 const JOB: &str = "[global]\nsize=200m\nruntime=2s\ntime_based\nioengine=libaio\ndirect=1\n\n\
                    [reads]\nrw=randread\nbs=4k\niodepth=4\n\n[log]\nrw=write\nbs=16k\nfsync=4\nrate_iops=50\n";
 
@@ -23,7 +23,7 @@ const STUDY: &str = "title = \"Tiny\"\nquestion = \"Is it faster with a queue?\"
 
 const RECIPE: &str = "title = \"mine\"\nworkload = \"work\"\ncheck = \"look\"\n\n[variant.mine]\ntitle = \"alone\"\n";
 
-/// The name of the file, and the words of the command.
+/// The name of the golden file, and the arguments of the command.
 const COMMANDS: &[(&str, &str)] = &[
     ("drives", "drives"),
     ("drives-found", "drives seagate"),
@@ -88,7 +88,7 @@ const FILES: &[(&str, &str)] = &[
     ("fitted-page", "fitted.html"),
 ];
 
-fn readable(text: &str, build: &str) -> String {
+fn outline_or_text(text: &str, build: &str) -> String {
     let text = text.replace(build, "BUILD");
     let is_json = text.trim_start().starts_with(['{', '[']);
     match is_json.then(|| outline::json(&text, 4)).flatten() {
@@ -106,17 +106,20 @@ fn what_commands_say_is_what_was_read_last() {
     {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
+    let version = program_output(program_command(folder.path()).arg("--version").output().unwrap()).success_stdout();
     let build = version.split(['(', ')', ' ', '\n']).max_by_key(|word| word.len()).unwrap().to_owned();
     let mut texts = Vec::new();
     for (name, words) in COMMANDS {
-        let output = command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();
-        let said = said(output);
+        let output = program_command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();
+        let said = program_output(output);
         assert!(said.code <= 1, "{words}: {}", said.err);
-        texts.push(((*name).to_owned(), format!("$ seekwise {words}\n{}", readable(&said.out, &build))));
+        texts.push(((*name).to_owned(), format!("$ seekwise {words}\n{}", outline_or_text(&said.out, &build))));
     }
     for (name, path) in FILES {
-        texts.push(((*name).to_owned(), readable(&fs::read_to_string(folder.path().join(path)).unwrap(), &build)));
+        texts.push((
+            (*name).to_owned(),
+            outline_or_text(&fs::read_to_string(folder.path().join(path)).unwrap(), &build),
+        ));
     }
     outline::compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &texts);
 }

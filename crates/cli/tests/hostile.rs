@@ -1,22 +1,23 @@
-//! `seekwise crash` and programs that misbehave: each run ends with a clear answer, within its limit, and leaves nothing: no process, no
-//! mount, no loop device, no control group, no folder. A run that was killed leaves what `seekwise restore` takes away.
-//! Where the system lacks something, a test says so and what it skipped.
+//! `seekwise crash` with workloads and checks that misbehave: each run ends with a clear answer within its limit, and leaves no process,
+//! mount, loop device, control group or folder. `seekwise restore` removes what a killed run leaves. A test whose tools are missing
+//! says so and is skipped.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a run is to end: its exit code, and words of what it says.
+/// The expected exit code of a run, and a part of its output.
 type End = (i32, &'static str);
 
-/// Nothing went wrong.
+/// The disk kept its promises.
 const KEPT: End = (0, "The disk kept its promises");
 
-/// Work that is done: something is written, flushed and promised.
+/// A workload without faults: it writes a file, flushes it, and promises.
 const WORK: &str = "echo x > $SEEKWISE_MOUNT/x; sync; echo done";
 
-/// Programs in the workload's place: what they are, and how it ends. They write and flush first. MARK stands in each command line that lives on.
+/// Workloads that misbehave after [`WORK`]: what they do, their commands, and the expected end. Each command that lives on has MARK
+/// in its arguments.
 const WORKLOADS: [(&str, &str, End); 19] = [
     ("keeps the pipe", "sleep MARK & exit 0", KEPT),
     ("goes to a new session", "setsid sleep MARK & exit 0", KEPT),
@@ -43,10 +44,10 @@ const WORKLOADS: [(&str, &str, End); 19] = [
     ("prints a line without end", "yes '' | tr '\\n' x", (2, "printed a line of more than 64 KiB")),
 ];
 
-/// What a check must say of it before it may judge.
+/// A check of [`WORK`] without faults.
 const CHECK: &str = "{ ! grep -q done $SEEKWISE_PROMISES || test \"$(cat $SEEKWISE_MOUNT/x)\" = x; } || exit 11";
 
-/// Programs in the check's place, behind [`CHECK`]: one that fails on the whole medium is no judge.
+/// Checks that misbehave after [`CHECK`]: what they do, their commands, and the expected end.
 const CHECKS: [(&str, &str, End); 12] = [
     ("stands in the mount", "cd $SEEKWISE_MOUNT; setsid sleep MARK & exit 0", KEPT),
     ("unmounts it", "umount $SEEKWISE_MOUNT; exit 0", (2, "not mounted")),
@@ -66,24 +67,24 @@ const CHECKS: [(&str, &str, End); 12] = [
     ("looks for secrets", "test -z \"$SECRET\" && test \"$GIVEN\" = here || exit 11", KEPT),
 ];
 
-/// What a shell makes of this.
-fn sh(words: &str) -> Output {
+/// Runs a script in a shell.
+fn run_shell(words: &str) -> Output {
     Command::new("sh").args(["-c", words]).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The lines that a shell prints of this.
-fn lines(words: &str) -> Vec<String> {
-    String::from_utf8_lossy(&sh(words).stdout).lines().map(str::to_owned).collect()
+/// The lines that a script prints.
+fn shell_lines(words: &str) -> Vec<String> {
+    String::from_utf8_lossy(&run_shell(words).stdout).lines().map(str::to_owned).collect()
 }
 
-/// Processes with a mark.
-fn marked(mark: &str) -> Vec<String> {
-    lines(&format!("pgrep -af '[s]leep {mark}|[e]cho {mark}'"))
+/// Running processes with this mark in their arguments.
+fn processes_with_mark(mark: &str) -> Vec<String> {
+    shell_lines(&format!("pgrep -af '[s]leep {mark}|[e]cho {mark}'"))
 }
 
-/// Why nothing can be mounted here.
-fn lacking() -> Option<String> {
-    let runs = |words: &str| sh(words).status.success();
+/// The reason why file systems cannot be mounted here, or which program is missing.
+fn missing_requirement() -> Option<String> {
+    let runs = |words: &str| run_shell(words).status.success();
     if !runs("test $(id -u) = 0") {
         return Some("root may mount, and nobody else".to_owned());
     }
@@ -97,14 +98,14 @@ fn lacking() -> Option<String> {
     lacking.or_else(|| (!runs("losetup --find")).then(|| "there is no free loop device".to_owned()))
 }
 
-/// A folder for media and marks of this test's own.
+/// A folder for the media of one test, whose name tells its mounts from those of others.
 struct Place(tempfile::TempDir);
 
 impl Place {
-    /// Nothing, and a word of it, where nothing can be mounted.
-    fn for_test(of: &str) -> Option<Place> {
-        if let Some(why) = lacking() {
-            println!("skipped, {of}: {why}");
+    /// The folder of a test; prints that the test is skipped, and returns `None`, where nothing can be mounted.
+    fn for_test(test: &str) -> Option<Place> {
+        if let Some(why) = missing_requirement() {
+            println!("skipped, {test}: {why}");
             return None;
         }
         let memory = Path::new("/dev/shm");
@@ -112,13 +113,13 @@ impl Place {
         Some(Place(tempfile::Builder::new().prefix("seekwise-hostile-").tempdir_in(parent).unwrap()))
     }
 
-    /// A length of a sleep that nobody else sleeps.
+    /// A time for `sleep` that no other process has as its argument.
     fn mark(&self, number: usize) -> String {
         format!("7{:07}.{number:03}", std::process::id())
     }
 
-    /// Begins a run of `crash`, whose words can be heard.
-    fn begin(&self, words: &[&str]) -> Child {
+    /// Starts `seekwise crash` with these arguments.
+    fn start_crash(&self, words: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seekwise"));
         let base = ["crash", "--on", "cheetah-15k.4", "--fs", "ext4", "--size", "16m", "--cuts", "4", "--jobs", "2"];
         command.args(base).args(["--scratch", self.0.path().to_str().unwrap()]).args(words).env("COLUMNS", "400");
@@ -126,34 +127,35 @@ impl Place {
         command.spawn().unwrap()
     }
 
-    /// Begins a run and waits until the program of one of its options (`--prepare`, `--workload`, `--check`) does `first` and sleeps with
-    /// this mark.
-    fn begin_and_wait(&self, option: &str, first: &str, mark: &str) -> Child {
+    /// Starts a run and waits until the program of an option (`--prepare`, `--workload` or `--check`) has run the commands `first`; it
+    /// then sleeps with this mark.
+    fn start_and_wait_for(&self, option: &str, first: &str, mark: &str) -> Child {
         let began = self.0.path().with_extension("began");
         let waits = format!("{first}; echo x > {}; setsid sleep {mark}", began.display());
         let of = |name: &str, usual: &'static str| if name == option { waits.clone() } else { usual.to_owned() };
         let programs = [("--prepare", "true"), ("--workload", WORK), ("--check", "true")];
         let words = programs.map(|(name, usual)| [name.to_owned(), of(name, usual)]).concat();
-        let child = self.begin(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        // By the system's own clock.
+        let child = self.start_crash(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        // The loop waits at most a minute.
         let there = format!("for i in $(seq 600); do test -s {0} && exit 0; sleep 0.1; done; exit 1", began.display());
-        assert!(sh(&there).status.success(), "{option}: {}", began.display());
+        assert!(run_shell(&there).status.success(), "{option}: {}", began.display());
         std::fs::remove_file(began).unwrap();
         child
     }
 
-    /// What is left: processes with a mark, and mounts, loop devices and folders.
-    fn left(&self, mark: &str) -> Vec<String> {
+    /// Leftovers of runs: processes with a mark, mounts, loop devices and folders.
+    fn leftovers(&self, mark: &str) -> Vec<String> {
         let folder = self.0.path().display();
-        let mut left = marked(mark);
-        left.extend(lines(&format!(
+        let mut left = processes_with_mark(mark);
+        left.extend(shell_lines(&format!(
             "grep {folder} /proc/self/mounts; losetup -l -n -O NAME,BACK-FILE | grep {folder}; ls {folder}"
         )));
         left
     }
 }
 
-fn misbehave(
+/// Runs `crash` with a program that misbehaves; asserts how it ends, and that no control group and no process is left.
+fn run_and_check(
     place: &Place,
     number: usize,
     (what, words, end): &(&str, &str, End),
@@ -162,20 +164,20 @@ fn misbehave(
 ) {
     let mark = place.mark(number);
     let arguments = [arguments(&words.replace("MARK", &mark)), vec!["--limit".to_owned(), limit.to_owned()]].concat();
-    let child = place.begin(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let child = place.start_crash(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let id = child.id();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("\n  ", " ");
     let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(end.0), "{what}: {said}");
     assert!(said.contains(end.1), "{what}: expected `{}`\n{said}", end.1);
-    let groups = lines(&format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*"));
+    let groups = shell_lines(&format!("ls -d /sys/fs/cgroup/seekwise-{id}-* /sys/fs/cgroup/*/seekwise-{id}-*"));
     assert!(groups.is_empty(), "{what}: {groups:?}");
-    assert!(marked(&mark).is_empty(), "{what}: {:?}", marked(&mark));
+    assert!(processes_with_mark(&mark).is_empty(), "{what}: {:?}", processes_with_mark(&mark));
 }
 
-/// All of them, three at once: most of the time somebody waits.
-fn all(
+/// Runs and checks all programs of a list, three at once, since they mostly wait; `first` is the number of the first mark.
+fn run_and_check_all(
     place: &Place,
     list: &[(&str, &str, End)],
     first: usize,
@@ -189,12 +191,12 @@ fn all(
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = list.get(number) else { return };
-                    misbehave(place, first + number, one, limit, arguments);
+                    run_and_check(place, first + number, one, limit, arguments);
                 }
             });
         }
     });
-    let left = place.left("never");
+    let left = place.leftovers("never");
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -202,7 +204,7 @@ fn all(
 fn workloads_that_misbehave_end_and_leave_nothing() {
     let Some(place) = Place::for_test("workloads that misbehave") else { return };
     let words = |it: &str| ["--workload", &format!("{WORK}; {it}"), "--check", CHECK].map(str::to_owned).to_vec();
-    all(&place, &WORKLOADS, 0, "3 s", &words);
+    run_and_check_all(&place, &WORKLOADS, 0, "3 s", &words);
 }
 
 #[test]
@@ -212,46 +214,46 @@ fn checks_that_misbehave_end_and_leave_nothing() {
         let check = format!("{CHECK}; {it}");
         ["--workload", WORK, "--check", &check, "--env", "GIVEN=here"].map(str::to_owned).to_vec()
     };
-    all(&place, &CHECKS, 100, "1 s", &words);
+    run_and_check_all(&place, &CHECKS, 100, "1 s", &words);
 }
 
-/// A run that is told to end while its workload, its preparation or its check is at work.
+/// A signal ends a run while its preparation, its workload or its check is running.
 #[test]
 fn a_signal_ends_it_in_every_state_and_nothing_is_left() {
     let Some(place) = Place::for_test("signals") else { return };
     for (number, option) in ["--prepare", "--workload", "--check"].into_iter().enumerate() {
         let mark = place.mark(200 + number);
-        let child = place.begin_and_wait(option, "true", &mark);
-        assert!(sh(&format!("kill -TERM {}", child.id())).status.success());
+        let child = place.start_and_wait_for(option, "true", &mark);
+        assert!(run_shell(&format!("kill -TERM {}", child.id())).status.success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{option}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(place.left(&mark).is_empty(), "{option}: {:?}", place.left(&mark));
+        assert!(place.leftovers(&mark).is_empty(), "{option}: {:?}", place.leftovers(&mark));
     }
 }
 
-/// What `restore` says of one run's process.
-fn restored(words: &str, id: u32) -> Vec<String> {
-    lines(&format!("'{}' restore {words} | grep '^process {id}: '", env!("CARGO_BIN_EXE_seekwise")))
+/// The lines of `seekwise restore` on the process of one run.
+fn restore_lines(words: &str, id: u32) -> Vec<String> {
+    shell_lines(&format!("'{}' restore {words} | grep '^process {id}: '", env!("CARGO_BIN_EXE_seekwise")))
 }
 
-/// `kill -9` in the middle of a workload, and of a check: one command takes away what is left, and nothing while it is still at work.
+/// `kill -9` in the middle of a workload, and of a check: `restore` removes what is left, and nothing of a run that is still going on.
 #[test]
 fn what_a_killed_run_left_is_taken_away() {
     let Some(place) = Place::for_test("killed runs") else { return };
     for (number, option) in ["--workload", "--check"].into_iter().enumerate() {
         let mark = place.mark(300 + number);
-        let mut child = place.begin_and_wait(option, "cd $SEEKWISE_MOUNT", &mark);
+        let mut child = place.start_and_wait_for(option, "cd $SEEKWISE_MOUNT", &mark);
         let id = child.id();
-        assert_eq!(restored("", id), [format!("process {id}: is still at work: nothing done")]);
+        assert_eq!(restore_lines("", id), [format!("process {id}: is still at work: nothing done")]);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!place.left(&mark).is_empty(), "{option}: a killed run leaves something");
-        let would = restored("--dry-run", id);
+        assert!(!place.leftovers(&mark).is_empty(), "{option}: a killed run leaves something");
+        let would = restore_lines("--dry-run", id);
         assert!(would.len() >= 3 && would.iter().all(|line| line.contains("would be taken away")), "{would:?}");
-        assert!(!place.left(&mark).is_empty(), "{option}: a dry run changes nothing");
-        let said = restored("", id);
+        assert!(!place.leftovers(&mark).is_empty(), "{option}: a dry run changes nothing");
+        let said = restore_lines("", id);
         assert!(said.len() >= 3 && said.iter().all(|line| line.contains("taken away: ")), "{said:?}");
-        assert!(place.left(&mark).is_empty(), "{option}: {:?}", place.left(&mark));
-        assert!(restored("", id).is_empty(), "{option}: there is nothing to do twice");
+        assert!(place.leftovers(&mark).is_empty(), "{option}: {:?}", place.leftovers(&mark));
+        assert!(restore_lines("", id).is_empty(), "{option}: there is nothing to do twice");
     }
 }

@@ -1,6 +1,8 @@
-//! Clients that mean harm, at the doors of a disk that is served in a process with limits on its memory and descriptors: it answers others
-//! meanwhile and afterwards, ends in order and tells whom it sent away. `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must allow
-//! for them; see docs/development/testing.md). It waits for answers and judges no time.
+//! Hostile clients of a served disk: they attack its NBD, control and FUSE interfaces while the server has limits on memory and
+//! descriptors. The server answers other clients meanwhile and afterwards, ends in order, and reports the clients that it dropped.
+//!
+//! `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must allow for them; see docs/development/testing.md). The tests wait
+//! for answers and judge no times.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -11,16 +13,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Sessions of each kind.
+/// Sessions of each kind, unless `SEEKWISE_HOSTILE` says another number.
 const EACH: usize = 3;
 
-/// What the disk has; the limit on its process has as much again for what is mapped and never touched.
+/// The memory of the served disk. The limit on the address space of its process is twice as large, for memory that is mapped and
+/// never used.
 const MEMORY_MIB: u64 = 256;
 
-/// Clients at once: fewer than agree upon the export, more than ask for something then where [`EACH`] is not set otherwise.
+/// The value of `--max-clients`: less than the number of clients that negotiate the export, and more than the number that then send
+/// requests, with the default [`EACH`].
 const CLIENTS: usize = 26;
 
-/// Descriptors of the server: fewer than its clients and those in its hall may have.
+/// The limit on the server's descriptors: fewer than its clients and those that negotiate may need.
 const DESCRIPTORS: u64 = 100;
 
 const OPTIONS: u64 = 0x4948_4156_454f_5054;
@@ -37,7 +41,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// With these arguments, which begin with what is served.
+    /// Starts `seekwise serve` with these arguments, the first of which is the target, and waits until it accepts connections.
     fn begin(folder: &'a Path, arguments: &str) -> Server<'a> {
         let program = env!("CARGO_BIN_EXE_seekwise");
         let script = format!(
@@ -55,28 +59,31 @@ impl<'a> Server<'a> {
 
     fn connect(&self, socket: &str) -> UnixStream {
         let stream = UnixStream::connect(self.folder.join(socket)).unwrap();
-        // Whoever is here does not wait for a server that does not hear or answer.
+        // A test does not wait long for a server that does not read or answer.
         stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
     }
 
-    /// A client that does as it should.
-    fn client(&self) -> Option<UnixStream> {
+    /// A new client that has negotiated the export correctly; `None` if the server dropped it.
+    fn negotiated_client(&self) -> Option<UnixStream> {
         let mut stream = self.connect("d");
-        agree(&mut stream).then_some(stream)
+        negotiate_export(&mut stream).then_some(stream)
     }
 
-    /// A new client is served, if it comes again when it was sent away; the byte that it writes it reads.
-    fn serves(&self, byte: u8) -> bool {
+    /// Whether a new client is served: it writes a byte and reads it back. It connects again if it is dropped, up to 400 times.
+    fn serves_new_client(&self, byte: u8) -> bool {
         (0..400).any(|_| {
-            let served = self.client().is_some_and(|mut stream| {
+            let served = self.negotiated_client().is_some_and(|mut stream| {
                 let offset = u64::from(byte) << 20;
-                ask(&mut stream, WRITE, offset, 4096);
-                let written = stream.write_all(&[byte; 4096]).is_ok() && reply(&mut stream) == Some(0);
-                ask(&mut stream, READ, offset, 4096);
+                send_request(&mut stream, WRITE, offset, 4096);
+                let written = stream.write_all(&[byte; 4096]).is_ok() && read_reply_error(&mut stream) == Some(0);
+                send_request(&mut stream, READ, offset, 4096);
                 let mut data = [0; 4096];
-                written && reply(&mut stream) == Some(0) && stream.read_exact(&mut data).is_ok() && data == [byte; 4096]
+                written
+                    && read_reply_error(&mut stream) == Some(0)
+                    && stream.read_exact(&mut data).is_ok()
+                    && data == [byte; 4096]
             });
             if !served {
                 std::thread::sleep(Duration::from_millis(100));
@@ -85,8 +92,8 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// The most memory that it had, in KiB, and the descriptors that it has.
-    fn takes(&self) -> (u64, usize) {
+    /// The peak of the server's memory in KiB, and its present number of descriptors.
+    fn peak_memory_kib_and_descriptors(&self) -> (u64, usize) {
         let of = format!("/proc/{}", self.child.id());
         let status = std::fs::read_to_string(format!("{of}/status")).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -94,7 +101,7 @@ impl<'a> Server<'a> {
         (peak, std::fs::read_dir(format!("{of}/fd")).unwrap().count())
     }
 
-    /// Its receipt, when it has ended in order.
+    /// Stops the server by SIGINT and returns its receipt.
     fn end(mut self) -> Value {
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
@@ -107,16 +114,16 @@ impl<'a> Server<'a> {
 }
 
 impl Drop for Server<'_> {
-    /// A test that fails leaves no server.
+    /// Kills the server of a test that failed.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Agrees upon the export.
-fn agree(stream: &mut UnixStream) -> bool {
-    let hello = [&3u32.to_be_bytes()[..], &option(7, &[0; 6])].concat();
+/// Does the NBD handshake up to the choice of the export; false if the server closes the connection.
+fn negotiate_export(stream: &mut UnixStream) -> bool {
+    let hello = [&3u32.to_be_bytes()[..], &option_bytes(7, &[0; 6])].concat();
     let mut head = [0; 20];
     if stream.read_exact(&mut head[..18]).is_err() || stream.write_all(&hello).is_err() {
         return false;
@@ -136,61 +143,61 @@ fn agree(stream: &mut UnixStream) -> bool {
     }
 }
 
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
+fn option_bytes(number: u32, data: &[u8]) -> Vec<u8> {
     [&OPTIONS.to_be_bytes()[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
 }
 
-fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
+fn request_bytes(command: u16, offset: u64, length: u32) -> Vec<u8> {
     let numbers = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0], &command.to_be_bytes(), &[9; 8]].concat();
     [&numbers[..], &offset.to_be_bytes(), &length.to_be_bytes()].concat()
 }
 
-fn ask(stream: &mut UnixStream, command: u16, offset: u64, length: u32) {
-    let _ = stream.write_all(&request(command, offset, length));
+fn send_request(stream: &mut UnixStream, command: u16, offset: u64, length: u32) {
+    let _ = stream.write_all(&request_bytes(command, offset, length));
 }
 
-/// The error of the next answer.
-fn reply(stream: &mut UnixStream) -> Option<u32> {
+/// The error number of the next reply; `None` if the server closes the connection.
+fn read_reply_error(stream: &mut UnixStream) -> Option<u32> {
     let mut head = [0; 16];
     stream.read_exact(&mut head).ok()?;
     Some(u32::from_be_bytes(head[4..8].try_into().unwrap()))
 }
 
-/// What is sent at once, whatever comes back; as much of it as the server takes.
-fn send(stream: &mut UnixStream, bytes: &[u8]) {
+/// Sends bytes without reading replies, as many as the server takes.
+fn send_ignoring_errors(stream: &mut UnixStream, bytes: &[u8]) {
     let _ = stream.write_all(bytes);
 }
 
-/// One who comes, before it has agreed upon anything: what it sends.
-fn before(kind: usize, number: usize) -> Vec<u8> {
+/// The bytes of a hostile client of some kind that has not yet negotiated the export.
+fn handshake_attack(kind: usize, number: usize) -> Vec<u8> {
     let flags = 3u32.to_be_bytes().to_vec();
     let announced = |length: u32| [&OPTIONS.to_be_bytes()[..], &7u32.to_be_bytes(), &length.to_be_bytes()].concat();
     match kind {
         0 => Vec::new(),
         1 => flags[..2].to_vec(),
-        2 => [flags, option(7, &[0; 6])[..number % 16].to_vec()].concat(),
+        2 => [flags, option_bytes(7, &[0; 6])[..number % 16].to_vec()].concat(),
         3 => [flags, announced(60_000), vec![0; 100]].concat(),
         4 => [flags, announced(u32::MAX), vec![0; 4096]].concat(),
-        5 => [flags, option(3, &[]).repeat(10_000)].concat(),
-        6 => [flags, option(6, &[0; 6]).repeat(10_000)].concat(),
+        5 => [flags, option_bytes(3, &[]).repeat(10_000)].concat(),
+        6 => [flags, option_bytes(6, &[0; 6]).repeat(10_000)].concat(),
         _ => (0..5000).map(|at| (at * 7 + number * 13) as u8).collect(),
     }
 }
 
-/// The same of one who has agreed, and never reads.
-fn after(kind: usize, number: usize) -> Vec<u8> {
+/// The bytes of a hostile client of some kind that has negotiated the export, and never reads replies.
+fn request_attack(kind: usize, number: usize) -> Vec<u8> {
     const ALL: u32 = u32::MAX - 511;
     match kind {
         0 => Vec::new(),
-        1 => request(READ, 0, 4096)[..number % 28].to_vec(),
-        2 => [request(WRITE, 0, 32 << 20), vec![1]].concat(),
-        3 => request(READ, 0, 32 << 20).repeat(100),
-        4 => request(READ, 0, 4096).repeat(20_000),
-        5 => request(ZERO, 0, ALL).repeat(1000),
-        6 => request(TRIM, 0, ALL).repeat(1000),
-        7 => request(STATUS, 0, ALL).repeat(1000),
-        8 => request(77, 0, ALL).repeat(5000),
-        _ => [request(WRITE, 1 << 40, ALL), vec![7; 1 << 20]].concat(),
+        1 => request_bytes(READ, 0, 4096)[..number % 28].to_vec(),
+        2 => [request_bytes(WRITE, 0, 32 << 20), vec![1]].concat(),
+        3 => request_bytes(READ, 0, 32 << 20).repeat(100),
+        4 => request_bytes(READ, 0, 4096).repeat(20_000),
+        5 => request_bytes(ZERO, 0, ALL).repeat(1000),
+        6 => request_bytes(TRIM, 0, ALL).repeat(1000),
+        7 => request_bytes(STATUS, 0, ALL).repeat(1000),
+        8 => request_bytes(77, 0, ALL).repeat(5000),
+        _ => [request_bytes(WRITE, 1 << 40, ALL), vec![7; 1 << 20]].concat(),
     }
 }
 
@@ -202,31 +209,31 @@ fn whoever_comes_others_are_served_and_the_end_is_in_order() {
     let each = std::env::var("SEEKWISE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(EACH);
     let folder = tempfile::tempdir().unwrap();
     let server = Server::begin(folder.path(), &format!("null --max-clients {CLIENTS}"));
-    assert!(server.serves(1));
+    assert!(server.serves_new_client(1));
     let mut here = Vec::new();
     for number in 0..each {
         for kind in 0..BEFORE {
             let mut stream = server.connect("d");
-            send(&mut stream, &before(kind, number));
+            send_ignoring_errors(&mut stream, &handshake_attack(kind, number));
             here.push(stream);
         }
         for kind in 0..AFTER {
-            let Some(mut stream) = server.client() else { continue };
-            send(&mut stream, &after(kind, number));
+            let Some(mut stream) = server.negotiated_client() else { continue };
+            send_ignoring_errors(&mut stream, &request_attack(kind, number));
             here.push(stream);
         }
         for words in ["".to_owned(), "a".repeat(1 << 20), "status\n".repeat(2_000), "set x\n".repeat(10)] {
             let mut stream = server.connect("d.control");
-            send(&mut stream, words.as_bytes());
+            send_ignoring_errors(&mut stream, words.as_bytes());
             here.push(stream);
         }
     }
-    let (_, descriptors) = server.takes();
+    let (_, descriptors) = server.peak_memory_kib_and_descriptors();
     assert!(descriptors <= DESCRIPTORS as usize);
-    assert!(server.serves(2), "while all of them are there");
+    assert!(server.serves_new_client(2), "while all of them are there");
     drop(here);
-    assert!(server.serves(3));
-    let (peak, _) = server.takes();
+    assert!(server.serves_new_client(3));
+    let (peak, _) = server.peak_memory_kib_and_descriptors();
     assert!(peak <= MEMORY_MIB << 10, "{peak} KiB");
     let receipt = server.end();
     let figure = |name: &str| receipt[name].as_u64().unwrap_or_else(|| panic!("{name}: {receipt}"));
@@ -242,31 +249,31 @@ fn whoever_comes_others_are_served_and_the_end_is_in_order() {
 fn who_writes_more_than_there_is_memory_for_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::begin(folder.path(), "null");
-    let mut stream = server.client().unwrap();
+    let mut stream = server.negotiated_client().unwrap();
     // A busy machine may take long to answer.
     stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     stream.set_write_timeout(None).unwrap();
     let (mut written, mut refused) = (0, 0);
     for at in 0..MEMORY_MIB + 50 {
-        ask(&mut stream, WRITE, at << 20, 1 << 20);
+        send_request(&mut stream, WRITE, at << 20, 1 << 20);
         stream.write_all(&vec![at as u8; 1 << 20]).unwrap();
-        match reply(&mut stream) {
+        match read_reply_error(&mut stream) {
             Some(0) => written += 1,
             Some(28) => refused += 1,
             other => panic!("{other:?} at {at} MiB"),
         }
     }
     assert!(written > 40 && refused > 50, "{written} {refused}");
-    // What is there can be written again, and zeroes cost nothing and make room.
-    ask(&mut stream, WRITE, 0, 4096);
+    // Sectors with contents can be overwritten, and zeroes need no memory and free some.
+    send_request(&mut stream, WRITE, 0, 4096);
     stream.write_all(&[5; 4096]).unwrap();
-    assert_eq!(reply(&mut stream), Some(0));
-    ask(&mut stream, ZERO, 0, 64 << 20);
-    assert_eq!(reply(&mut stream), Some(0));
-    ask(&mut stream, WRITE, 200 << 30, 1 << 20);
+    assert_eq!(read_reply_error(&mut stream), Some(0));
+    send_request(&mut stream, ZERO, 0, 64 << 20);
+    assert_eq!(read_reply_error(&mut stream), Some(0));
+    send_request(&mut stream, WRITE, 200 << 30, 1 << 20);
     stream.write_all(&vec![7; 1 << 20]).unwrap();
-    assert_eq!(reply(&mut stream), Some(0));
-    let (peak, _) = server.takes();
+    assert_eq!(read_reply_error(&mut stream), Some(0));
+    let (peak, _) = server.peak_memory_kib_and_descriptors();
     assert!(peak <= MEMORY_MIB << 10, "{peak} KiB");
     let receipt = server.end();
     assert_eq!(receipt["refused_for_memory"], refused);
@@ -278,18 +285,18 @@ fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for target in ["null", "null --image i"] {
         let server = Server::begin(folder.path(), target);
-        let mut stream = server.client().unwrap();
+        let mut stream = server.negotiated_client().unwrap();
         stream.set_read_timeout(None).unwrap();
         for command in [ZERO, TRIM] {
             let asked: Vec<u64> = (0..268u64).map(|at| at * 1_000_000_000 / 4096 * 4096).collect();
             for offset in &asked {
-                ask(&mut stream, command, *offset, 4_000_000_000);
+                send_request(&mut stream, command, *offset, 4_000_000_000);
                 let wanted = if offset + 4_000_000_000 > 250 << 30 { [28, 22] } else { [0, 0] };
-                let said = reply(&mut stream).unwrap();
+                let said = read_reply_error(&mut stream).unwrap();
                 assert_eq!(said, wanted[usize::from(command == TRIM)], "{command} at {offset}");
             }
         }
-        let (peak, _) = server.takes();
+        let (peak, _) = server.peak_memory_kib_and_descriptors();
         assert!(peak < 64 << 10, "{peak} KiB");
         server.end();
     }
@@ -297,7 +304,7 @@ fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
     assert!(image < 1000, "{image} blocks: a sparse file");
 }
 
-/// A drive without a command for zeroes writes them: 200 GB take what the drive takes for 200 GB, at a thousandfold speed, and nothing else.
+/// A drive without a command for zeroes writes them: 200 GB take the drive's time for 200 GB (at a thousandfold speed), but no memory.
 #[test]
 fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
     /// The drive's rate at its outer edge, in bytes a second (`outer_mb_s` of crates/drives/profiles/barracuda-2t-st2000dm006.toml).
@@ -306,37 +313,37 @@ fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
 
     let folder = tempfile::tempdir().unwrap();
     let server = Server::begin(folder.path(), "barracuda-2t-st2000dm006 --speed 1000");
-    let mut stream = server.client().unwrap();
+    let mut stream = server.negotiated_client().unwrap();
     stream.set_read_timeout(None).unwrap();
     for at in 0..50 {
-        ask(&mut stream, ZERO, at * u64::from(LENGTH), LENGTH);
-        assert_eq!(reply(&mut stream), Some(0));
+        send_request(&mut stream, ZERO, at * u64::from(LENGTH), LENGTH);
+        assert_eq!(read_reply_error(&mut stream), Some(0));
     }
     let mut status = Command::new(env!("CARGO_BIN_EXE_seekwise"));
     let status = status.args(["disk", "status", "--control", "d.control", "--json"]).current_dir(folder.path());
     let status: Value = serde_json::from_slice(&status.output().unwrap().stdout).unwrap();
     let (seconds, least) = (status["disk_seconds"].as_f64().unwrap(), 50.0 * f64::from(LENGTH) / FASTEST);
     assert!(seconds > least, "{seconds} s for what takes {least} s at least");
-    let (peak, _) = server.takes();
+    let (peak, _) = server.peak_memory_kib_and_descriptors();
     assert!(peak < 64 << 10, "{peak} KiB");
     assert_eq!(server.end()["writes"], 50);
 }
 
-/// Clients that agree upon the export and ask for nothing hold all descriptors, far fewer than `--max-clients`.
+/// Clients that negotiate the export and send no requests hold all descriptors, which are far fewer than `--max-clients`.
 #[test]
 fn silent_clients_give_way_where_descriptors_are_short() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::begin(folder.path(), "null --max-clients 500");
-    let asks = server.client().unwrap();
-    assert!(server.serves(1));
-    let mut here: Vec<UnixStream> = (0..3 * DESCRIPTORS).filter_map(|_| server.client()).collect();
+    let asks = server.negotiated_client().unwrap();
+    assert!(server.serves_new_client(1));
+    let mut here: Vec<UnixStream> = (0..3 * DESCRIPTORS).filter_map(|_| server.negotiated_client()).collect();
     assert!(here.len() > DESCRIPTORS as usize, "{} came", here.len());
-    let (_, descriptors) = server.takes();
+    let (_, descriptors) = server.peak_memory_kib_and_descriptors();
     assert!(descriptors > DESCRIPTORS as usize - 5, "{descriptors}: they are not short");
-    assert!(server.serves(2), "while {} are there", here.len());
+    assert!(server.serves_new_client(2), "while {} are there", here.len());
     here.push(asks);
     drop(here);
-    assert!(server.serves(3));
+    assert!(server.serves_new_client(3));
     let receipt = server.end();
     let figure = |name: &str| receipt[name].as_u64().unwrap_or_else(|| panic!("{name}: {receipt}"));
     assert!(figure("without_descriptor") > DESCRIPTORS && figure("clients_gave_way") > DESCRIPTORS, "{receipt}");

@@ -1,10 +1,10 @@
-//! `seekwise import` as a stranger meets it: errors with their place, nothing left behind.
+//! `seekwise import`: errors name their place in the input, and a failed import leaves no file.
 
 use std::fs;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+fn folder_with_files(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         fs::write(folder.path().join(name), text).unwrap();
@@ -15,15 +15,15 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[test]
 fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     let cut = "disksim_disk T {\n Model = source t.model,\n";
-    let folder = folder(&[
+    let folder = folder_with_files(&[
         ("cut.parv", cut),
         ("none.parv", "disksim_bus B { type = 1 }\n"),
         ("t.model", "dm_disk T { }"),
         ("trace.csv", "lba,sectors,op\n1,8,R\n"),
     ]);
-    let before = names(folder.path());
+    let before = sorted_names(folder.path());
     let errors = |file: &str| {
-        let said = seekwise(folder.path(), &["import", "disksim", file, "-o", "t.toml"]);
+        let said = run_program(folder.path(), &["import", "disksim", file, "-o", "t.toml"]);
         assert_eq!((said.code, said.out.as_str()), (2, ""));
         said.err.trim_end().to_owned()
     };
@@ -39,10 +39,10 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
          `instantiate` or `topology`"
     );
     assert!(errors("t.model").contains("this one holds only a drive's mechanics"));
-    assert_eq!(names(folder.path()), before);
+    assert_eq!(sorted_names(folder.path()), before);
 }
 
-/// A small drive with slips in no order and a block count of its own.
+/// A small drive whose slips are not sorted, and whose block count contradicts its zones.
 pub const CONTRADICTORY: &str = "disksim_disk T { Model = dm_disk T {\n Number of data surfaces = 2, Number of cylinders = 8,\n\
 Block count = 1000,\n Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 0, Sparing scheme used = 2, Zones = [\n\
 dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7, Blocks per track = 10, Number of spares = 1,\n\
@@ -53,8 +53,8 @@ Buffer continuous read = 3, Fast write level = 1 }\n";
 
 #[test]
 fn contradictions_are_warnings_that_name_both_figures() {
-    let folder = folder(&[("t.parv", CONTRADICTORY)]);
-    let said = seekwise(folder.path(), &["import", "disksim", "t.parv", "-o", "t.toml"]);
+    let folder = folder_with_files(&[("t.parv", CONTRADICTORY)]);
+    let said = run_program(folder.path(), &["import", "disksim", "t.parv", "-o", "t.toml"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(
         said.err.lines().collect::<Vec<_>>(),
@@ -65,7 +65,7 @@ fn contradictions_are_warnings_that_name_both_figures() {
             "warning: t.parv:9: `Paint`: unknown parameter with `red`, ignored",
         ]
     );
-    let shown = seekwise(folder.path(), &["import", "disksim", "t.parv", "--json"]);
+    let shown = run_program(folder.path(), &["import", "disksim", "t.parv", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&shown.out).expect("JSON");
     assert_eq!(value["warnings"].as_array().map(Vec::len), Some(4), "{value}");
 }

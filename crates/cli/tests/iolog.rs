@@ -1,10 +1,11 @@
-//! Logs of fio's that jobs write and play: equal to fio's own, played by fio and by us; doors that a job file may not open.
+//! fio's logs of requests (`write_iolog`, `read_iolog`): the written log equals fio's own, both programs replay it, and a job file may
+//! not read or write files that it should not reach.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -12,25 +13,25 @@ const JOB: &str = "[global]\nioengine=psync\nsize=4m\nbs=4k\nnumber_ios=200\n\
                    [a]\nfilename=fa\nrw=randrw\nfsync=16\nwrite_iolog=a.log\n\
                    [b]\nfilename=fb\nrw=write\nwrite_iolog=b.log\nstonewall\n";
 
-fn folder(job: &str) -> tempfile::TempDir {
+fn folder_with_job(job: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), job).unwrap();
     folder
 }
 
-fn run(folder: &Path, more: &[&str]) -> crate::seekwise::Said {
-    seekwise(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
+fn run_job(folder: &Path, more: &[&str]) -> crate::seekwise::ProgramOutput {
+    run_program(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
 }
 
-/// The lines of a log that ask for something, without their instants.
-fn asked(folder: &Path, log: &str) -> Vec<String> {
+/// The lines of a log that are requests, without their times.
+fn log_requests(folder: &Path, log: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join(log)).unwrap();
     let lines = text.lines().skip(1).map(|line| line.split_once(' ').unwrap().1.to_owned());
     lines.filter(|line| line.split(' ').count() == 4).collect()
 }
 
-/// fio 3.33 in this folder; nothing where there is none.
-fn fio(folder: &Path, args: &[&str]) -> Option<String> {
+/// The output of fio 3.33 in this folder; `None` if it is not installed.
+fn run_fio(folder: &Path, args: &[&str]) -> Option<String> {
     let version = Command::new("fio").arg("--version").output().ok()?;
     if !version.stdout.starts_with(b"fio-3.33") {
         return None;
@@ -42,23 +43,23 @@ fn fio(folder: &Path, args: &[&str]) -> Option<String> {
 
 #[test]
 fn a_written_log_is_fios_own_and_fio_plays_it() {
-    let (ours, theirs) = (folder(JOB), folder(JOB));
-    run(ours.path(), &[]).done();
+    let (ours, theirs) = (folder_with_job(JOB), folder_with_job(JOB));
+    run_job(ours.path(), &[]).success_stdout();
     let requests = |line: &&String| !line.contains(" sync ");
-    assert_eq!(asked(ours.path(), "a.log").iter().filter(requests).count(), 200);
-    if fio(theirs.path(), &["j.fio"]).is_none() {
+    assert_eq!(log_requests(ours.path(), "a.log").iter().filter(requests).count(), 200);
+    if run_fio(theirs.path(), &["j.fio"]).is_none() {
         return eprintln!("skipped: fio 3.33 is wanted beside ours");
     }
-    // A sync's place and length are whatever the request before left there.
+    // The position and length of a sync are those of the request before it, so they are not compared.
     let plain = |folder: &Path, log| -> Vec<String> {
         let cut = |line: String| if line.contains(" sync ") { "fa sync".to_owned() } else { line };
-        asked(folder, log).into_iter().map(cut).collect()
+        log_requests(folder, log).into_iter().map(cut).collect()
     };
     for log in ["a.log", "b.log"] {
         assert_eq!(plain(ours.path(), log), plain(theirs.path(), log), "{log}");
     }
     fs::copy(theirs.path().join("fa"), ours.path().join("fa")).unwrap();
-    let said = fio(ours.path(), &["--name=r", "--read_iolog=a.log", "--replay_no_stall=1"]).unwrap();
+    let said = run_fio(ours.path(), &["--name=r", "--read_iolog=a.log", "--replay_no_stall=1"]).unwrap();
     let issued = said.lines().find(|line| line.contains("issued rwts")).unwrap();
     let total: u64 =
         issued.split("total=").nth(1).unwrap().split(',').take(2).map(|it| it.parse::<u64>().unwrap()).sum();
@@ -67,26 +68,26 @@ fn a_written_log_is_fios_own_and_fio_plays_it() {
 
 #[test]
 fn a_log_is_written_in_the_current_folder_and_replaces_logs_alone() {
-    let here = folder(JOB);
-    run(here.path(), &[]).done();
-    assert_eq!(names(here.path()), ["a.log", "b.log", "j.fio"]);
-    let again = run(here.path(), &[]);
+    let here = folder_with_job(JOB);
+    run_job(here.path(), &[]).success_stdout();
+    assert_eq!(sorted_names(here.path()), ["a.log", "b.log", "j.fio"]);
+    let again = run_job(here.path(), &[]);
     assert!(again.code == 2 && again.err.contains("a.log: already exists"), "{}", again.err);
-    run(here.path(), &["--force"]).done();
+    run_job(here.path(), &["--force"]).success_stdout();
     for path in ["../out.log", "/tmp/out.log", "logs/a.log", "./a.log", ".profile", "-rf", ".."] {
-        let here = folder(&JOB.replace("a.log", path));
-        let said = run(here.path(), &["--force"]);
+        let here = folder_with_job(&JOB.replace("a.log", path));
+        let said = run_job(here.path(), &["--force"]);
         assert!(said.code == 2 && said.err.contains("expected a file name without a folder"), "{path}: {}", said.err);
-        assert_eq!(names(here.path()), ["j.fio"]);
+        assert_eq!(sorted_names(here.path()), ["j.fio"]);
     }
     fs::write(here.path().join("a.log"), "mine").unwrap();
-    let said = run(here.path(), &["--force"]);
+    let said = run_job(here.path(), &["--force"]);
     assert!(said.code == 2 && said.err.contains("exists and is no log of fio's"), "{}", said.err);
     assert_eq!(fs::read(here.path().join("a.log")).unwrap(), b"mine");
     fs::remove_file(here.path().join("a.log")).unwrap();
-    let two = folder(&JOB.replace("b.log", "a.log"));
-    assert!(run(two.path(), &[]).err.contains("is the log of another worker too"));
-    let compared = seekwise(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);
+    let two = folder_with_job(&JOB.replace("b.log", "a.log"));
+    assert!(run_job(two.path(), &[]).err.contains("is the log of another worker too"));
+    let compared = run_program(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);
     assert!(compared.err.contains("written by `seekwise run`"), "{}", compared.err);
 }
 
@@ -95,9 +96,9 @@ fn a_job_plays_a_log_with_its_distances_and_its_depth() {
     let log = "fio version 3 iolog\n0 f add\n0 f open\n1000 f read 0 4096\n1001 f read 81920000 4096\n\
                501001 f write 4096 4096\n501001 f sync 0 0\n501002 f close\n";
     let play = |lines: &str| {
-        let here = folder(&format!("[a]\nread_iolog=log\n{lines}"));
+        let here = folder_with_job(&format!("[a]\nread_iolog=log\n{lines}"));
         fs::write(here.path().join("log"), log).unwrap();
-        run(here.path(), &["--json"])
+        run_job(here.path(), &["--json"])
     };
     let record = play("").json();
     let trace = &record["trace"];
@@ -116,8 +117,8 @@ fn a_job_plays_a_log_with_its_distances_and_its_depth() {
 
 #[test]
 fn what_is_no_log_is_not_opened_for_a_job() {
-    let here = folder("[a]\nread_iolog=log\n");
-    let said = || run(here.path(), &[]);
+    let here = folder_with_job("[a]\nread_iolog=log\n");
+    let said = || run_job(here.path(), &[]);
     assert!(said().err.contains("j.fio:2: `read_iolog`: `log` cannot be read"), "{}", said().err);
     fs::write(here.path().join("log"), "root:x:0:0\n").unwrap();
     assert!(said().err.contains("is no log that fio plays") && !said().err.contains("root"), "{}", said().err);

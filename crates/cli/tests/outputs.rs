@@ -1,8 +1,8 @@
-//! Everything that a command writes, against all that may lie in its way: a table of options and dangers. Each run is refused and
-//! changes nothing, or its file is whole and nothing else changed. `--nocapture` prints the table.
+//! Every option that writes a file, combined with everything that may be at the path. In each combination the command is refused and
+//! changes nothing, or the file is complete and nothing else has changed. `--nocapture` prints the table.
 //!
-//! Links to other places, devices, images of mounted disks, the command's own input, a `NAME.part` of somebody else, folders of
-//! others, a second run of the same command, a full and a read-only file system. What needs root is skipped without.
+//! The paths are links, devices, images of mounted disks, the command's own input, another program's `NAME.part`, other folders, a path
+//! that a second run writes, and files on a full or read-only file system. Cases that need root are skipped without it.
 
 #![cfg(target_os = "linux")]
 
@@ -14,28 +14,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use crate::seekwise::{Said, command, said};
+use crate::seekwise::{ProgramOutput, program_command, program_output};
 
-/// A command that writes something. `OUT` in its words stands for the name of that.
+/// A command that writes a file or folder. `OUT` in its words stands for the path of that.
 #[derive(Clone, Copy)]
 struct Writer {
-    /// As the table says it.
+    /// The name in the table.
     name: &'static str,
     words: &'static str,
-    /// Its own input, which may not be its output; none if all that it reads is built in.
+    /// An input file of the command, which must not be its output; `None` if it reads no files.
     input: Option<&'static str>,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A file, the same bytes each time.
+    /// A file with the same bytes each time.
     Same,
-    /// A file whose bytes have instants of real time in them, or which is not compared.
+    /// A file whose bytes are not compared, for example because they contain real times.
     File,
     /// A file that a job names.
     Named,
-    /// A folder, the same bytes each time.
+    /// A folder with the same bytes each time.
     Folder,
 }
 
@@ -43,7 +43,7 @@ const fn writer(name: &'static str, kind: Kind, input: Option<&'static str>, wor
     Writer { name, words, input, kind }
 }
 
-/// All options that write. `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` lie beside.
+/// All options that write. The inputs `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` are in the same folder.
 const WRITERS: &[Writer] = &[
     writer("run --log", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --log OUT --force"),
     writer("run: write_iolog", Kind::Named, Some("n.fio"), "run n.fio --on d.toml --force"),
@@ -134,8 +134,8 @@ const WHOLE: Cell = Ok("whole");
 const SKIPPED: Cell = Ok("skipped");
 const NONE: Cell = Ok("-");
 
-/// A trace for `fit` and `validate`, a drive whose capacity images can have, jobs that are quick.
-fn fill(folder: &Path, log: &str) {
+/// Writes the input files: a trace for `fit` and `validate`, a drive, short jobs and a study. `log` is the log of `n.fio`.
+fn write_inputs(folder: &Path, log: &str) {
     let at = |name: &str| folder.join(name);
     let mut trace = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
     for index in 0..400_u64 {
@@ -156,8 +156,8 @@ fn fill(folder: &Path, log: &str) {
     fs::write(at("s.toml"), study).unwrap();
 }
 
-/// The content of a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
-fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
+/// The files below a folder, each with mode, length, and a hash of its content or the target of a link. Empty folders are left out.
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(inside) = folders.pop() {
@@ -170,7 +170,7 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
                     continue;
                 }
                 kind if kind.is_symlink() => fs::read_link(&path).unwrap().display().to_string(),
-                // Only images are larger: the beginning is enough.
+                // Only images are larger; for them the first 9 MiB are enough.
                 kind if kind.is_file() => {
                     use std::io::Read;
                     let mut head = Vec::new();
@@ -183,46 +183,52 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
             all.insert(name, format!("{:o} {} {what}", of.mode(), of.len()));
         }
     }
-    // A socket's end is its server's matter.
+    // The socket of a server is not compared.
     all.remove(Path::new("s"));
     all
 }
 
-/// The command of a writer in a folder, with `out` for its output.
-fn prepared(writer: &Writer, folder: &Path, out: &str) -> Command {
-    let mut command = command(folder);
+/// The command of a writer in a folder, with `out` as the path of its output.
+fn writer_command(writer: &Writer, folder: &Path, out: &str) -> Command {
+    let mut command = program_command(folder);
     command.args(writer.words.split(' ').map(|word| if word == "OUT" { out } else { word }));
     command
 }
 
-fn run(writer: &Writer, folder: &Path, out: &str) -> Said {
-    said(prepared(writer, folder, out).output().unwrap())
+fn run_writer(writer: &Writer, folder: &Path, out: &str) -> ProgramOutput {
+    program_output(writer_command(writer, folder, out).output().unwrap())
 }
 
-/// An output that has to be refused: nothing else changes, and the error names it.
-fn refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
-    let before = seen(folder);
-    let found = run(writer, folder, out);
-    let changed = seen(folder) != before;
+/// Runs a writer whose output must be refused: nothing changes, and the error names the output.
+fn expect_refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
+    let before = snapshot(folder);
+    let found = run_writer(writer, folder, out);
+    let changed = snapshot(folder) != before;
     match found.code {
         2 if !changed && found.err.replace("\n  ", "").contains(out.rsplit('/').next().unwrap_or(out)) => REFUSED,
         code => Err(format!("exit {code}, changed: {changed}: {}", found.err)),
     }
 }
 
-/// An output that has to be whole: `reference` says what it is, and nothing else changes.
-fn whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
-    let before = seen(folder);
-    let found = run(writer, folder, out);
+/// Runs a writer whose output must be complete: it equals the reference, and nothing else changes.
+fn expect_whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
+    let before = snapshot(folder);
+    let found = run_writer(writer, folder, out);
     match found.code {
-        0 => made(writer, folder, out, &before, reference),
+        0 => check_output(writer, folder, out, &before, reference),
         code => Err(format!("exit {code}: {}", found.err)),
     }
 }
 
-/// Whether a run left what the reference is, and nothing else.
-fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, String>, reference: &Reference) -> Cell {
-    let mut after = seen(folder);
+/// Compares a folder after a run: the output must equal the reference, and nothing else may differ from `before`.
+fn check_output(
+    writer: &Writer,
+    folder: &Path,
+    out: &str,
+    before: &BTreeMap<PathBuf, String>,
+    reference: &Reference,
+) -> Cell {
+    let mut after = snapshot(folder);
     let mut own = BTreeMap::new();
     for name in after.keys().cloned().collect::<Vec<_>>() {
         if before.get(&name) != after.get(&name) && (name.starts_with(out) || name.starts_with("f.toml")) {
@@ -239,15 +245,15 @@ fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, St
     }
 }
 
-/// The output of a writer that nothing hinders.
+/// The output of a writer without any danger at its path.
 struct Reference(BTreeMap<PathBuf, String>);
 
 impl Reference {
     fn of(writer: &Writer, out: &str) -> Result<Reference, String> {
-        let folder = sandbox(out);
-        let before = seen(folder.path());
-        let found = run(writer, folder.path(), out);
-        let mut after = seen(folder.path());
+        let folder = folder_with_inputs(out);
+        let before = snapshot(folder.path());
+        let found = run_writer(writer, folder.path(), out);
+        let mut after = snapshot(folder.path());
         after.retain(|name, _| !before.contains_key(name));
         match (found.code, after.is_empty()) {
             (0, false) => Ok(Reference(after)),
@@ -256,22 +262,23 @@ impl Reference {
     }
 }
 
-fn sandbox(out: &str) -> tempfile::TempDir {
+fn folder_with_inputs(out: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    populate(folder.path(), out);
+    write_inputs_and_results(folder.path(), out);
     folder
 }
 
-/// Inputs, and a result folder, which is made once.
-fn populate(folder: &Path, out: &str) {
-    fill(folder, out);
+/// Writes the input files and the result folder `kept`, which is made once for all tests.
+fn write_inputs_and_results(folder: &Path, out: &str) {
+    write_inputs(folder, out);
     static KEPT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap();
     if kept.is_empty() {
         let place = tempfile::tempdir().unwrap();
-        fill(place.path(), out);
-        said(command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap()).done();
+        write_inputs(place.path(), out);
+        program_output(program_command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap())
+            .success_stdout();
         for entry in fs::read_dir(place.path().join("kept")).unwrap() {
             let entry = entry.unwrap();
             kept.insert(entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
@@ -285,49 +292,49 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-fn tool(words: &[&str]) -> Result<String, String> {
+fn run_tool(words: &[&str]) -> Result<String, String> {
     let (program, words) = words.split_first().unwrap();
     let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     output.status.success().then_some(text).ok_or(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Something mounted, until this goes.
+/// A mount, unmounted when dropped.
 struct Mount(PathBuf);
 
 impl Mount {
     fn tmpfs(on: &Path, options: &str) -> Option<Mount> {
-        let done = tool(&["mount", "-t", "tmpfs", "-o", options, "tmpfs", on.to_str()?]);
+        let done = run_tool(&["mount", "-t", "tmpfs", "-o", options, "tmpfs", on.to_str()?]);
         done.ok().map(|_| Mount(on.to_owned()))
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = tool(&["umount", "-d", &self.0.display().to_string()]);
+        let _ = run_tool(&["umount", "-d", &self.0.display().to_string()]);
     }
 }
 
-/// The name of the output in the table's sandboxes; jobs accept no folder.
+/// The name of the output; it is not in a subfolder, because jobs accept no folder for their logs.
 const OUT: &str = "out.file";
 
-fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
-    let folder = sandbox(OUT);
+fn check_cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
+    let folder = folder_with_inputs(OUT);
     let at = folder.path();
     match danger {
         Danger::Link => {
             let to = if writer.kind == Kind::Folder { "kept" } else { "precious" };
             symlink(to, at.join(OUT)).unwrap();
-            refused(writer, at, OUT)
+            expect_refused(writer, at, OUT)
         }
         Danger::DanglingLink => {
             symlink("nowhere", at.join(OUT)).unwrap();
-            refused(writer, at, OUT)
+            expect_refused(writer, at, OUT)
         }
-        Danger::Device if writer.kind == Kind::Named => device(writer, at),
-        Danger::Device => refused(writer, at, "/dev/zero").and_then(|_| device(writer, at)),
-        Danger::MountedLoop => mounted_loop(writer, at),
-        Danger::OwnInput => own_input(writer, at),
+        Danger::Device if writer.kind == Kind::Named => check_device(writer, at),
+        Danger::Device => expect_refused(writer, at, "/dev/zero").and_then(|_| check_device(writer, at)),
+        Danger::MountedLoop => check_mounted_image(writer, at),
+        Danger::OwnInput => check_own_input(writer, at),
         Danger::ForeignPart => {
             symlink("precious", at.join(format!("{OUT}.part"))).unwrap();
             if writer.kind == Kind::Folder {
@@ -336,88 +343,89 @@ fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
                     symlink("../precious", at.join(OUT).join(format!("{name}.part"))).unwrap();
                 }
             }
-            whole(writer, at, OUT, reference)
+            expect_whole(writer, at, OUT, reference)
         }
-        Danger::ForeignFolder => foreign_folder(writer, at),
-        Danger::TwoWriters => two_writers(writer, at, reference),
-        Danger::NoSpace => no_space(writer, reference),
-        Danger::ReadOnly => read_only(writer),
+        Danger::ForeignFolder => check_foreign_folder(writer, at),
+        Danger::TwoWriters => check_two_writers(writer, at, reference),
+        Danger::NoSpace => check_full_file_system(writer, reference),
+        Danger::ReadOnly => check_read_only_file_system(writer),
     }
 }
 
 /// A block device under a name in the folder.
-fn device(writer: &Writer, at: &Path) -> Cell {
-    // A number that no driver has: what is opened there is nobody's.
-    match tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
-        Ok(_) => refused(writer, at, OUT),
+fn check_device(writer: &Writer, at: &Path) -> Cell {
+    // No driver has this device number, so opening it touches no real device.
+    match run_tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
+        Ok(_) => expect_refused(writer, at, OUT),
         Err(_) => SKIPPED,
     }
 }
 
-/// The file of a file system that is mounted.
-fn mounted_loop(writer: &Writer, at: &Path) -> Cell {
+/// The output is the image of a mounted file system.
+fn check_mounted_image(writer: &Writer, at: &Path) -> Cell {
     let (image, mount) = (at.join(OUT), tempfile::tempdir().unwrap());
     let file = fs::File::create(&image).unwrap();
-    // As large as the drive: an image of another size would be refused for that.
+    // The image is as large as the drive, because another size would be refused for that reason.
     file.set_len(160_041_885_696).unwrap();
     let (image, on) = (image.display().to_string(), mount.path().display().to_string());
-    let made = tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
-        .and_then(|_| tool(&["mount", "-o", "loop,ro", &image, &on]));
+    let made = run_tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
+        .and_then(|_| run_tool(&["mount", "-o", "loop,ro", &image, &on]));
     if !is_root() || made.is_err() {
         return SKIPPED;
     }
     let _mounted = Mount(mount.path().to_owned());
     let mut writer = *writer;
-    // With a base an image has to be new, which would be refused for that.
+    // Without `--base`, since with it an existing image would be refused for that reason.
     let words = writer.words.replace(" --base d.img", "");
     writer.words = words.leak();
-    let cell = refused(&writer, at, OUT)?;
+    let cell = expect_refused(&writer, at, OUT)?;
     assert!(mount.path().join("lost+found").exists());
     Ok(cell)
 }
 
-fn own_input(writer: &Writer, at: &Path) -> Cell {
+fn check_own_input(writer: &Writer, at: &Path) -> Cell {
     let Some(input) = writer.input else { return NONE };
     if writer.kind == Kind::Named {
-        fill(at, input);
+        write_inputs(at, input);
     }
-    refused(writer, at, input)
+    expect_refused(writer, at, input)
 }
 
-/// As somebody else in a folder of a third, who lets him look.
-fn foreign_folder(writer: &Writer, at: &Path) -> Cell {
+/// The folder belongs to another user, who lets others read it.
+fn check_foreign_folder(writer: &Writer, at: &Path) -> Cell {
     const NOBODY: u32 = 65534;
     let as_nobody = |mut command: Command| command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).output();
-    let mut version = command(at);
+    let mut version = program_command(at);
     version.arg("--version");
     if !is_root() || !as_nobody(version).is_ok_and(|output| output.status.success()) {
         return SKIPPED;
     }
     chown(at, Some(12345), Some(12345)).unwrap();
-    let before = seen(at);
-    let found = said(as_nobody(prepared(writer, at, OUT)).unwrap());
+    let before = snapshot(at);
+    let found = program_output(as_nobody(writer_command(writer, at, OUT)).unwrap());
     match found.code {
-        2 if seen(at) == before => REFUSED,
+        2 if snapshot(at) == before => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
     }
 }
 
-/// Two at once, with and without --force.
-fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
+/// Two commands write the same output at once, with and without `--force`.
+fn check_two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
     for force in [" --force", ""] {
         let other = Writer { words: writer.words.replace(" --force", force).leak(), ..*writer };
-        let before = seen(at);
-        // Each has a socket of its own.
+        let before = snapshot(at);
+        // The second has another socket.
         let second = Writer { words: other.words.replace("unix:s", "unix:s2").leak(), ..other };
-        let start =
-            |writer: &Writer| prepared(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let start = |writer: &Writer| {
+            writer_command(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
         let running = [start(&other), start(&second)];
-        let ended = running.map(|run| said(run.wait_with_output().unwrap()));
+        let ended = running.map(|run| program_output(run.wait_with_output().unwrap()));
         let codes = ended.each_ref().map(|said| said.code);
         if !codes.contains(&0) || codes.iter().any(|code| ![0, 2].contains(code)) {
             return Err(format!("{codes:?}: {}{}", ended[0].err, ended[1].err));
         }
-        made(writer, at, OUT, &before, reference)?;
+        check_output(writer, at, OUT, &before, reference)?;
         for name in [OUT, "f.toml"] {
             let _ = fs::remove_file(at.join(name));
         }
@@ -426,71 +434,71 @@ fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
     WHOLE
 }
 
-fn no_space(writer: &Writer, reference: &Reference) -> Cell {
+fn check_full_file_system(writer: &Writer, reference: &Reference) -> Cell {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
-    populate(at, OUT);
-    // Until no byte more goes in.
+    write_inputs_and_results(at, OUT);
+    // The filler takes all space.
     let _ = fs::write(at.join("filler"), vec![1; 2 << 20]);
-    let before = seen(at);
-    let found = run(writer, at, OUT);
+    let before = snapshot(at);
+    let found = run_writer(writer, at, OUT);
     match found.code {
         // An image without a write takes no space.
-        0 => made(writer, at, OUT, &before, reference),
-        2 if seen(at) == before => REFUSED,
-        code => Err(format!("exit {code}, {:?}: {}", seen(at), found.err)),
+        0 => check_output(writer, at, OUT, &before, reference),
+        2 if snapshot(at) == before => REFUSED,
+        code => Err(format!("exit {code}, {:?}: {}", snapshot(at), found.err)),
     }
 }
 
-fn read_only(writer: &Writer) -> Cell {
+fn check_read_only_file_system(writer: &Writer) -> Cell {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
-    populate(at, OUT);
-    if tool(&["mount", "-o", "remount,ro", &at.display().to_string()]).is_err() {
+    write_inputs_and_results(at, OUT);
+    if run_tool(&["mount", "-o", "remount,ro", &at.display().to_string()]).is_err() {
         return SKIPPED;
     }
-    let found = run(writer, at, OUT);
+    let found = run_writer(writer, at, OUT);
     match found.code {
         2 => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
     }
 }
 
-/// However the second is spelled.
+/// The second name may be spelled differently.
 #[test]
 fn two_outputs_of_a_command_under_one_name_are_refused() {
-    let folder = sandbox("out.log");
+    let folder = folder_with_inputs("out.log");
     let at = folder.path();
-    let before = seen(at);
+    let before = snapshot(at);
     for words in [
         "run n.fio --on d.toml --log ./out.log --force",
         "drives d.toml --svg p --png ./p --force",
         "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o f.toml --page kept/../f.toml --force",
     ] {
-        let found = said(command(at).args(words.split(' ')).output().unwrap());
+        let found = program_output(program_command(at).args(words.split(' ')).output().unwrap());
         assert!(found.code == 2 && found.err.contains("another output of this command goes there"), "{}", found.err);
-        assert_eq!(seen(at), before, "{words}");
+        assert_eq!(snapshot(at), before, "{words}");
     }
 }
 
-/// As root, else skipped.
+/// Runs as root only.
 #[test]
 fn a_file_that_changes_its_owner_by_force_is_its_new_owners_alone() {
     const NOBODY: u32 = 65534;
-    let folder = sandbox(OUT);
+    let folder = folder_with_inputs(OUT);
     let at = folder.path();
     let path = at.join(OUT);
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
-    let mut init = command(at);
+    let mut init = program_command(at);
     init.args(["init", "stack", "--out", OUT, "--force"]).uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
     if !is_root() || chown(&path, Some(12345), Some(12345)).is_err() || chown(at, Some(NOBODY), Some(NOBODY)).is_err() {
         return println!("skipped: only root gives files away");
     }
     let Ok(output) = init.output() else { return println!("skipped: nobody else may run the program") };
-    said(output).done();
+    program_output(output).success_stdout();
     let of = fs::metadata(&path).unwrap();
     assert_eq!((of.uid(), of.gid(), of.mode() & 0o777), (NOBODY, NOBODY, 0o600));
 }
@@ -506,7 +514,10 @@ fn every_output_is_refused_or_whole() {
                     let Some(writer) = next.lock().unwrap().next() else { return };
                     let reference = Reference::of(writer, OUT);
                     let cells = DANGERS.map(|danger| {
-                        reference.as_ref().map_err(Clone::clone).and_then(|reference| cell(writer, danger, reference))
+                        reference
+                            .as_ref()
+                            .map_err(Clone::clone)
+                            .and_then(|reference| check_cell(writer, danger, reference))
                     });
                     rows.lock().unwrap().insert(writer.name, cells);
                 }
@@ -527,8 +538,8 @@ fn every_output_is_refused_or_whole() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A command that is asked for no output writes none, not even one that it removes again: it answers in a container without a place
-/// to write. A writer beside it shows that the look sees files.
+/// A command without an output option creates no file, not even a temporary one, so it works where nothing can be written. A command
+/// that writes shows that the test would notice a file.
 #[test]
 fn who_keeps_nothing_creates_no_file() {
     if !Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success()) {

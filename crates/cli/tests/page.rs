@@ -1,20 +1,20 @@
-//! The page that a folder gets: of a single run, of a comparison, of a study that is not done.
+//! The report page in a result folder: of a single run, of a comparison, and of an unfinished study.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
-/// The data of a folder's page.
-pub fn data(folder: &Path) -> Value {
+/// The data in the report of a folder.
+pub fn page_data(folder: &Path) -> Value {
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     let (_, rest) = page.split_once(r#"<script type="application/json" id="report-data">"#).unwrap();
     serde_json::from_str(rest.split_once("</script").unwrap().0).unwrap()
 }
 
-fn count(value: &Value) -> usize {
+fn array_length(value: &Value) -> usize {
     value.as_array().unwrap().len()
 }
 
@@ -22,16 +22,19 @@ fn count(value: &Value) -> usize {
 fn a_single_run_has_a_page_without_verdicts_and_with_its_beginning() {
     let folder = tempfile::tempdir().unwrap();
     let run = ["run", "random-read", "--on", "barracuda-7200.7-ncq", "--runtime", "5 s", "--out", "one"];
-    seekwise(folder.path(), &run).done();
+    run_program(folder.path(), &run).success_stdout();
     let one = folder.path().join("one");
-    let page = data(&one);
-    assert_eq!([count(&page["cells"]), count(&page["verdicts"]), count(&page["factors"])], [1, 0, 0]);
+    let page = page_data(&one);
+    assert_eq!(
+        [array_length(&page["cells"]), array_length(&page["verdicts"]), array_length(&page["factors"])],
+        [1, 0, 0]
+    );
     assert_eq!([&page["runs_done"], &page["runs_planned"]], [1, 1]);
     let [stretch] = &page["stretches"].as_array().unwrap()[..] else { panic!("one stretch") };
-    assert!(count(&stretch["requests"]["lba"]) > 300);
-    assert!(count(&stretch["movements"]["to"]) > 300);
+    assert!(array_length(&stretch["requests"]["lba"]) > 300);
+    assert!(array_length(&stretch["movements"]["to"]) > 300);
     let before = fs::read(one.join("report.html")).unwrap();
-    seekwise(folder.path(), &["report", "one"]).done();
+    run_program(folder.path(), &["report", "one"]).success_stdout();
     assert!(fs::read(one.join("report.html")).unwrap() == before, "made again from the folder, it is the same");
 }
 
@@ -40,8 +43,8 @@ fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let vary = ["--vary", "drive.firmware.depth=1,32", "--runs", "2", "--runtime", "5 s", "--out", "two"];
     let compare = ["compare", "file-server", "--on", "barracuda-7200.7-ncq", "--set", "job.depth=8"];
-    seekwise(folder.path(), &[&compare[..], &vary].concat()).done();
-    let page = data(&folder.path().join("two"));
+    run_program(folder.path(), &[&compare[..], &vary].concat()).success_stdout();
+    let page = page_data(&folder.path().join("two"));
     let cells: Vec<&Value> = page["stretches"].as_array().unwrap().iter().map(|stretch| &stretch["cell"]).collect();
     assert_eq!(cells, page["verdicts"][0]["cell_ids"].as_array().unwrap().iter().collect::<Vec<_>>());
     assert_eq!(cells.len(), 2);
@@ -49,8 +52,8 @@ fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
     assert!(size < 150_000, "{size} bytes");
 }
 
-/// Pages of a folder's page as a browser prints it; nothing without Chromium.
-fn printed(folder: &Path) -> Option<usize> {
+/// The number of pages on which Chromium prints a report; `None` without Chromium.
+fn printed_page_count(folder: &Path) -> Option<usize> {
     let scratch = tempfile::tempdir().unwrap();
     let pdf = scratch.path().join("page.pdf");
     let run = Command::new("chromium")
@@ -75,8 +78,8 @@ fn printed(folder: &Path) -> Option<usize> {
 fn a_study_prints_on_six_pages_at_most() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("small.toml"), include_str!("../../../xtask/src/small.toml")).unwrap();
-    seekwise(folder.path(), &["study", "small.toml", "--out", "out"]).done();
-    if let Some(pages) = printed(&folder.path().join("out")) {
+    run_program(folder.path(), &["study", "small.toml", "--out", "out"]).success_stdout();
+    if let Some(pages) = printed_page_count(&folder.path().join("out")) {
         assert!((1..=6).contains(&pages), "{pages} pages");
     }
 }
@@ -85,12 +88,13 @@ fn a_study_prints_on_six_pages_at_most() {
 fn a_study_that_is_not_done_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let vary = ["--vary", "drive.firmware.depth=1,32", "--runs", "2", "--runtime", "1 s", "--out", "two"];
-    seekwise(folder.path(), &[&["compare", "random-read", "--on", "barracuda-7200.7-ncq"][..], &vary].concat()).done();
+    run_program(folder.path(), &[&["compare", "random-read", "--on", "barracuda-7200.7-ncq"][..], &vary].concat())
+        .success_stdout();
     let two = folder.path().join("two");
     let records = fs::read_to_string(two.join("results.jsonl")).unwrap();
     let first: String = records.lines().take(1).map(|line| format!("{line}\n")).collect();
     fs::write(two.join("results.jsonl"), first).unwrap();
-    seekwise(folder.path(), &["report", "two"]);
-    let page = data(&two);
+    run_program(folder.path(), &["report", "two"]);
+    let page = page_data(&two);
     assert_eq!([&page["runs_done"], &page["runs_planned"]], [1, 4]);
 }

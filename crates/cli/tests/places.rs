@@ -1,9 +1,9 @@
-//! Places: a record names its own, figures of one in real time are called measured and are made one after another. Times
-//! that were measured are not judged.
+//! Places on which jobs run (simulation, file, device, network block device, live stack): a record names its place, and figures of a
+//! place in real time are called measured and are made one after another. Measured times are not judged.
 
 use std::fs;
 
-use crate::seekwise::{command, said, seekwise};
+use crate::seekwise::{program_command, program_output, run_program};
 use serde_json::Value;
 
 const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=300\niodepth=4\n";
@@ -13,7 +13,7 @@ const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 6\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 2, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_job_and_study() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("j.fio"), JOB).unwrap();
     fs::write(folder.path().join("study.toml"), STUDY).unwrap();
@@ -21,7 +21,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// Cell and run of each record, in the order in which they were kept.
-fn kept(folder: &std::path::Path) -> Vec<(u64, u64)> {
+fn cells_and_runs(folder: &std::path::Path) -> Vec<(u64, u64)> {
     let lines = fs::read_to_string(folder.join("out/results.jsonl")).unwrap();
     let record = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let number = |record: &Value, key: &str| record[key].as_u64().unwrap();
@@ -40,15 +40,15 @@ fn is_virtual(folder: &std::path::Path) -> bool {
 
 #[test]
 fn a_record_names_its_place_and_says_what_its_time_is() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     for (target, place, clock) in
         [("null", "null", "s by the wall clock"), ("caviar-wd400jb", "sim", "s of virtual time")]
     {
         let run = ["run", "j.fio", "--on", target];
-        let record = seekwise(at, &[&run[..], &["--json"]].concat()).json();
+        let record = run_program(at, &[&run[..], &["--json"]].concat()).json();
         assert_eq!((record["place"].as_str(), record["all"]["ios"].as_u64()), (Some(place), Some(300)));
-        let text = seekwise(at, &run).done();
+        let text = run_program(at, &run).success_stdout();
         assert!(text.contains(clock), "{text}");
         assert_eq!(text.contains("Each request took"), place == "null", "{text}");
         match place {
@@ -60,9 +60,9 @@ fn a_record_names_its_place_and_says_what_its_time_is() {
 
 #[test]
 fn the_work_is_the_same_on_every_place() {
-    let folder = folder();
-    let record = |target| seekwise(folder.path(), &["run", "j.fio", "--on", target, "--json"]).json();
-    // The hash is over what was asked, not over when.
+    let folder = folder_with_job_and_study();
+    let record = |target| run_program(folder.path(), &["run", "j.fio", "--on", target, "--json"]).json();
+    // The hash covers the requests, but not their times.
     let (null, drive) = (record("null"), record("barracuda-7200.7-ncq"));
     assert_eq!(null["stream_hash"], drive["stream_hash"]);
     assert_eq!(null["failures"], 0);
@@ -71,13 +71,13 @@ fn the_work_is_the_same_on_every_place() {
 #[test]
 #[cfg(unix)]
 fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     // Two workers: what comes in between is each place's own, what each draws is not.
     let job = JOB.replace("number_ios=300", "number_ios=60\nnumjobs=2");
     fs::write(at.join("j.fio"), job.replace("rw=randrw", "rw=randrw\nfsync=16")).unwrap();
     let run = ["run", "j.fio", "--set", "job.span=2g", "--json", "--on"];
-    let record = |target: &str| seekwise(at, &[&run[..], &[target]].concat()).json();
+    let record = |target: &str| run_program(at, &[&run[..], &[target]].concat()).json();
     let sim = record("cheetah-15k.4");
     let served = format!(
         "{} run j.fio --set job.span=2g --json --on nbd:unix:d --destroy unix:d > nbd.json && {} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 1s",
@@ -85,7 +85,7 @@ fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
         env!("CARGO_BIN_EXE_seekwise"),
     );
     let serve = ["serve", "cheetah-15k.4", "--nbd", "unix:d", "--run", "--", "sh", "-c", &served];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.out.contains("on nbd+unix:///?socket=/") && said.out.contains("by the wall clock"), "{}", said.out);
     let exported: Value = serde_json::from_str(&fs::read_to_string(at.join("nbd.json")).unwrap()).unwrap();
@@ -105,34 +105,34 @@ fn a_modelled_disk_and_any_export_are_places_with_the_same_work_and_record() {
 
 #[test]
 fn a_span_bounds_the_job_on_every_place() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("j.fio"), JOB.replace("size=1g", "filename=/dev/sdb\nsize=50%")).unwrap();
     for target in ["caviar-wd400jb", "null"] {
         let last = |span: &str| {
             let set = format!("job.span={span}");
-            let record = seekwise(at, &["run", "j.fio", "--on", target, "--set", &set, "--json"]).json();
+            let record = run_program(at, &["run", "j.fio", "--on", target, "--set", &set, "--json"]).json();
             (record["streams"].clone(), record["failures"].as_u64())
         };
         let (small, large) = (last("1m"), last("2g"));
         assert_ne!(small.0, large.0, "it is drawn over another space");
         assert_eq!((small.1, large.1), (Some(0), Some(0)));
-        let refused = seekwise(at, &["run", "j.fio", "--on", target, "--set", "job.span=900g"]);
+        let refused = run_program(at, &["run", "j.fio", "--on", target, "--set", "job.span=900g"]);
         assert!(refused.code == 2 && refused.err.contains("expected at most the "), "{}", refused.err);
-        let refused = seekwise(at, &["run", "j.fio", "--on", target, "--set", "job.span=much"]);
+        let refused = run_program(at, &["run", "j.fio", "--on", target, "--set", "job.span=much"]);
         assert!(refused.code == 2 && refused.err.contains("expected a size such as 10g"), "{}", refused.err);
     }
 }
 
 #[test]
 fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
-    let study = |more: &[&str]| seekwise(at, &[&["study", "study.toml", "--out", "out"], more].concat());
+    let study = |more: &[&str]| run_program(at, &[&["study", "study.toml", "--out", "out"], more].concat());
     let said = study(&["--threads", "2"]);
     assert!(said.err.contains("real-time runs are sequential"), "{}", said.err);
-    said.done();
-    let all = kept(at);
+    said.success_stdout();
+    let all = cells_and_runs(at);
     let blocks: Vec<&[(u64, u64)]> = all.chunks(3).collect();
     for (run, block) in blocks.iter().enumerate() {
         let mut cells: Vec<u64> = block.iter().map(|of| of.0).collect();
@@ -149,8 +149,8 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
     let whole = fs::read_to_string(&path).unwrap();
     let before: Vec<&str> = whole.split_inclusive('\n').take(4).collect();
     fs::write(&path, before.concat()).unwrap();
-    study(&["--resume"]).done();
-    assert_eq!(kept(at), all, "it goes on in the same order");
+    study(&["--resume"]).success_stdout();
+    assert_eq!(cells_and_runs(at), all, "it goes on in the same order");
     assert!(fs::read_to_string(&path).unwrap().starts_with(&before.concat()));
 
     let swapped: String = [before[1], before[0]].concat();
@@ -162,9 +162,9 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
 
 #[test]
 fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let compare = ["compare", "j.fio", "--on", "null", "--vary", "job.depth=1,8", "--runs", "3"];
-    let said = seekwise(folder.path(), &[&compare[..], &["--metric", "wall_ns"]].concat());
+    let said = run_program(folder.path(), &[&compare[..], &["--metric", "wall_ns"]].concat());
     assert!(said.code < 2, "{}", said.err);
     assert!(
         said.out.contains("paired in randomised blocks") && said.out.contains("(wall_ns); lower is better"),
@@ -172,14 +172,14 @@ fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
         said.out
     );
     let modelled = ["compare", "j.fio", "--on", "caviar-wd400jb", "--vary", "job.depth=1,8", "--runs", "2"];
-    let refused = seekwise(folder.path(), &[&modelled[..], &["--metric", "wall_ns"]].concat());
+    let refused = run_program(folder.path(), &[&modelled[..], &["--metric", "wall_ns"]].concat());
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has no value"), "{}", refused.err);
 }
 
 #[test]
 fn what_a_place_in_real_time_cannot_do_is_refused() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     let cuts = STUDY.replace("runs = 6", "runs = 2\ncuts = 3");
     fs::write(at.join("cuts.toml"), cuts).unwrap();
@@ -201,7 +201,7 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
             "`nul` is no place; expected sim, null, live, nbd:ADDRESS, file:PATH, device:PATH; did you mean `null`?",
         ),
     ] {
-        let said = seekwise(at, args);
+        let said = run_program(at, args);
         assert_eq!(said.code, 2, "{args:?}: {}", said.out);
         assert!(said.err.contains(why), "{args:?}: {}", said.err);
     }
@@ -209,16 +209,16 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
 
 #[test]
 fn the_program_names_its_places() {
-    let folder = folder();
-    let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
+    let folder = folder_with_job_and_study();
+    let version = program_output(program_command(folder.path()).arg("--version").output().unwrap()).success_stdout();
     assert!(version.contains("sim (virtual time), null (real time), live (real time), nbd (real time)"), "{version}");
-    assert!(seekwise(folder.path(), &["run", "--help"]).done().contains("`null`"));
+    assert!(run_program(folder.path(), &["run", "--help"]).success_stdout().contains("`null`"));
 }
 
 #[test]
 #[cfg(unix)]
 fn an_export_is_not_overwritten_unasked() {
-    let folder = folder();
+    let folder = folder_with_job_and_study();
     let at = folder.path();
     fs::write(at.join("reads.fio"), JOB.replace("rw=randrw", "rw=randread").replace("=300", "=5")).unwrap();
     fs::write(at.join("j.fio"), JOB.replace("=300", "=5")).unwrap();
@@ -230,7 +230,7 @@ fn an_export_is_not_overwritten_unasked() {
          {program} run random-write --on nbd:unix:d --destroy \"nbd+unix:///?socket=d\" --runtime 100ms || exit 15"
     );
     let serve = ["serve", "cheetah-15k.4", "--nbd", "unix:d", "--run", "--", "sh", "-c", &all];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let read = |name: &str| fs::read_to_string(at.join(name)).unwrap();
     let (unasked, other) = (read("unasked"), read("other"));
@@ -242,7 +242,7 @@ fn an_export_is_not_overwritten_unasked() {
     for (target, why) in
         [("null", "holds nothing to destroy"), ("cheetah-15k.4", "expected file:PATH, device:PATH or nbd:ADDRESS")]
     {
-        let said = seekwise(at, &["run", "j.fio", "--on", target, "--destroy", "unix:d"]);
+        let said = run_program(at, &["run", "j.fio", "--on", target, "--destroy", "unix:d"]);
         assert!(said.code == 2 && said.err.contains(why), "{}", said.err);
     }
 }

@@ -1,4 +1,4 @@
-//! All tests of the program, in one program of their own: each would be linked by itself, of the same size.
+//! All tests of the program as one test program, which is linked once instead of once for each file.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 

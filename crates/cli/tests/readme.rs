@@ -1,9 +1,9 @@
-//! The figures of the README and of docs/claims.md: what stands between their markers is what the committed data say, and the
-//! README has no other figure.
+//! The generated blocks of README.md and docs/claims.md: the text between their markers must agree with the committed data, and the
+//! README has no figures outside of them.
 //!
-//! `SEEKWISE_UPDATE=1` rewrites the blocks instead of comparing. The score of the claims is `validation/claims.toml`, which
-//! `cargo xtask score` writes from `seekwise claims --ablate --json` (named by `SEEKWISE_SCORE`). It takes too long to be made
-//! here: it is held to the studies that it was made of, and two claims are run again to see whether it still holds.
+//! `SEEKWISE_UPDATE=1` rewrites the blocks instead of comparing them. The outcomes of the claims are in `validation/claims.toml`, which
+//! `cargo xtask score` writes from `seekwise claims --ablate --json` (a file that `SEEKWISE_SCORE` names). Running all claims takes too
+//! long for a test: here that file is compared with the hashes of the studies, and two claims run again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use seekwise_lab::finding::ClaimAnswer;
 use seekwise_lab::provenance::ProgramVersion;
 
 use crate::score::{
-    CAUSES, PrintedClaims, Score, claims, class_counts, made_of, rewrite_levers, rewrite_score, rows_by_cause, score,
+    CAUSES, PrintedClaims, Score, claims_block, class_counts, committed_score, rewrite_levers, rewrite_score,
+    rows_by_cause, study_hash,
 };
 
 /// Claims that run in a second or two: one of mechanics, one of power cuts.
@@ -23,28 +24,28 @@ pub fn workspace() -> PathBuf {
 }
 
 #[track_caller]
-pub fn text(path: &str) -> String {
+pub fn repository_text(path: &str) -> String {
     fs::read_to_string(workspace().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn updating() -> bool {
+fn is_update() -> bool {
     std::env::var_os("SEEKWISE_UPDATE").is_some()
 }
 
-/// A row of the table of docs/validation.md that a test holds to the traces.
-fn traced(name: &str) -> Vec<String> {
-    let page = text("docs/validation.md");
+/// The cells of a row of docs/validation.md, whose figures another test compares with the traces.
+fn validation_row(name: &str) -> Vec<String> {
+    let page = repository_text("docs/validation.md");
     let line = page.lines().find(|line| line.starts_with(&format!("| {name}"))).unwrap_or_else(|| panic!("no {name}"));
     line.split('|').skip(2).map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// How far to trust the model, in a few lines: measured drives, published figures, findings.
-fn trust() -> String {
-    let (whole, half) = (traced("profile, whole trace"), traced("profile, second half"));
-    let page = text("docs/published.md");
+/// The README's block on how far to trust the model: measured drives, published figures, findings.
+fn trust_block() -> String {
+    let (whole, half) = (validation_row("profile, whole trace"), validation_row("profile, second half"));
+    let page = repository_text("docs/published.md");
     let cases = page.lines().find(|line| line.contains(" cases hold: ")).expect("the summary");
     let (cases, parts) = cases.split_once(": ").expect("the summary and its parts");
-    let Score { claim, .. } = score();
+    let Score { claim, .. } = committed_score();
     let whole_findings = claim.iter().filter(|row| row.answer == ClaimAnswer::Reproduced).count();
     let parts_of = claim.iter().filter(|row| row.answer == ClaimAnswer::InPart).count();
     let by_cause: String =
@@ -67,8 +68,8 @@ fn trust() -> String {
     )
 }
 
-/// A page with one of its blocks written anew.
-fn renewed(page: &str, name: &str, block: &str) -> String {
+/// The page with another text between the marks of the block `name`.
+fn with_block(page: &str, name: &str, block: &str) -> String {
     let start = format!("<!-- {name} -->\n");
     let (before, rest) = page.split_once(&start).unwrap_or_else(|| panic!("no <!-- {name} -->"));
     let (_, after) = rest.split_once("<!-- end -->").unwrap_or_else(|| panic!("no end of {name}"));
@@ -83,10 +84,10 @@ fn the_readme_and_the_score_say_what_the_committed_data_say() {
     if let Some(folder) = std::env::var_os("SEEKWISE_LEVERS") {
         rewrite_levers(Path::new(&folder));
     }
-    for (path, name, block) in [("README.md", "trust", trust()), ("docs/claims.md", "claims", claims())] {
-        let page = text(path);
-        let renewed = renewed(&page, name, &block);
-        if updating() {
+    for (path, name, block) in [("README.md", "trust", trust_block()), ("docs/claims.md", "claims", claims_block())] {
+        let page = repository_text(path);
+        let renewed = with_block(&page, name, &block);
+        if is_update() {
             fs::write(workspace().join(path), renewed).expect("the page is written");
             continue;
         }
@@ -104,17 +105,18 @@ fn the_readme_and_the_score_say_what_the_committed_data_say() {
 
 #[test]
 fn the_score_is_that_of_todays_studies() {
-    let score = score();
+    let score = committed_score();
     for (study, hash) in &score.made_of {
         assert_eq!(
             *hash,
-            made_of(study),
+            study_hash(study),
             "crates/lab/studies/{study}.toml, or a drive or job of it, has changed: cargo xtask score"
         );
     }
-    let mut carried = crate::seekwise::names(&workspace().join("crates/lab/studies"));
-    carried
-        .retain(|name| name.ends_with(".toml") && text(&format!("crates/lab/studies/{name}")).contains("\n[[claim]]"));
+    let mut carried = crate::seekwise::sorted_names(&workspace().join("crates/lab/studies"));
+    carried.retain(|name| {
+        name.ends_with(".toml") && repository_text(&format!("crates/lab/studies/{name}")).contains("\n[[claim]]")
+    });
     let carried: Vec<&str> = carried.iter().map(|name| name.trim_end_matches(".toml")).collect();
     assert_eq!(score.made_of.keys().map(String::as_str).collect::<Vec<_>>(), carried, "cargo xtask score");
     if score.program != ProgramVersion::current() {
@@ -129,18 +131,18 @@ fn the_score_is_that_of_todays_studies() {
 #[test]
 fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
-    let said = crate::seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
+    let said = crate::seekwise::run_program(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
     let PrintedClaims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(program, ProgramVersion::current());
     assert_eq!(claims.len(), QUICK.len());
-    let score = score();
+    let score = committed_score();
     for claim in &claims {
         assert_eq!(score.claim.iter().find(|row| row.id == claim.id), Some(claim), "cargo xtask score");
     }
 }
 
-/// The README without its blocks, its commands, its links and all that stands in `code`.
-fn prose(readme: &str) -> Vec<(usize, String)> {
+/// The lines of the README, with their numbers, without blocks, commands, the targets of links, and `code`.
+fn lines_of_prose(readme: &str) -> Vec<(usize, String)> {
     let (mut fenced, mut block, mut prose) = (false, false, Vec::new());
     for (at, line) in readme.lines().enumerate() {
         match line {
@@ -162,11 +164,11 @@ fn prose(readme: &str) -> Vec<(usize, String)> {
     prose
 }
 
-/// Figures of the README's prose that are no results: exit codes, versions, names.
+/// Whether a word with digits is no result: an exit code, a version, or a name.
 fn is_no_result(word: &str) -> bool {
-    let rust = text("Cargo.toml");
+    let rust = repository_text("Cargo.toml");
     let rust = rust.lines().find_map(|line| line.strip_prefix("rust-version = ")).expect("a version").trim_matches('"');
-    // Exit codes; Apache's licence; what fio and JSON of fio are read as; architectures.
+    // Exit codes, the version of the licence, versions of fio, and architectures.
     word == rust || ["0", "1", "2", "130", "2.0", "3", "3.33", "x86-64", "arm64"].contains(&word)
 }
 
@@ -177,12 +179,12 @@ fn typed_figures(readme: &str) -> Vec<(usize, String)> {
         let figures = words.filter(|word| word.contains(|c: char| c.is_ascii_digit()) && !is_no_result(word));
         figures.map(|figure| (at, figure.to_owned())).collect::<Vec<_>>()
     };
-    prose(readme).into_iter().flat_map(of_line).collect()
+    lines_of_prose(readme).into_iter().flat_map(of_line).collect()
 }
 
 #[test]
 fn no_figure_of_the_readme_is_typed_by_hand() {
-    assert_eq!(typed_figures(&text("README.md")), [], "put it into a block that a test writes");
+    assert_eq!(typed_figures(&repository_text("README.md")), [], "put it into a block that a test writes");
     let bad = "a 4 `5`\n```sh\n6\n```\n<!-- x -->\n7\n<!-- end -->\n[8](9) within 1.4 %.\n";
     let found: Vec<(usize, String)> = typed_figures(bad);
     assert_eq!(found, [(1, "4".to_owned()), (8, "8".to_owned()), (8, "1.4".to_owned())]);

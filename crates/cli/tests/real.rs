@@ -1,5 +1,5 @@
-//! Real files as places: each worker draws what it draws in simulation and on a disk that is served, what is refused is
-//! refused with what to do, and nothing but the file is touched. No measured time is judged.
+//! Real files as places: a worker issues the same requests as in simulation and on a served disk, unsafe jobs are refused with advice,
+//! and only the file is touched. Measured times are not judged.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::seekwise::{names, seekwise};
+use crate::seekwise::{run_program, sorted_names};
 use serde_json::Value;
 
 /// Ten jobs, of several workers, stages, paces, sizes and directions.
@@ -39,11 +39,11 @@ const JOBS: [(&str, &str); 10] = [
 const SCENE: &str = "[system]\nfamily = \"windows-nt\"\n[pagecache]\nmib = 4\n[volume.c]\nfs = \"fat32\"\nsize_gib = 0.06\n\
     files = 40\ntotal_mb = 8\n[program.first]\nname = \"set-read\"\nfiles = 0\ntotal_mb = 0\n";
 
-/// The modelled drive, in virtual time and served in the clock's: a quick one, for there each request takes as long as it does.
+/// The drive that is simulated, and served in real time: a fast one, because there each request takes the drive's time.
 const DRIVE: &str = "cheetah-15k.4";
 
-/// A folder of the jobs, the scene, and a file of 64 MiB that was laid out.
-fn folder() -> tempfile::TempDir {
+/// A folder with the jobs, the scene, and an empty folder `d` for the file.
+fn folder_with_jobs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in JOBS {
         fs::write(folder.path().join(format!("{name}.fio")), text).unwrap();
@@ -53,12 +53,12 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// The file in it; made at the first run.
+/// The setting that makes a file of 64 MiB at the first run.
 const LAYOUT: &str = "real.layout=64m";
 
-/// Why nothing here can run, if so: some systems forbid rings, or have no way past the page cache of a temporary folder.
-fn bare(folder: &Path) -> bool {
-    let said = seekwise(folder, &["run", "reads.fio", "--on", "file:d", "--set", LAYOUT]);
+/// Whether the tests cannot run here; prints the reason. Some systems forbid io_uring, or direct I/O in a temporary folder.
+fn is_skipped(folder: &Path) -> bool {
+    let said = run_program(folder, &["run", "reads.fio", "--on", "file:d", "--set", LAYOUT]);
     if said.code == 0 && !said.err.contains("io_uring is forbidden") {
         return false;
     }
@@ -68,14 +68,14 @@ fn bare(folder: &Path) -> bool {
 
 #[test]
 fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     let record = |job: &str, target: &str, set: &[&str]| -> Value {
         let sets: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
-        seekwise(at, &[&["run", job, "--on", target, "--json"], &sets[..]].concat()).json()
+        run_program(at, &[&["run", job, "--on", target, "--json"], &sets[..]].concat()).json()
     };
     for name in JOBS.iter().map(|job| format!("{}.fio", job.0)).chain(["scene.toml".to_owned()]) {
         let sim = record(&name, DRIVE, &["job.span=64m"]);
@@ -108,15 +108,15 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
     }
     // As long as it was made, and nothing beside it.
     assert_eq!(fs::metadata(at.join("d/seekwise.data")).unwrap().len(), 64 << 20);
-    assert_eq!(names(&at.join("d")), ["seekwise.data"]);
+    assert_eq!(sorted_names(&at.join("d")), ["seekwise.data"]);
 }
 
 #[test]
 fn what_could_destroy_something_or_does_not_fit_is_refused() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     let said = |args: &[&str]| {
-        let said = seekwise(at, &[&["run"], args].concat());
+        let said = run_program(at, &[&["run"], args].concat());
         assert_eq!(said.code, 2, "{args:?}: {}", said.out);
         said.err
     };
@@ -125,19 +125,19 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "file:"]), "expected a path");
     has(said(&["reads.fio", "--on", "file"]), "expected file:PATH");
     has(said(&["reads.fio", "--on", "device:d"]), "is no block device");
-    assert!(names(&at.join("d")).is_empty());
-    // A file that is asked for is not made for a run that does not begin.
+    assert!(sorted_names(&at.join("d")).is_empty());
+    // A file that `real.layout` requests is not created if the run is refused.
     let laid = |bytes: &str, more: &[&str]| said(&[&["reads.fio", "--on", "file:d", "--set", bytes], more].concat());
     has(laid(LAYOUT, &["--set", "job.depth=30000", "--max-memory", "100m"]), "this may take up to 2");
     has(laid("real.layout=4m", &[]), "asks for 8388608 bytes");
     has(laid(LAYOUT, &["--set", "pagecache.mib=5"]), "the system's own page cache");
-    assert!(names(&at.join("d")).is_empty());
+    assert!(sorted_names(&at.join("d")).is_empty());
     fs::write(at.join("thesis"), vec![b'x'; 32 << 20]).unwrap();
     has(said(&["writes.fio", "--on", "file:thesis"]), "holds something that Seekwise did not write");
     has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--destroy", "x"]), "holds nothing to destroy");
     assert_eq!(fs::read(at.join("thesis")).unwrap(), vec![b'x'; 32 << 20]);
-    // One byte of somebody's in a GiB of nothing.
+    // The file has a single byte of somebody's data in a GiB of zeroes.
     let letter = fs::File::create(at.join("letter")).unwrap();
     letter.set_len(1 << 30).unwrap();
     letter.write_all_at(b"x", 777 << 20).unwrap();
@@ -160,24 +160,25 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "cheetah-15k.4", "--set", "real.direct=true"]), "expected --on file:PATH");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "pagecache.mib=5"]), "the system's own page cache");
     has(said(&["reads.fio", "--on", "file:thesis", "--set", "drive.cache.segments=5"]), "`real` keys");
-    // Requests in flight have memory of their own: 30,000 of 4 KiB.
+    // Each request in flight has a buffer: 30,000 of 4 KiB.
     let deep = ["--set", "job.depth=30000", "--max-memory", "100m"];
     has(said(&[&["reads.fio", "--on", "file:thesis"], &deep[..]].concat()), "this may take up to 2");
-    // A reader needs no permission to write, and a file is read that somebody else wrote.
-    let read = seekwise(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
+    // A job that only reads needs no permission to write, and may read a file that somebody else wrote.
+    let read =
+        run_program(at, &["run", "zipf.fio", "--on", "file:thesis", "--set", "real.direct=false", "--json"]).json();
     assert_eq!(read["all"]["ios"], 150);
 }
 
 #[test]
 fn names_in_a_job_are_never_opened() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
     fs::write(at.join("other"), "stays").unwrap();
     fs::write(at.join("j.fio"), "[j]\nfilename=other\ndirectory=.\nrw=write\nbs=4k\nsize=1m\ndirect=1\n").unwrap();
-    let out = seekwise(at, &["run", "j.fio", "--on", "file:d", "--json"]).json();
+    let out = run_program(at, &["run", "j.fio", "--on", "file:d", "--json"]).json();
     assert_eq!(
         (out["write"]["ios"].as_u64(), fs::read_to_string(at.join("other")).unwrap().as_str()),
         (Some(256), "stays")
@@ -188,57 +189,59 @@ fn names_in_a_job_are_never_opened() {
 
 #[test]
 fn fios_json_has_the_machine_in_it_and_slow_requests_are_listed() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
-    if bare(at) {
+    if is_skipped(at) {
         return;
     }
-    let fio = seekwise(at, &["run", "several.fio", "--on", "file:d", "--format", "fio-json"]).json();
+    let fio = run_program(at, &["run", "several.fio", "--on", "file:d", "--format", "fio-json"]).json();
     let read = &fio["jobs"][0]["read"];
     let of = |key: &str| read[key]["mean"].as_f64().unwrap();
     assert_eq!(read["slat_ns"]["N"], read["total_ios"]);
     assert!((of("slat_ns") + of("clat_ns") - of("lat_ns")).abs() < 1.0, "{read}");
     assert!(fio["jobs"][0]["usr_cpu"].as_f64().unwrap() + fio["jobs"][0]["sys_cpu"].as_f64().unwrap() > 0.0);
-    let slow = seekwise(at, &["run", "reads.fio", "--on", "file:d", "--json", "--slow", "1ns"]).json();
+    let slow = run_program(at, &["run", "reads.fio", "--on", "file:d", "--json", "--slow", "1ns"]).json();
     assert_eq!(slow["slow"]["requests"].as_array().unwrap().len(), 300);
     assert_eq!(slow["slow"]["requests"][0]["op"], "read");
-    let none = seekwise(at, &["run", "reads.fio", "--on", "cheetah-15k.4", "--slow", "1h"]).done();
+    let none = run_program(at, &["run", "reads.fio", "--on", "cheetah-15k.4", "--slow", "1h"]).success_stdout();
     assert!(none.contains("No request took 3600000 ms or longer."), "{none}");
 }
 
 #[test]
 fn sides_are_compared_in_turn_predicted_and_forecast() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     let job = ["compare", "reads.fio", "--on", "file:d", "--set", LAYOUT];
-    let dry =
-        seekwise(at, &[&job[..], &["--vary", "real.direct=true,false", "--runs", "5", "--dry-run", "--json"]].concat());
+    let dry = run_program(
+        at,
+        &[&job[..], &["--vary", "real.direct=true,false", "--runs", "5", "--dry-run", "--json"]].concat(),
+    );
     let dry = dry.json();
     let run = dry["sides"][0]["run_s"].as_f64().unwrap();
     assert!(run > 0.0 && (dry["seconds"].as_f64().unwrap() - 10.0 * run).abs() < 1e-6, "{dry}");
-    assert!(names(&at.join("d")).is_empty(), "nothing is made");
-    if bare(at) {
+    assert!(sorted_names(&at.join("d")).is_empty(), "nothing is made");
+    if is_skipped(at) {
         return;
     }
-    let deep = seekwise(at, &[&job[..], &["--vary", "real.engine=io_uring,psync", "--runs", "2"]].concat());
+    let deep = run_program(at, &[&job[..], &["--vary", "real.engine=io_uring,psync", "--runs", "2"]].concat());
     assert_eq!(deep.code, 1, "{}", deep.err);
     assert!(deep.out.contains("expected `--set job.depth=1`"), "{}", deep.out);
     let vary = ["--vary", "real.engine=io_uring,psync", "--runs", "3", "--set", "job.depth=1", "--json"];
-    let compared = seekwise(at, &[&job[..], &vary].concat()).json();
+    let compared = run_program(at, &[&job[..], &vary].concat()).json();
     assert_eq!(compared["sides"][1]["name"], "real.engine=psync");
     assert_eq!(compared["comparisons"][0]["differs"], serde_json::json!(["real.engine"]), "{compared}");
     let against = ["--against", "cheetah-15k.4", "--runs", "2", "--json"];
-    let held = seekwise(at, &[&job[..], &against].concat()).json();
+    let held = run_program(at, &[&job[..], &against].concat()).json();
     assert_eq!((&held["same_requests"], &held["runs"]), (&Value::from(true), &Value::from(2)));
     assert!(held["demerit_ms"].as_f64().unwrap() > 0.0);
-    let said = seekwise(at, &["compare", "reads.fio", "--on", "cheetah-15k.4", "--against", "raptor-wd740gd"]);
+    let said = run_program(at, &["compare", "reads.fio", "--on", "cheetah-15k.4", "--against", "raptor-wd740gd"]);
     assert!(said.code == 2 && said.err.contains("is not measured"), "{}", said.err);
 }
 
-/// Each of several workers opens the device, which the run holds for itself alone. As root, else skipped.
+/// Several workers open the device, although the run has locked it against other programs. Runs as root only.
 #[test]
 fn several_workers_write_to_a_device_that_is_named() {
-    let folder = folder();
+    let folder = folder_with_jobs();
     let at = folder.path();
     fs::File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
     let losetup = |arguments: &[&str]| {
@@ -253,10 +256,10 @@ fn several_workers_write_to_a_device_that_is_named() {
     let job = "[j]\nrw=randwrite\nbs=4k\nsize=8m\ndirect=1\nnumjobs=4\nnumber_ios=50\n";
     fs::write(at.join("four.fio"), job).unwrap();
     let on = format!("device:{device}");
-    let unnamed = seekwise(at, &["run", "four.fio", "--on", &on]);
-    let named = seekwise(at, &["run", "four.fio", "--on", &on, "--destroy", &device, "--json"]);
+    let unnamed = run_program(at, &["run", "four.fio", "--on", &on]);
+    let named = run_program(at, &["run", "four.fio", "--on", &on, "--destroy", &device, "--json"]);
     // Its file is the loop device's.
-    let below = seekwise(at, &["run", "four.fio", "--on", "file:image", "--destroy", "image"]);
+    let below = run_program(at, &["run", "four.fio", "--on", "file:image", "--destroy", "image"]);
     losetup(&["--detach", &device]).unwrap();
     assert!(unnamed.code == 2 && unnamed.err.contains("what lies between was not read"), "{}", unnamed.err);
     assert_eq!(named.json()["all"]["ios"], 200);

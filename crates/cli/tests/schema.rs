@@ -1,18 +1,18 @@
-//! The schema of what is printed with `--json`, as CSV and kept in `results.jsonl`, against docs/output.md: a key that
-//! appears, goes or changes its type fails here, until the page says so and, where its rules ask for it, the version is
-//! another. `SEEKWISE_UPDATE=1` rewrites the lists of the page; the version it leaves alone.
+//! The schema of the output of `--json`, of CSV and of `results.jsonl` against docs/output.md. A key that is added or removed or that
+//! changes its type fails here until the page has it and, where the page's rules demand it, the version of the schema is raised.
+//! `SEEKWISE_UPDATE=1` rewrites the lists of the page, but not the version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 /// The version of the schema, as outputs say it.
 const SCHEMA: u64 = 1;
-/// Keys below these are names that the user gave, or a list of them: they stand as `*`.
+/// Keys whose members are names that the user gave, or that a list gives; the page has `*` for them.
 const NAMED: [&str; 6] = ["operations", "metrics", "receipt", "settings", "variables", "figures"];
 
 const FILES: [(&str, &str); 5] = [
@@ -35,7 +35,7 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Short runs, and a pair that so few leave open.
+/// A comparison of short runs whose pair stays undecided.
 const UNTIL_DECIDED: [&str; 15] = [
     "compare",
     "file-server",
@@ -54,7 +54,7 @@ const UNTIL_DECIDED: [&str; 15] = [
     "--until-decided",
 ];
 
-/// What is printed: the name in the page, and the commands whose outputs are walked together.
+/// The outputs: the name in the page, and the commands whose outputs have that schema together.
 const OUTPUTS: [(&str, &[&[&str]]); 12] = [
     (
         "run",
@@ -72,7 +72,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
             &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &UNTIL_DECIDED,
-            // Decided by nothing, and never shortened.
+            // The job ends by its number of requests, so its runs are not shortened.
             &[
                 "compare",
                 "mix.fio",
@@ -100,8 +100,8 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
 
 type Shape = BTreeMap<String, BTreeSet<&'static str>>;
 
-/// Notes what stands at `path`: a key's type, and what is below.
-fn walk(path: &str, value: &Value, shape: &mut Shape) {
+/// Adds the type of the value at `path`, and of all values below it.
+fn add_shape(path: &str, value: &Value, shape: &mut Shape) {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -112,25 +112,25 @@ fn walk(path: &str, value: &Value, shape: &mut Shape) {
     };
     shape.entry(path.to_owned()).or_default().insert(kind);
     match value {
-        Value::Array(of) => of.iter().for_each(|value| walk(&format!("{path}[]"), value, shape)),
+        Value::Array(of) => of.iter().for_each(|value| add_shape(&format!("{path}[]"), value, shape)),
         Value::Object(of) => {
             let named = NAMED.contains(&path.rsplit('.').next().unwrap_or(path));
             for (key, value) in of {
                 let key = if named { "*" } else { key };
-                walk(&if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }, value, shape);
+                add_shape(&if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }, value, shape);
             }
         }
         _ => {}
     }
 }
 
-fn folder() -> tempfile::TempDir {
+fn folder_with_inputs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     FILES.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
     folder
 }
 
-fn listed(shape: &Shape) -> String {
+fn shape_text(shape: &Shape) -> String {
     let line = |(path, kinds): (&String, &BTreeSet<&str>)| {
         let path = if path.is_empty() { "(all)" } else { path };
         format!("{path}: {}\n", kinds.iter().copied().collect::<Vec<_>>().join(" or "))
@@ -138,50 +138,50 @@ fn listed(shape: &Shape) -> String {
     shape.iter().map(line).collect()
 }
 
-/// The outputs as they are, by their names in the page.
-fn found(folder: &Path) -> Vec<(String, String)> {
+/// The name of each list in the page, and its present text.
+fn present_shapes(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, commands) in OUTPUTS {
         let mut shape = Shape::new();
         for command in commands {
-            let said = seekwise(folder, &[*command, &["--json"]].concat());
+            let said = run_program(folder, &[*command, &["--json"]].concat());
             let value: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{command:?}: {}", said.err));
             if value.is_object() {
                 assert_eq!(value["schema"], SCHEMA, "{command:?} says its version");
             }
-            walk("", &value, &mut shape);
+            add_shape("", &value, &mut shape);
         }
-        found.push((name.to_owned(), listed(&shape)));
+        found.push((name.to_owned(), shape_text(&shape)));
     }
     let mut shape = Shape::new();
     for line in fs::read_to_string(folder.join("study/results.jsonl")).unwrap().lines() {
         let value: Value = serde_json::from_str(line).unwrap();
         assert_eq!(value["schema"], SCHEMA, "a record says its version");
-        walk("", &value, &mut shape);
+        add_shape("", &value, &mut shape);
     }
-    found.push(("results.jsonl".to_owned(), listed(&shape)));
-    let csv = seekwise(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).done();
+    found.push(("results.jsonl".to_owned(), shape_text(&shape)));
+    let csv = run_program(folder, &["run", "mix.fio", "--on", DRIVE, "--format", "csv"]).success_stdout();
     found.push(("csv".to_owned(), csv.lines().next().unwrap().replace(',', "\n") + "\n"));
     found
 }
 
-fn page() -> PathBuf {
+fn page_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md")
 }
 
-/// The place of a list in the page.
-fn marks(name: &str) -> [String; 2] {
+/// The marks before and after a list in the page.
+fn block_marks(name: &str) -> [String; 2] {
     [format!("<!-- {name} -->\n```text\n"), format!("```\n<!-- end of {name} -->")]
 }
 
 #[test]
 fn what_is_printed_is_what_the_page_promises() {
-    let folder = folder();
-    let mut page_text = fs::read_to_string(page()).unwrap();
+    let folder = folder_with_inputs();
+    let mut page_text = fs::read_to_string(page_path()).unwrap();
     assert!(page_text.contains(&format!("The version is **{SCHEMA}**")), "the page says the version that outputs say");
     let mut off = Vec::new();
-    for (name, now) in found(folder.path()) {
-        let [begin, end] = marks(&name);
+    for (name, now) in present_shapes(folder.path()) {
+        let [begin, end] = block_marks(&name);
         let (from, to) = (page_text.find(&begin).map(|at| at + begin.len()), page_text.find(&end));
         let (Some(from), Some(to)) = (from, to) else { panic!("docs/output.md has no list {name}") };
         if page_text[from..to] != now {
@@ -194,7 +194,7 @@ fn what_is_printed_is_what_the_page_promises() {
         page_text.replace_range(from..to, &now);
     }
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-        fs::write(page(), page_text).unwrap();
+        fs::write(page_path(), page_text).unwrap();
         return;
     }
     assert!(
@@ -204,17 +204,17 @@ fn what_is_printed_is_what_the_page_promises() {
     );
 }
 
-/// What did not happen is null, not 0.
+/// Figures of kinds of requests that did not occur are null, not 0.
 #[test]
 fn nothing_that_did_not_happen_is_a_number() {
-    let folder = folder();
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--json"]).json();
+    let folder = folder_with_inputs();
+    let run = run_program(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--json"]).json();
     for kind in ["write", "flush"] {
         assert_eq!((&run[kind]["ios"], &run[kind]["response_ms"]), (&0.into(), &Value::Null), "{kind}");
     }
     assert_eq!((&run["arrivals"], &run["all"]["since_due_ms"]), (&Value::Null, &Value::Null), "a closed loop");
-    let csv =
-        seekwise(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"]).done();
+    let csv = run_program(folder.path(), &["run", "random-read", "--on", DRIVE, "--runtime", "1s", "--format", "csv"])
+        .success_stdout();
     let row = csv.lines().find(|line| line.contains(",write,")).unwrap();
     assert!(row.ends_with(&format!(",write,0,0,0,{},{SCHEMA}", ",".repeat(13))), "{row}");
 }

@@ -1,6 +1,7 @@
-//! The committed outcomes of the claims: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims
-//! --ablate --json` (named by `SEEKWISE_SCORE`), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
-//! explain` (its folder named by `SEEKWISE_LEVERS`); and what docs/claims.md says of both. The test in `readme` compares.
+//! The committed outcomes of the claims: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims --ablate
+//! --json` (a file that `SEEKWISE_SCORE` names), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
+//! explain` (a folder that `SEEKWISE_LEVERS` names). This module reads and writes them and makes the blocks of docs/claims.md; the
+//! test in `readme` compares the blocks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ use seekwise_lab::provenance::ProgramVersion;
 use seekwise_reproduce::findings::catalogue_claims;
 use serde::{Deserialize, Serialize};
 
-use crate::readme::{text, workspace};
+use crate::readme::{repository_text, workspace};
 
 /// Causes of findings that are not reproduced: the word after `Cause:` in docs/claims.md, and the README's words.
 pub const CAUSES: [(&str, &str); 6] = [
@@ -34,8 +35,8 @@ const STUDIES: [(char, &str); 5] = [
     ('C', "cache segments of a Cheetah 15K.4"),
 ];
 
-/// A miss by at most this share of the bound is near: inferred figures are drawn that far.
-const NEAR: f64 = 0.1;
+/// A miss by at most this share of the bound counts as near, because inferred figures are varied by as much.
+const NEAR_SHARE: f64 = 0.1;
 
 /// The outcome of the claims.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub struct Row {
     pub distance: Option<BoundDistance>,
 }
 
-/// The output of `seekwise claims --json`, as far as it is kept.
+/// The part of the output of `seekwise claims --json` that is kept.
 #[derive(Deserialize)]
 pub struct PrintedClaims {
     pub program: ProgramVersion,
@@ -74,49 +75,49 @@ pub struct PrintedClaims {
 /// The answers of `seekwise explain`.
 #[derive(Serialize, Deserialize)]
 struct Levers {
-    /// By claim: what changes its answer, as sentences.
+    /// For each claim, the sentences on the settings that change its answer.
     changed_by: BTreeMap<String, Vec<String>>,
 }
 
-pub fn score() -> Score {
-    toml::from_str(&text("validation/claims.toml")).expect("the committed score")
+pub fn committed_score() -> Score {
+    toml::from_str(&repository_text("validation/claims.toml")).expect("the committed score")
 }
 
-/// A hash of a study's text and of the drives and jobs that it names. Classes of levels, and what a factor is said to be, are
-/// words of answers: no claim can hang on them.
-pub fn made_of(study: &str) -> String {
-    let study: String = text(&format!("crates/lab/studies/{study}.toml"))
+/// A hash of a study's text and of the drives and jobs that it names. Lines `classes.` and `says` are left out: they only give words
+/// for answers, so no claim depends on them.
+pub fn study_hash(study: &str) -> String {
+    let study: String = repository_text(&format!("crates/lab/studies/{study}.toml"))
         .split_inclusive('\n')
         .filter(|line| !line.starts_with("classes.") && !line.starts_with("says = "))
         .collect();
     let mut all = study.clone();
     for folder in ["crates/drives/profiles", "crates/lab/studies/jobs"] {
-        for file in crate::seekwise::names(&workspace().join(folder)) {
+        for file in crate::seekwise::sorted_names(&workspace().join(folder)) {
             if study.contains(file.trim_end_matches(".toml")) {
-                all += &text(&format!("{folder}/{file}"));
+                all += &repository_text(&format!("{folder}/{file}"));
             }
         }
     }
     sha256(all.as_bytes())[..16].to_owned()
 }
 
-/// Writes the score from what the claims' command printed.
-pub fn rewrite_score(said: &Path) {
+/// Writes the score from the output of `seekwise claims --ablate --json` in this file.
+pub fn rewrite_score(output: &Path) {
     let PrintedClaims { program, mut claims } =
-        serde_json::from_str(&fs::read_to_string(said).expect("what the claims' command printed")).expect("its JSON");
+        serde_json::from_str(&fs::read_to_string(output).expect("what the claims' command printed")).expect("its JSON");
     claims.retain(|claim| claim.study.is_some());
     let studies = claims.iter().filter_map(|claim| claim.study.clone());
-    let made_of = studies.map(|study| (study.clone(), made_of(&study))).collect();
+    let made_of = studies.map(|study| (study.clone(), study_hash(&study))).collect();
     let head = "# Outcomes of the claims: seekwise claims --ablate. Rewritten by cargo xtask score.\n\n";
     let text = toml::to_string(&Score { program, made_of, claim: claims }).expect("a table");
     fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
 }
 
-/// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`; claims without one
-/// there keep theirs.
+/// Writes which settings change the answers of claims, from the outputs of `seekwise explain --out FOLDER/ID.json`. Claims without
+/// an output there keep their entries.
 pub fn rewrite_levers(folder: &Path) {
-    let mut levers: Levers = toml::from_str(&text("validation/levers.toml")).expect("the committed levers");
-    for name in crate::seekwise::names(folder).into_iter().filter(|name| name.ends_with(".json")) {
+    let mut levers: Levers = toml::from_str(&repository_text("validation/levers.toml")).expect("the committed levers");
+    for name in crate::seekwise::sorted_names(folder).into_iter().filter(|name| name.ends_with(".json")) {
         let said = fs::read_to_string(folder.join(&name)).expect("an answer");
         let said: serde_json::Value = serde_json::from_str(&said).expect("its JSON");
         let id = said["id"].as_str().expect("the claim").to_owned();
@@ -128,7 +129,7 @@ pub fn rewrite_levers(folder: &Path) {
     fs::write(workspace().join("validation/levers.toml"), format!("{head}{text}")).expect("the levers are written");
 }
 
-/// Reproduced findings by class, of how many; inputs are no evidence.
+/// The number of reproduced findings in each class, and of all findings in it.
 pub fn class_counts(claim: &[Row]) -> String {
     let of = |class: &str| -> (usize, usize) {
         let all = || claim.iter().filter(|row| row.class == class);
@@ -142,10 +143,10 @@ pub fn class_counts(claim: &[Row]) -> String {
     words.join(", ")
 }
 
-/// The rows of a cause.
+/// The findings that are not reproduced, or not decided, for this cause.
 pub fn rows_by_cause(cause: &str) -> Vec<String> {
-    let page = paragraphs();
-    let score = score();
+    let page = paragraph_reader();
+    let score = committed_score();
     let open = score.claim.into_iter().filter(|row| row.is_open());
     open.filter(|row| page(&row.id).cause.as_deref() == Some(cause)).map(|row| row.id).collect()
 }
@@ -156,16 +157,16 @@ impl Row {
         matches!(self.answer, ClaimAnswer::NotReproduced | ClaimAnswer::NotDecided)
     }
 
-    fn is_near(&self) -> bool {
-        self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR))
+    fn is_near_miss(&self) -> bool {
+        self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR_SHARE))
     }
 
-    fn is_order(&self) -> bool {
+    fn has_no_bound(&self) -> bool {
         self.distance.as_ref().is_none_or(|distance| distance.share.is_none())
     }
 
     /// Distance to the bound, in words.
-    fn far(&self) -> String {
+    fn distance_words(&self) -> String {
         match &self.distance {
             Some(BoundDistance { share: Some(share), .. }) if *share > 0.0 => format!("{:.1} % beyond", 100.0 * share),
             Some(BoundDistance { share: Some(_), .. }) if self.is_open() => "its own checks hold".to_owned(),
@@ -176,9 +177,9 @@ impl Row {
     }
 }
 
-/// The findings, counted by class, then by study with the outcome of each and what would change it.
-pub fn claims() -> String {
-    let Score { program, claim, .. } = score();
+/// The generated block of docs/claims.md: the findings counted by class, then a table for each study.
+pub fn claims_block() -> String {
+    let Score { program, claim, .. } = committed_score();
     let listed = catalogue_claims().len();
     let mut text = format!(
         "Five source studies state {listed} findings. Each was listed, with the condition under which it counts, before anything\n\
@@ -217,24 +218,26 @@ pub fn claims() -> String {
     if !also.is_empty() {
         let _ = writeln!(text, "\nReproduced also without their mechanism: {}.", also.join(", "));
     }
-    text += &misses(&claim);
-    let levers: Levers = toml::from_str(&self::text("validation/levers.toml")).expect("the committed levers");
+    text += &misses_text(&claim);
+    let levers: Levers =
+        toml::from_str(&self::repository_text("validation/levers.toml")).expect("the committed levers");
     for (letter, what) in STUDIES {
         let rows: Vec<&Row> = claim.iter().filter(|row| row.id.starts_with(letter)).collect();
-        text += &study(letter, what, &rows, &levers);
+        text += &study_table(letter, what, &rows, &levers);
     }
     text
 }
 
 /// The findings that are not reproduced: near misses apart from wrong orders.
-fn misses(claim: &[Row]) -> String {
+fn misses_text(claim: &[Row]) -> String {
     let open = || claim.iter().filter(|row| row.answer == ClaimAnswer::NotReproduced);
-    let list = |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.far())).collect::<Vec<_>>();
-    let near = list(open().filter(|row| row.is_near()).collect());
-    let far = list(open().filter(|row| !row.is_near() && !row.is_order()).collect());
-    let order: Vec<&str> = open().filter(|row| row.is_order()).map(|row| row.id.as_str()).collect();
+    let list =
+        |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.distance_words())).collect::<Vec<_>>();
+    let near = list(open().filter(|row| row.is_near_miss()).collect());
+    let far = list(open().filter(|row| !row.is_near_miss() && !row.has_no_bound()).collect());
+    let order: Vec<&str> = open().filter(|row| row.has_no_bound()).map(|row| row.id.as_str()).collect();
     let mut text = "\nThe findings that are not reproduced:\n\n".to_owned();
-    let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR);
+    let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR_SHARE);
     for (what, all) in [
         (within.as_str(), near.join(", ")),
         ("misses by more", far.join(", ")),
@@ -246,8 +249,8 @@ fn misses(claim: &[Row]) -> String {
 }
 
 /// The table of a study.
-fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
-    let page = paragraphs();
+fn study_table(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
+    let page = paragraph_reader();
     let mut text = format!(
         "\n#### Study {letter}: {what}\n\n\
          | finding | answer | condition | figure that decides | distance to the bound | reason, and what changes the answer | data that would decide |\n\
@@ -273,7 +276,7 @@ fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
             row.answer.words().to_owned(),
             row.condition.clone(),
             got,
-            row.far(),
+            row.distance_words(),
             why.join(" "),
             data,
         ];
@@ -289,12 +292,13 @@ struct Paragraph {
     /// Why it is not reproduced, in a sentence.
     why: Option<String>,
     cause: Option<String>,
-    /// What data would decide.
+    /// Data that would decide the finding.
     data: Option<String>,
 }
 
-fn paragraphs() -> impl Fn(&str) -> Paragraph {
-    let page = text("docs/claims.md");
+/// A function that finds the paragraph of a claim, by its id, in docs/claims.md.
+fn paragraph_reader() -> impl Fn(&str) -> Paragraph {
+    let page = repository_text("docs/claims.md");
     move |id| {
         let place = page.find(&format!("\n### {id}: ")).unwrap_or_else(|| panic!("docs/claims.md: no heading of {id}"));
         let mut lines = page[place + 1..].lines();

@@ -1,10 +1,10 @@
-//! `seekwise serve` as a stranger meets it: what is refused and why, what --run sees, orders without a server, the receipt.
-//! Waits for the command that it runs, and for nothing else.
+//! `seekwise serve` and `seekwise disk`: refused arguments, the environment of the command of `--run`, orders without a server, the
+//! receipt. The tests wait for the command that the server runs, and for nothing else.
 #![cfg(unix)]
 
 use std::fs;
 
-use crate::seekwise::seekwise;
+use crate::seekwise::run_program;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7";
@@ -12,7 +12,7 @@ const DRIVE: &str = "barracuda-7200.7";
 #[test]
 fn what_makes_no_sense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let serve = |more: &[&str]| seekwise(folder.path(), &[&["serve"], more].concat());
+    let serve = |more: &[&str]| run_program(folder.path(), &[&["serve"], more].concat());
     let refused = |more: &[&str], words: &str| {
         let said = serve(more);
         assert_eq!(said.code, 2, "{}", said.err);
@@ -38,7 +38,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--run", "--", "./no-such-program"], "./no-such-program: No such file");
     fs::write(folder.path().join("short.img"), "12345").unwrap();
     refused(&[DRIVE, "--nbd", "unix:s", "--image", "short.img"], "has 5 bytes; expected 160041885696");
-    let nobody = seekwise(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
+    let nobody = run_program(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
     assert_eq!(nobody.code, 2);
     assert!(nobody.err.contains("expected the control socket that `seekwise serve` prints"), "{}", nobody.err);
     assert!(!folder.path().join("s").exists() && !folder.path().join("s.control").exists());
@@ -53,9 +53,9 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
          {program} disk power cut --control d.control && {program} disk power on --control d.control"
     );
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
-    let said = seekwise(folder.path(), &[&serve[..], &[&script]].concat());
+    let said = run_program(folder.path(), &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.err, said.out);
-    // With JSON, standard output is the receipt's alone.
+    // With JSON, standard output has only the receipt.
     let uri = format!("nbd+unix:///?socket={}\npower on at", folder.path().canonicalize().unwrap().join("d").display());
     assert!(said.err.contains(&uri), "{}", said.err);
     assert!(said.err.contains("power cut at") && said.err.contains("power is back at"), "{}", said.err);
@@ -84,7 +84,7 @@ fn a_commands_exit_code_and_output_are_handed_on_and_its_places_are_absolute() {
     let folder = tempfile::tempdir().unwrap();
     let serve = |script: &str| {
         let serve = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", script];
-        seekwise(folder.path(), &serve)
+        run_program(folder.path(), &serve)
     };
     for (script, code) in [("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("kill -TERM $$", 143), ("kill -9 $$", 137)] {
         let said = serve(script);
@@ -103,15 +103,15 @@ fn nothing_of_anybodys_gives_way_to_a_socket() {
     fs::write(at("notes.txt"), "precious").unwrap();
     std::os::unix::fs::symlink("notes.txt", at("link")).unwrap();
     for sockets in [["--nbd", "unix:notes.txt"], ["--nbd", "unix:link"], ["--fuse", "none"]] {
-        let said = seekwise(folder.path(), &[&["serve", DRIVE, "--control", "notes.txt"], &sockets[..]].concat());
+        let said = run_program(folder.path(), &[&["serve", DRIVE, "--control", "notes.txt"], &sockets[..]].concat());
         assert_eq!(said.code, 2, "{}", said.err);
         assert!(said.err.contains("something else is there"), "{}", said.err);
     }
     assert_eq!(fs::read_to_string(at("link")).unwrap(), "precious");
-    // What a killed server left does; what was put in a socket's place meanwhile does not.
+    // The socket of a killed server is replaced; another file at its path is not.
     drop(std::os::unix::net::UnixListener::bind(at("d")).unwrap());
     let mine = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", "test -S d && rm d && echo mine > d"];
-    assert_eq!(seekwise(folder.path(), &mine).code, 0);
+    assert_eq!(run_program(folder.path(), &mine).code, 0);
     assert_eq!(fs::read_to_string(at("d")).unwrap(), "mine\n");
 }
 
@@ -135,7 +135,7 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
         "{script}{program} disk reset-link --json --control d.control > reset.json && {program} disk status --json --control d.control > status.json"
     );
     let serve = ["serve", DRIVE, "--set", "array=raid-1", "--nbd", "unix:d", "--run", "--", "sh", "-c", &script];
-    let said = seekwise(folder.path(), &serve);
+    let said = run_program(folder.path(), &serve);
     assert_eq!(said.code, 0, "{}", said.err);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     for (number, (order, words)) in orders.iter().enumerate() {
@@ -169,7 +169,7 @@ fn a_server_that_hangs_up_is_no_fault_of_a_model() {
     assert!(told.contains("hung up during the run") && told.ends_with("\n2\n"), "{told}");
 }
 
-/// What is served in the sessions that are played again: a queue, a cache in memory, parity over four drives.
+/// Drives and settings of the recorded sessions: a queue, a cache in memory, parity over four drives.
 const STACKS: [(&str, &[&str]); 3] = [
     ("barracuda-7200.7-ncq", &[]),
     ("cheetah-15k.4", &["--set", "accelerator=maxboost"]),
@@ -179,8 +179,8 @@ const STACKS: [(&str, &[&str]); 3] = [
 const CLIENT: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=150\niodepth=8\nfsync=10\n\
     [k]\nioengine=libaio\ndirect=1\nrw=write\nbs=192k\noffset=2g\nsize=1g\nnumber_ios=20\niodepth=2\n";
 
-/// A program of this machine, or a line that says what is skipped.
-fn is_there(program: &str) -> bool {
+/// Whether a program is installed; if not, prints which sessions are skipped.
+fn is_installed_or_skipped(program: &str) -> bool {
     let found = in_path(program);
     if !found {
         eprintln!("skipped: sessions of {program}, which is not there");
@@ -188,16 +188,17 @@ fn is_there(program: &str) -> bool {
     found
 }
 
-/// Serves to `client` while it records, and plays the recording: requests, and how many were over at the recorded nanosecond.
-fn played(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
+/// Serves a disk to the commands of `client` while recording, and replays the recording. Returns the number of requests, and how many
+/// completed at the recorded nanosecond.
+fn record_and_replay(folder: &std::path::Path, (drive, set): (&str, &[&str]), client: &str) -> (u64, u64) {
     let file = folder.join("session.csv");
     let _ = fs::remove_file(&file);
     let serve = ["serve", drive, "--nbd", "unix:d", "--speed", "4", "--record", "session.csv"];
     let served = [&serve[..], set, &["--run", "--", "sh", "-c", client]].concat();
-    let said = seekwise(folder, &served);
+    let said = run_program(folder, &served);
     assert_eq!(said.code, 0, "{drive} {set:?} {client}: {}{}", said.out, said.err);
     let run = [&["run", "session.csv", "--on", drive, "--json"][..], set].concat();
-    let record = seekwise(folder, &run).json();
+    let record = run_program(folder, &run).json();
     let of = |key: &str| record["recorded"][key].as_u64().unwrap();
     assert_eq!(record["place"], "sim");
     (of("requests"), of("same"))
@@ -217,16 +218,16 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     let mut sessions = 0;
     for stack in STACKS {
         for (program, client) in [("sh", own.as_str()), ("fio", fio), ("qemu-io", io)] {
-            if !is_there(program) {
+            if !is_installed_or_skipped(program) {
                 continue;
             }
-            let (requests, same) = played(at, stack, client);
+            let (requests, same) = record_and_replay(at, stack, client);
             assert!(requests > 20, "{requests}");
             assert_eq!(same, requests, "{stack:?} {client}");
             sessions += 1;
         }
     }
-    // The tenth: the power fails and comes back, and a setting changes.
+    // In the tenth session, the power fails and comes back, and a setting changes.
     let program = env!("CARGO_BIN_EXE_seekwise");
     let cut = format!(
         "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 3s > own.txt & \
@@ -234,17 +235,17 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
          {program} disk set drive.cache.write_back=off --control d.control; sleep 0.1; {program} disk power cut --control d.control; sleep 0.1; \
          {program} disk power on --control d.control; wait; {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
-    let (requests, same) = played(at, STACKS[0], &cut);
+    let (requests, same) = record_and_replay(at, STACKS[0], &cut);
     assert_eq!(same, requests);
     let recorded = fs::read_to_string(at.join("session.csv")).unwrap();
     assert!(recorded.contains(",cut\n") && recorded.contains(",on\n") && recorded.contains("write_back=off"));
     assert!(recorded.contains(",failed,"), "what was under way when the power failed");
     eprintln!("{} sessions", sessions + 1);
-    // On another stack it ends otherwise, and that is said.
-    let other = seekwise(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).done();
+    // On another stack, requests complete at other times, and the output says so.
+    let other = run_program(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).success_stdout();
     assert!(other.contains("the first that did not is request"), "{other}");
     assert!(other.contains("recorded on barracuda-7200.7-ncq, seed 1"), "{other}");
-    let refused = seekwise(at, &["run", "session.csv", "--on", "null"]);
+    let refused = run_program(at, &["run", "session.csv", "--on", "null"]);
     assert!(refused.code == 2 && refused.err.contains("a modelled disk in virtual time"), "{}", refused.err);
 }
 
@@ -258,7 +259,7 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
          {program} run j.fio --on nbd:unix:d --destroy unix:d > second.txt && {program} disk power cut --control d.control > cut.txt && \
          {program} disk power on --control d.control && {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
-    let (requests, same) = played(at, STACKS[2], &lossy);
+    let (requests, same) = record_and_replay(at, STACKS[2], &lossy);
     assert_eq!((same, requests > 300), (requests, true), "{requests}");
     let said = fs::read_to_string(at.join("cut.txt")).unwrap();
     assert!(said.contains("power cut at"), "{said}");
@@ -266,8 +267,8 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
     assert!(recorded.contains("array.lose=1") && recorded.contains(",cut\n"));
 }
 
-/// Most requests that a recorded session had outstanding at its drive at once.
-fn outstanding(recording: &str) -> usize {
+/// The most requests that a recorded session had outstanding at once.
+fn most_outstanding(recording: &str) -> usize {
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
     let line = |line: &str| {
         let mut words = line.split(',').skip(1);
@@ -318,14 +319,14 @@ fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
     fs::create_dir(at.join("m")).unwrap();
     let drive = "barracuda-7200.7-ncq";
     let serve = ["serve", drive, "--fuse", "m", "--speed", "10", "--record", "session.csv", "--run", "--", "sh", "-c"];
-    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    let said = run_program(at, &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(!at.join("m/disk.img").exists(), "it is unmounted");
-    let record = seekwise(at, &["run", "session.csv", "--on", drive, "--json"]).json();
+    let record = run_program(at, &["run", "session.csv", "--on", drive, "--json"]).json();
     assert_eq!(record["recorded"]["same"], record["recorded"]["requests"]);
     assert!(record["flush"]["ios"].as_u64() >= Some(8), "each forced write comes with a flush");
     if in_path("fio") {
-        let most = outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
+        let most = most_outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
         assert!(most > 12, "the kernel's own bound: {most}");
     }
 }
@@ -347,7 +348,7 @@ fn a_file_is_zeroed_in_any_length_and_its_way_is_measured() {
          {program} disk status --json --control $SEEKWISE_CONTROL | grep -q file_beside_share && exit 0; done; exit 1"
     );
     let serve = ["serve", "null", "--fuse", "m", "--json", "--max-memory", "256m", "--run", "--", "sh", "-c"];
-    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    let said = run_program(at, &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     let receipt = said.json();
     assert_eq!((&receipt["writes"], &receipt["failures"]), (&20.into(), &0.into()), "a GiB each");
@@ -364,21 +365,21 @@ fn in_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
 }
 
-/// Starts a server; it is heard when it says where it serves.
-fn begun(at: &std::path::Path, args: &[&str]) -> std::process::Child {
+/// Starts a server, and waits until it accepts orders.
+fn start_server(at: &std::path::Path, args: &[&str]) -> std::process::Child {
     use std::io::BufRead;
-    let mut server = crate::seekwise::command(at);
+    let mut server = crate::seekwise::program_command(at);
     server.args(args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
     let mut server = server.spawn().unwrap();
     let said = std::io::BufReader::new(server.stderr.take().unwrap());
     let mut lines = said.lines();
     assert!(lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("Orders: ")));
-    // It talks until its end, and is heard.
+    // A thread reads its standard error until it ends.
     std::thread::spawn(move || lines.map_while(Result::ok).count());
     server
 }
 
-fn kill(signal: &str, process: u32) {
+fn send_signal(signal: &str, process: u32) {
     let killed = std::process::Command::new("kill").args([signal, &process.to_string()]).status();
     assert!(killed.unwrap().success());
 }
@@ -388,21 +389,21 @@ fn signals_end_a_session_in_order_and_a_command_first() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     for (signal, number) in [("-HUP", 1), ("-TERM", 15), ("-INT", 2)] {
-        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
-        kill(signal, server.id());
+        let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+        send_signal(signal, server.id());
         assert_eq!(server.wait().unwrap().code(), Some(0), "{signal}");
         assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
-        // The command ends while it still has its disk, and its end is handed on.
+        // The command ends while it still has its disk, and its exit code is that of the server.
         let script = format!(
             "trap '{} disk status --control d.control > status.txt; exit $((128 + {number}))' HUP TERM INT; \
              touch ready; while :; do sleep 0.05; done",
             env!("CARGO_BIN_EXE_seekwise")
         );
-        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+        let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
         while !at.join("ready").exists() {
             std::thread::yield_now();
         }
-        kill(signal, server.id());
+        send_signal(signal, server.id());
         assert_eq!(server.wait().unwrap().code(), Some(128 + number), "{signal}");
         assert!(fs::read_to_string(at.join("status.txt")).unwrap().starts_with("power on at"), "{signal}");
         assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
@@ -423,7 +424,7 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     assert!(String::from_utf8_lossy(&said.stdout).starts_with("power on at"));
 }
 
-/// Whatever its length and place, a write to the file leaves all other bytes as they were.
+/// A write of any length and position changes no other bytes of the file.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_takes_writes_of_any_length_at_any_place() {
@@ -433,7 +434,7 @@ fn a_file_takes_writes_of_any_length_at_any_place() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    // Each writes slots of its own, 100 bytes long, beside those of the others, at once; then all of it is compared with a plain file.
+    // Several processes write interleaved slots of 100 bytes at once; then the whole file is compared with a plain file.
     let script = "set -e; truncate -s 64k plain; \
         slots() { for n in $(seq $1 8 480); do printf '%0100d' $n | \
             dd of=$2 bs=100 seek=$n conv=notrunc iflag=fullblock status=none; done; }; \
@@ -448,7 +449,7 @@ fn a_file_takes_writes_of_any_length_at_any_place() {
         ! dd if=tail of=$SEEKWISE_FILE bs=9 oflag=seek_bytes seek=$((size - 4)) conv=notrunc status=none 2> full; \
         grep -q 'No space left' full; tail -c 4 $SEEKWISE_FILE | grep -q last";
     let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", script];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
@@ -462,11 +463,11 @@ fn a_forced_write_to_the_file_is_forced() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    // The first has no FUA: a write and a flush.
+    // The first drive has no FUA, so a forced write becomes a write and a flush.
     for (drive, forced) in [(DRIVE, ",flush,0,0,0,"), ("exos-x18", ",write,")] {
         let script = "dd if=/dev/zero of=$SEEKWISE_FILE bs=4k count=5 oflag=dsync conv=notrunc status=none";
         let serve = ["serve", drive, "--fuse", "m", "--record", "r.csv", "--run", "--", "sh", "-c", script];
-        seekwise(at, &serve).done();
+        run_program(at, &serve).success_stdout();
         let recorded = fs::read_to_string(at.join("r.csv")).unwrap();
         let is_forced = |line: &&str| line.contains(forced) && (drive == DRIVE || line.rsplit(',').nth(1) == Some("1"));
         assert_eq!(recorded.lines().filter(is_forced).count(), 5, "{drive}: {recorded}");
@@ -474,7 +475,7 @@ fn a_forced_write_to_the_file_is_forced() {
     }
 }
 
-/// Tools that write a superblock word by word, on the file itself.
+/// Tools of a file system, which write the superblock word by word, work on the file.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_systems_tools_work_on_the_file() {
@@ -506,7 +507,7 @@ fn a_file_systems_tools_work_on_the_file() {
          dumpe2fs -h $SEEKWISE_FILE | grep -q 'volume name:.*label'"
     );
     let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", &script];
-    let said = seekwise(at, &serve);
+    let said = run_program(at, &serve);
     let steps = fs::read_to_string(at.join("steps")).unwrap_or_default();
     assert_eq!(said.code, 0, "{}{}{steps}", said.out, said.err);
 }
@@ -520,7 +521,7 @@ fn a_hangup_unmounts_the_file_and_a_note_goes() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("m")).unwrap();
-    let mut server = begun(at, &["serve", DRIVE, "--fuse", "m", "--control", "c"]);
+    let mut server = start_server(at, &["serve", DRIVE, "--fuse", "m", "--control", "c"]);
     let note = format!("/run/seekwise/{}-0.run", server.id());
     while !at.join("m/disk.img").exists() || !at.join("c").exists() {
         std::thread::yield_now();
@@ -529,12 +530,12 @@ fn a_hangup_unmounts_the_file_and_a_note_goes() {
     let note = std::path::Path::new(&note);
     assert_eq!((mode(note), mode(note.parent().unwrap()), mode(&at.join("c"))), (0o600, 0o700, 0o600));
     assert_eq!((mode(&at.join("m")), mode(&at.join("m/disk.img"))), (0o700, 0o600));
-    kill("-HUP", server.id());
+    send_signal("-HUP", server.id());
     assert_eq!(server.wait().unwrap().code(), Some(0));
     assert!(!at.join("m/disk.img").exists() && !at.join("c").exists() && !note.exists());
 }
 
-/// What root's runs have left is root's: others are told so, and nothing fails.
+/// Another user cannot remove what runs of root have left: the output says so, and it is no error.
 #[test]
 #[cfg(target_os = "linux")]
 fn restore_by_another_user_minds_its_own() {
@@ -545,8 +546,8 @@ fn restore_by_another_user_minds_its_own() {
     let at = folder.path();
     let program = at.join("seekwise");
     fs::copy(env!("CARGO_BIN_EXE_seekwise"), &program).unwrap();
-    let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
-    kill("-9", server.id());
+    let mut server = start_server(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+    send_signal("-9", server.id());
     server.wait().unwrap();
     std::process::Command::new("chmod").args(["0755", "."]).current_dir(at).status().unwrap();
     let said = std::process::Command::new("setpriv")
@@ -559,7 +560,7 @@ fn restore_by_another_user_minds_its_own() {
     let out = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&said.stderr));
     assert!(out.contains("/run/seekwise: belongs to root: left alone"), "{out}");
-    // Others may restore at this moment, too.
-    seekwise(at, &["restore"]).done();
+    // Other tests may call `restore` at the same time.
+    run_program(at, &["restore"]).success_stdout();
     assert!(!at.join("d").exists());
 }

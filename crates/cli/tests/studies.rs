@@ -1,11 +1,12 @@
-//! Studies: the same bytes on one core or two, after a kill, after a torn line, and when the report is made again.
+//! `seekwise study` and `seekwise report`: equal bytes on one core and on two, after a kill, after an incomplete last line of the
+//! results, and when the report is made again.
 
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::seekwise::{command, names, said, seekwise};
+use crate::seekwise::{program_command, program_output, run_program, sorted_names};
 
 /// Two cells, two runs of one virtual second, one comparison.
 const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\nruntime = '1 s'\n\
@@ -13,73 +14,73 @@ const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-/// The small study's files in a new folder, made with these arguments.
-fn made(study: &str, more: &[&str]) -> tempfile::TempDir {
+/// Runs a study with these arguments in a new folder, with its results in `out`.
+fn run_study(study: &str, more: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
-    seekwise(folder.path(), &[&["study", "depth.toml", "--out", "out"], more].concat()).done();
+    run_program(folder.path(), &[&["study", "depth.toml", "--out", "out"], more].concat()).success_stdout();
     folder
 }
 
-fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+fn result_bytes(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join("out").join(name)).unwrap()
 }
 
 #[track_caller]
-fn same(a: &Path, b: &Path) {
+fn assert_same_results(a: &Path, b: &Path) {
     for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
-        assert!(bytes(a, name) == bytes(b, name), "{name} differs");
+        assert!(result_bytes(a, name) == result_bytes(b, name), "{name} differs");
     }
 }
 
 #[test]
 fn one_core_and_two_give_the_same_bytes() {
-    let (one, two) = (made(SMALL, &["--threads", "1"]), made(SMALL, &["--threads", "2"]));
+    let (one, two) = (run_study(SMALL, &["--threads", "1"]), run_study(SMALL, &["--threads", "2"]));
     assert_eq!(
-        names(&one.path().join("out")),
+        sorted_names(&one.path().join("out")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    assert_eq!(bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
-    assert_eq!(bytes(one.path(), "study.toml"), SMALL.as_bytes());
-    same(one.path(), two.path());
+    assert_eq!(result_bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
+    assert_eq!(result_bytes(one.path(), "study.toml"), SMALL.as_bytes());
+    assert_same_results(one.path(), two.path());
 }
 
 #[test]
 fn results_are_not_written_over() {
-    let folder = made(SMALL, &[]);
-    let before = bytes(folder.path(), "results.jsonl");
-    let again = seekwise(folder.path(), &["study", "depth.toml", "--out", "out"]);
+    let folder = run_study(SMALL, &[]);
+    let before = result_bytes(folder.path(), "results.jsonl");
+    let again = run_program(folder.path(), &["study", "depth.toml", "--out", "out"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
     assert!(again.err.starts_with("error: out: already holds results; --force overwrites them"), "{}", again.err);
     fs::write(folder.path().join("depth.toml"), SMALL.replace("runs = 2", "runs = 3")).unwrap();
-    let other = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
+    let other = run_program(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
     assert_eq!(other.code, 2);
     let said = "error: out: cannot continue: it holds results of another study; use another --out\n  \
                 depth.toml:3: - runs = 2\n  depth.toml:3: + runs = 3\n";
     assert_eq!(other.err, said);
-    assert_eq!(bytes(folder.path(), "results.jsonl"), before);
+    assert_eq!(result_bytes(folder.path(), "results.jsonl"), before);
 }
 
 #[test]
 fn a_truncated_study_goes_on_to_the_same_bytes() {
-    let whole = made(SMALL, &[]);
-    let results = bytes(whole.path(), "results.jsonl");
+    let whole = run_study(SMALL, &[]);
+    let results = result_bytes(whole.path(), "results.jsonl");
     let first = results.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-    // Nothing, half a line, a line, a line and a bit, all but the last byte, all.
+    // The results are cut to nothing, half a line, a line, a line and some bytes, all but the last byte, and all.
     for length in [0, first / 2, first, first + 5, results.len() - 1, results.len()] {
-        let cut = made(SMALL, &[]);
+        let cut = run_study(SMALL, &[]);
         fs::write(cut.path().join("out/results.jsonl"), &results[..length]).unwrap();
         fs::remove_file(cut.path().join("out/report.html")).unwrap();
-        seekwise(cut.path(), &["study", "depth.toml", "--out", "out", "--resume"]).done();
-        same(whole.path(), cut.path());
+        run_program(cut.path(), &["study", "depth.toml", "--out", "out", "--resume"]).success_stdout();
+        assert_same_results(whole.path(), cut.path());
     }
 }
 
-/// The folder of a study killed after its first run; nothing when it ended before it could be killed.
-fn killed(study: &str, whole: usize) -> Option<tempfile::TempDir> {
+/// Runs a study and kills it after its first run; `None` if it ended first. `whole_bytes` is the size of its complete results.
+fn run_study_and_kill(study: &str, whole_bytes: usize) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("depth.toml"), study).unwrap();
-    let mut child = command(folder.path())
+    let mut child = program_command(folder.path())
         .args(["study", "depth.toml", "--out", "out", "--threads", "1"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -94,39 +95,41 @@ fn killed(study: &str, whole: usize) -> Option<tempfile::TempDir> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let left = bytes(folder.path(), "results.jsonl").len();
-    (left > 0 && left < whole).then_some(folder)
+    let left = result_bytes(folder.path(), "results.jsonl").len();
+    (left > 0 && left < whole_bytes).then_some(folder)
 }
 
 #[test]
 fn a_killed_study_goes_on_to_the_same_bytes() {
     let long = SMALL.replace("runs = 2", "runs = 30").replace("'1 s'", "'300 s'");
-    let whole = made(&long, &[]);
-    let length = bytes(whole.path(), "results.jsonl").len();
-    let killed = (0..10).find_map(|_| killed(&long, length)).expect("it was killed half way in one of ten tries");
-    seekwise(killed.path(), &["study", "depth.toml", "--out", "out", "--resume"]).done();
-    same(whole.path(), killed.path());
+    let whole = run_study(&long, &[]);
+    let length = result_bytes(whole.path(), "results.jsonl").len();
+    let killed =
+        (0..10).find_map(|_| run_study_and_kill(&long, length)).expect("it was killed half way in one of ten tries");
+    run_program(killed.path(), &["study", "depth.toml", "--out", "out", "--resume"]).success_stdout();
+    assert_same_results(whole.path(), killed.path());
 }
 
 #[test]
 fn a_report_is_made_again_from_its_folder() {
-    let folder = made(SMALL, &[]);
-    let before = bytes(folder.path(), "report.html");
+    let folder = run_study(SMALL, &[]);
+    let before = result_bytes(folder.path(), "report.html");
     fs::remove_file(folder.path().join("out/report.html")).unwrap();
-    let said = seekwise(folder.path(), &["report", "out"]).done();
+    let said = run_program(folder.path(), &["report", "out"]).success_stdout();
     assert!(said.ends_with("Report: out/report.html\n"), "{said}");
-    assert!(bytes(folder.path(), "report.html") == before);
-    // From elsewhere, under another name.
+    assert!(result_bytes(folder.path(), "report.html") == before);
+    // The report is made from another folder, under another name.
     let elsewhere = tempfile::tempdir().unwrap();
     fs::rename(folder.path().join("out"), elsewhere.path().join("moved")).unwrap();
-    seekwise(elsewhere.path(), &["report", "moved"]).done();
+    run_program(elsewhere.path(), &["report", "moved"]).success_stdout();
     assert!(fs::read(elsewhere.path().join("moved/report.html")).unwrap() == before);
 }
 
 #[test]
 fn a_studys_answer_is_drawn_from_its_folder() {
-    let folder = made(&format!("sampling = 'fixed'\n{}", SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]")), &[]);
-    let report = |more: &[&str]| seekwise(folder.path(), &[&["report", "out"], more].concat());
+    let folder =
+        run_study(&format!("sampling = 'fixed'\n{}", SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]")), &[]);
+    let report = |more: &[&str]| run_program(folder.path(), &[&["report", "out"], more].concat());
     let said = report(&["--svg", "a.svg", "--png", "a.png"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("Picture: a.svg") && said.err.contains("Picture: a.png"), "{}", said.err);
@@ -145,8 +148,8 @@ fn a_studys_answer_is_drawn_from_its_folder() {
     assert!(fs::read(folder.path().join("a.png")).unwrap().starts_with(b"\x89PNG"));
     assert!(report(&["--svg", "a.svg"]).err.contains("a.svg: already exists; --force overwrites it"));
     let (compared, _) = SMALL.split_at(SMALL.find("[[compare]]").unwrap());
-    let none = made(compared, &[]);
-    let said = seekwise(none.path(), &["report", "out", "--png", "a.png"]);
+    let none = run_study(compared, &[]);
+    let said = run_program(none.path(), &["report", "out", "--png", "a.png"]);
     assert!(said.code == 2 && said.err.contains("out: nothing is compared in it"), "{}", said.err);
     assert!(!none.path().join("a.png").exists());
 }
@@ -158,7 +161,7 @@ fn a_claim_that_fails_is_reported_and_the_study_is_done() {
     for (least, reproduced) in [("1.01']", true), ("50.0']", false)] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("depth.toml"), format!("{SMALL}{claim}{least}\n")).unwrap();
-        let said = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).done();
+        let said = run_program(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).success_stdout();
         let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
         assert_eq!(summary["claims"][0]["reproduced"], reproduced);
     }
@@ -170,13 +173,13 @@ fn a_claim_over_a_range_needs_more_than_half_of_it() {
                  over = ['depth']\ncheck = ['iops >= LEAST', 'iops > 1']\n";
     for (least, reproduced, said) in [
         ("2", Some(true), "all checks hold at 2 of 2 places of the range; holds at depth 1 | depth 8; "),
-        // As many for as against decide nothing.
+        // With as many places for as against, the claim is undecided.
         ("85", None, "all checks hold at 1 of 2 places of the range; holds at depth 8; fails at depth 1; "),
         ("850", Some(false), "all checks hold at 0 of 2 places of the range; fails at depth 1 | depth 8; "),
     ] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("depth.toml"), format!("{SMALL}{}", claim.replace("LEAST", least))).unwrap();
-        let told = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).done();
+        let told = run_program(folder.path(), &["study", "depth.toml", "--out", "out", "--json"]).success_stdout();
         let summary: serde_json::Value = serde_json::from_str(&told).unwrap();
         let figure = summary["claims"][0]["figure"].as_str().unwrap();
         assert_eq!(summary["claims"][0]["reproduced"].as_bool(), reproduced, "{figure}");
@@ -199,7 +202,7 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     fs::write(folder.path().join("long.toml"), LONG).unwrap();
     let study = |more: &[&str]| {
         let words = [&["study", "long.toml", "--out", "out", "--force"], more].concat();
-        seekwise(folder.path(), &words).done()
+        run_program(folder.path(), &words).success_stdout()
     };
     let short = study(&[]);
     assert!(short.lines().count() <= 24, "{short}");
@@ -212,12 +215,12 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     assert!(!short.contains("requests/s"), "no cell by itself: {short}");
     let all = study(&["--all"]);
     assert_eq!(all.matches("streaming-read").count(), 8, "a row each: {all}");
-    assert_eq!(seekwise(folder.path(), &["report", "out"]).done(), all);
+    assert_eq!(run_program(folder.path(), &["report", "out"]).success_stdout(), all);
     let columns = study(&["--columns", "pattern,depth,mean"]);
     assert_eq!(columns.matches("streaming-read").count(), 8, "{columns}");
-    // What a screen holds is shown.
-    let small = made(SMALL, &[]);
-    let said = seekwise(small.path(), &["study", "depth.toml", "--out", "out", "--force"]).done();
+    // Tables that fit the screen are shown.
+    let small = run_study(SMALL, &[]);
+    let said = run_program(small.path(), &["study", "depth.toml", "--out", "out", "--force"]).success_stdout();
     assert!(said.contains("requests/s") && !said.contains("on the page, and by"), "{said}");
 }
 
@@ -225,7 +228,7 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
 fn the_largest_difference_stands_first_on_the_page() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("long.toml"), LONG).unwrap();
-    seekwise(folder.path(), &["study", "long.toml", "--out", "out"]).done();
+    run_program(folder.path(), &["study", "long.toml", "--out", "out"]).success_stdout();
     let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     let data = page.split_once(r#"id="report-data">"#).unwrap().1.split_once("</script").unwrap().0;
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
@@ -252,7 +255,7 @@ fn shorter_flushes_that_are_fewer_are_no_plain_gain() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("oltp.fio"), include_str!("../../../docs/examples/oltp.fio")).unwrap();
     fs::write(folder.path().join("flush.toml"), study).unwrap();
-    let said = seekwise(folder.path(), &["study", "flush.toml", "--out", "out"]).done();
+    let said = run_program(folder.path(), &["study", "flush.toml", "--out", "out"]).success_stdout();
     assert!(said.contains("c: shorter, "), "{said}");
     assert!(said.contains("\nBut: flushes per second is worse: 0.4"), "{said}");
 }
@@ -267,7 +270,7 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
                  metric = 'cpu.percent'\n";
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("cpu.toml"), study).unwrap();
-    seekwise(folder.path(), &["study", "cpu.toml", "--out", "out"]).done();
+    run_program(folder.path(), &["study", "cpu.toml", "--out", "out"]).success_stdout();
     let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     let data = page.split_once(r#"id="report-data">"#).unwrap().1.split_once("</script").unwrap().0;
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
@@ -277,8 +280,8 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
         assert!(verdict["beside"][0].as_str().unwrap().starts_with("requests per second is worse: 0."), "{verdict}");
     }
     // A cell's row ends in the means of its runs.
-    let report = command(folder.path()).args(["report", "out"]).env("COLUMNS", "200").output().unwrap();
-    let report = said(report).done();
+    let report = program_command(folder.path()).args(["report", "out"]).env("COLUMNS", "200").output().unwrap();
+    let report = program_output(report).success_stdout();
     let mut rows = report.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = rows.find(|row| row.starts_with(&["windows-2000", "64"])).unwrap_or_else(|| panic!("{report}"));
     let results = fs::read_to_string(folder.path().join("out/results.jsonl")).unwrap();
@@ -290,11 +293,11 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
     assert_eq!(row[row.len() - 3..], wanted, "{report}");
     let all = &data["verdicts"][0];
     assert!(all["beside"][1].as_str().unwrap().starts_with("requests per core-second is better: 1."), "{all}");
-    // A review says first what the same work costs.
+    // A review names the cost of equal work first.
     let review = "title = 't'\nquestion = 'q'\nintroduction = 'i'\n[[part]]\nstudy = \"cpu.toml\"\n";
     fs::write(folder.path().join("review.toml"), review).unwrap();
     fs::write(folder.path().join("cpu.toml"), format!("{study}headline = true\n")).unwrap();
-    seekwise(folder.path(), &["study", "review.toml", "--out", "both"]).done();
+    run_program(folder.path(), &["study", "review.toml", "--out", "both"]).success_stdout();
     let page = fs::read_to_string(folder.path().join("both/report.html")).unwrap();
     let (_, answer) = page
         .split_once(r#""says":"for each request less processor time in all 2 cases, 0."#)
@@ -311,14 +314,14 @@ fn a_comparison_keeps_what_a_study_keeps() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,8"];
     let more = ["--runtime", "1 s", "--runs", "2", "--out", "out"];
-    seekwise(folder.path(), &[&args[..], &more[..]].concat()).done();
+    run_program(folder.path(), &[&args[..], &more[..]].concat()).success_stdout();
     assert_eq!(
-        names(&folder.path().join("out")),
+        sorted_names(&folder.path().join("out")),
         ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
     );
-    let before = bytes(folder.path(), "report.html");
-    seekwise(folder.path(), &["report", "out"]).done();
-    assert!(bytes(folder.path(), "report.html") == before);
+    let before = result_bytes(folder.path(), "report.html");
+    run_program(folder.path(), &["report", "out"]).success_stdout();
+    assert!(result_bytes(folder.path(), "report.html") == before);
 }
 
 #[test]
@@ -327,14 +330,14 @@ fn a_sweep_needs_the_python_module_and_is_told_the_study_by_it() {
     let path = folder.path();
     fs::write(path.join("depth.toml"), SMALL).unwrap();
     let sweep = |python: &str| {
-        let mut asked = command(path);
+        let mut asked = program_command(path);
         asked.env("SEEKWISE_PYTHON", python).args(["sweep", "depth.toml", "--engine", "ray", "--out", "s3://lab/a"]);
-        said(asked.output().unwrap())
+        program_output(asked.output().unwrap())
     };
     let without = sweep("/nowhere/python");
     assert_eq!(without.code, 2);
     assert!(without.err.contains("`pip install seekwise`") && without.err.contains("`seekwise study depth.toml`"));
-    // Stands for a Python with the module: it says what it is handed, and ends as it is told.
+    // The script stands for a Python with the module: it prints its arguments, and ends with the given code.
     #[cfg(unix)]
     for code in [0, 1, 2] {
         use std::os::unix::fs::PermissionsExt;
@@ -363,7 +366,7 @@ fn a_module_that_lies_in_the_current_folder_is_not_run() {
         return;
     }
     for asked in [&["sweep", "depth.toml", "--out", "swept"][..], &["report", "memory://lab/a"]] {
-        said(command(path).env_remove("SEEKWISE_PYTHON").args(asked).output().unwrap());
+        program_output(program_command(path).env_remove("SEEKWISE_PYTHON").args(asked).output().unwrap());
         assert!(!path.join("ran").exists(), "{asked:?}");
     }
 }

@@ -1,18 +1,18 @@
-//! Results say what made them: drives, stacks, jobs, variables that change or go after the runs, records that are not
-//! those of the plan, folders that are carried elsewhere.
+//! The provenance of results: drives, stacks, jobs and variables that change or disappear after the runs, records that do not belong to
+//! the plan, and folders that are moved to another place.
 
 use std::fs;
 use std::path::Path;
 
 use crate::folders;
-use crate::seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program, sorted_names};
 
 const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'jobs/a.fio'\n\
     [stack]\nstack = 'stack.toml'\n\
     [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
     [[compare]]\nname = 'eight'\nfactor = 'depth'\nfrom = '1'\nto = '8'\nheadline = true\n";
 
-/// The job's name is in every record, and its letters are of several bytes.
+/// The job has names with letters of several bytes, which are in every record.
 const JOB: &str = "[global]\nioengine=libaio\ndirect=1\ninclude common.inc\n[größe]\nrw=randread\nsize=${SZ}\n\
     [zweite]\nrw=randread\nsize=1g\n";
 const INCLUDE: &str = "bs=4k\nruntime=1\ntime_based\n";
@@ -24,7 +24,7 @@ impl Lab {
     fn new() -> Lab {
         let lab = Lab(tempfile::tempdir().unwrap());
         let drive = include_str!("../../drives/profiles/barracuda-7200.7-ncq.toml");
-        fs::create_dir(lab.at("jobs")).unwrap();
+        fs::create_dir(lab.path("jobs")).unwrap();
         for (name, text) in [
             ("drive.toml", drive),
             ("stack.toml", "drive = 'drive.toml'\ndriver = 'windows-xp'\n"),
@@ -32,63 +32,67 @@ impl Lab {
             ("jobs/common.inc", INCLUDE),
             ("study.toml", STUDY),
         ] {
-            fs::write(lab.at(name), text).unwrap();
+            fs::write(lab.path(name), text).unwrap();
         }
-        lab.study("1g", &[]).done();
+        lab.run_study("1g", &[]).success_stdout();
         lab
     }
 
-    fn at(&self, name: &str) -> std::path::PathBuf {
+    fn path(&self, name: &str) -> std::path::PathBuf {
         self.0.path().join(name)
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.at(name)).unwrap()
+    fn read_file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
     }
 
-    fn study(&self, size: &str, more: &[&str]) -> Said {
-        let mut run = command(self.0.path());
+    fn run_study(&self, size: &str, more: &[&str]) -> ProgramOutput {
+        let mut run = program_command(self.0.path());
         run.args(["study", "study.toml", "--out", "out"]).args(more).env("SZ", size);
-        said(run.output().unwrap())
+        program_output(run.output().unwrap())
     }
 
-    fn resume(&self) -> Said {
-        self.study("1g", &["--resume"])
+    fn resume_study(&self) -> ProgramOutput {
+        self.run_study("1g", &["--resume"])
     }
 
-    fn replace(&self, name: &str, from: &str, to: &str) {
-        let text = fs::read_to_string(self.at(name)).unwrap();
+    fn replace_in_file(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(name)).unwrap();
         assert!(text.contains(from), "{name} has no {from}");
-        fs::write(self.at(name), text.replacen(from, to, 1)).unwrap();
+        fs::write(self.path(name), text.replacen(from, to, 1)).unwrap();
     }
 
-    /// What the folder holds: all but the report.
-    fn kept(&self) -> [Vec<u8>; 3] {
-        ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read(name))
+    /// The contents of the result folder, without the report.
+    fn kept_files(&self) -> [Vec<u8>; 3] {
+        ["out/study.toml", "out/made-from.json", "out/results.jsonl"].map(|name| self.read_file(name))
     }
 
-    fn lines(&self) -> Vec<String> {
-        String::from_utf8(self.read("out/results.jsonl")).unwrap().lines().map(|line| format!("{line}\n")).collect()
+    fn record_lines(&self) -> Vec<String> {
+        String::from_utf8(self.read_file("out/results.jsonl"))
+            .unwrap()
+            .lines()
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 }
 
-/// Refused, with this said; nothing in the folder is touched.
+/// Asserts that a command ends with this error and changes nothing in the folder.
 #[track_caller]
-fn refused(lab: &Lab, resumed: impl Fn() -> Said, expected: &str) {
-    let before = lab.kept();
+fn assert_refused(lab: &Lab, resumed: impl Fn() -> ProgramOutput, expected: &str) {
+    let before = lab.kept_files();
     let said = resumed();
     assert_eq!((said.code, said.err.as_str()), (2, expected), "{}", said.out);
-    assert!(lab.kept() == before);
+    assert!(lab.kept_files() == before);
 }
 
 #[test]
 fn what_changed_since_is_refused_and_the_page_stays() {
     let lab = Lab::new();
-    let page = lab.read("out/report.html");
+    let page = lab.read_file("out/report.html");
     let same_page = || {
-        fs::remove_file(lab.at("out/report.html")).unwrap();
-        seekwise(lab.0.path(), &["report", "out"]).done();
-        assert!(lab.read("out/report.html") == page);
+        fs::remove_file(lab.path("out/report.html")).unwrap();
+        run_program(lab.0.path(), &["report", "out"]).success_stdout();
+        assert!(lab.read_file("out/report.html") == page);
     };
     let head = "error: out: cannot continue: what made its results has changed since; use another --out\n";
     for (name, what, from, to) in [
@@ -97,74 +101,78 @@ fn what_changed_since_is_refused_and_the_page_stays() {
         ("jobs/a.fio", "job", "rw=randread", "rw=randwrite"),
         ("jobs/common.inc", "job", "bs=4k", "bs=64k"),
     ] {
-        let text = lab.read(name);
-        lab.replace(name, from, to);
-        let now = String::from_utf8(lab.read(name)).unwrap();
+        let text = lab.read_file(name);
+        lab.replace_in_file(name, from, to);
+        let now = String::from_utf8(lab.read_file(name)).unwrap();
         let before = String::from_utf8(text.clone()).unwrap();
         let line = now.lines().position(|line| line.contains(to)).unwrap();
         let [old, new] = [&before, &now].map(|text| text.lines().nth(line).unwrap());
         let place = format!("  {name}:{}:", line + 1);
-        refused(
+        assert_refused(
             &lab,
-            || lab.resume(),
+            || lab.resume_study(),
             &format!("{head}{what} `{name}` is another now:\n{place} - {old}\n{place} + {new}\n"),
         );
         same_page();
-        fs::write(lab.at(name), text).unwrap();
+        fs::write(lab.path(name), text).unwrap();
     }
-    refused(&lab, || lab.study("500g", &["--resume"]), &format!("{head}variable SZ was `1g` and is `500g`\n"));
-    lab.resume().done();
-    assert!(lab.read("out/report.html") == page);
+    assert_refused(
+        &lab,
+        || lab.run_study("500g", &["--resume"]),
+        &format!("{head}variable SZ was `1g` and is `500g`\n"),
+    );
+    lab.resume_study().success_stdout();
+    assert!(lab.read_file("out/report.html") == page);
 }
 
 #[test]
 fn two_values_of_a_variable_are_two_cells() {
     let lab = Lab::new();
     let hash = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].clone();
-    let before: Vec<_> = lab.lines().iter().map(|line| hash(line)).collect();
+    let before: Vec<_> = lab.record_lines().iter().map(|line| hash(line)).collect();
     assert!(before[0] == before[1] && before[1] != before[2] && before[0].as_str().unwrap().len() == 16);
-    fs::remove_dir_all(lab.at("out")).unwrap();
-    lab.study("500m", &[]).done();
-    assert!(lab.lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
+    fs::remove_dir_all(lab.path("out")).unwrap();
+    lab.run_study("500m", &[]).success_stdout();
+    assert!(lab.record_lines().iter().zip(&before).all(|(line, before)| hash(line) != *before));
 }
 
 #[test]
 fn results_outlive_what_made_them() {
     let lab = Lab::new();
-    let whole = lab.kept();
-    let page = lab.read("out/report.html");
+    let whole = lab.kept_files();
+    let page = lab.read_file("out/report.html");
     for name in ["drive.toml", "stack.toml", "jobs/a.fio", "jobs/common.inc"] {
-        fs::remove_file(lab.at(name)).unwrap();
+        fs::remove_file(lab.path(name)).unwrap();
     }
-    seekwise(lab.0.path(), &["report", "out"]).done();
-    assert!(lab.read("out/report.html") == page);
-    fs::write(lab.at("out/results.jsonl"), lab.lines()[..2].concat()).unwrap();
-    let said = lab.resume();
+    run_program(lab.0.path(), &["report", "out"]).success_stdout();
+    assert!(lab.read_file("out/report.html") == page);
+    fs::write(lab.path("out/results.jsonl"), lab.record_lines()[..2].concat()).unwrap();
+    let said = lab.resume_study();
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("note: job `jobs/a.fio`: No such file or directory"), "{}", said.err);
-    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
-    // Without the study's file the folder itself is named.
-    fs::remove_file(lab.at("study.toml")).unwrap();
-    fs::write(lab.at("out/results.jsonl"), lab.lines()[..3].concat()).unwrap();
-    seekwise(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).done();
-    assert!(lab.kept() == whole && lab.read("out/report.html") == page);
+    assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page);
+    // Without the study's file, the command names the folder itself.
+    fs::remove_file(lab.path("study.toml")).unwrap();
+    fs::write(lab.path("out/results.jsonl"), lab.record_lines()[..3].concat()).unwrap();
+    run_program(lab.0.path(), &["study", "out", "--out", "out", "--resume"]).success_stdout();
+    assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page);
 }
 
 #[test]
 fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
     let lab = Lab::new();
-    let page = lab.read("out/report.html");
+    let page = lab.read_file("out/report.html");
     let elsewhere = tempfile::tempdir().unwrap();
     let moved = elsewhere.path().join("deep");
-    fs::rename(lab.at("out"), &moved).unwrap();
+    fs::rename(lab.path("out"), &moved).unwrap();
     drop(lab);
     fs::remove_file(moved.join("report.html")).unwrap();
-    seekwise(elsewhere.path(), &["report", "deep"]).done();
+    run_program(elsewhere.path(), &["report", "deep"]).success_stdout();
     assert!(fs::read(moved.join("report.html")).unwrap() == page);
-    // The command that the page names, where the page lies.
+    // The command that the page names runs in the folder of the page.
     let text = String::from_utf8(page).unwrap();
     assert!(text.contains("\"command\":\"seekwise study . --out again\""));
-    seekwise(&moved, &["study", ".", "--out", "again"]).done();
+    run_program(&moved, &["study", ".", "--out", "again"]).success_stdout();
     for name in ["study.toml", "made-from.json", "results.jsonl", "report.html"] {
         assert!(fs::read(moved.join(name)).unwrap() == fs::read(moved.join("again").join(name)).unwrap(), "{name}");
     }
@@ -173,7 +181,7 @@ fn a_folder_carried_elsewhere_gives_the_same_page_and_runs_again() {
 #[test]
 fn records_that_are_not_the_plan_s_are_refused() {
     let lab = Lab::new();
-    let lines = lab.lines();
+    let lines = lab.record_lines();
     let [a, b, c, d] = &lines[..] else { panic!("{} lines", lines.len()) };
     let hash =
         |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["cell_hash"].as_str().unwrap().to_owned();
@@ -205,8 +213,8 @@ fn records_that_are_not_the_plan_s_are_refused() {
         ),
         (vec![a, &with(b, "{", "")], "2: invalid type".to_owned()),
     ] {
-        fs::write(lab.at("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
-        for said_by in [seekwise(lab.0.path(), &["report", "out"]), lab.resume()] {
+        fs::write(lab.path("out/results.jsonl"), records.into_iter().map(String::as_str).collect::<String>()).unwrap();
+        for said_by in [run_program(lab.0.path(), &["report", "out"]), lab.resume_study()] {
             assert_eq!(said_by.code, 2, "{}", said_by.out);
             assert!(said_by.err.starts_with(&format!("error: out/results.jsonl:{said}")), "{}\n{said}", said_by.err);
         }
@@ -216,43 +224,43 @@ fn records_that_are_not_the_plan_s_are_refused() {
 #[test]
 fn a_record_torn_anywhere_is_made_again() {
     let lab = Lab::new();
-    let (whole, page) = (lab.kept(), lab.read("out/report.html"));
+    let (whole, page) = (lab.kept_files(), lab.read_file("out/report.html"));
     let bytes = &whole[2];
-    // Inside the two bytes of the second record's first `ö`, and around them.
+    // The file ends within the two bytes of the first `ö` of the second record, and just before and after it.
     let second = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let letter = second + bytes[second..].windows(2).position(|pair| pair == "ö".as_bytes()).unwrap();
     for length in [letter, letter + 1, letter + 2, bytes.len() - 1] {
-        fs::write(lab.at("out/results.jsonl"), &bytes[..length]).unwrap();
-        seekwise(lab.0.path(), &["report", "out"]).done();
-        lab.resume().done();
-        assert!(lab.kept() == whole && lab.read("out/report.html") == page, "cut at {length}");
+        fs::write(lab.path("out/results.jsonl"), &bytes[..length]).unwrap();
+        run_program(lab.0.path(), &["report", "out"]).success_stdout();
+        lab.resume_study().success_stdout();
+        assert!(lab.kept_files() == whole && lab.read_file("out/report.html") == page, "cut at {length}");
     }
 }
 
 #[test]
 fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let lab = Lab::new();
-    let report = || seekwise(lab.0.path(), &["report", "out"]);
-    let sums = lab.read("out/sums.txt");
+    let report = || run_program(lab.0.path(), &["report", "out"]);
+    let sums = lab.read_file("out/sums.txt");
     let changed = |name: &str, from: &str, to: &str, old: &str| {
-        let before = String::from_utf8(lab.read(name)).unwrap();
+        let before = String::from_utf8(lab.read_file(name)).unwrap();
         let line = before.lines().position(|line| line.contains(from)).unwrap() + 1;
-        lab.replace(name, from, to);
-        for said in [report(), lab.resume()] {
+        lab.replace_in_file(name, from, to);
+        for said in [report(), lab.resume_study()] {
             let start = format!("error: {name}:{line}: this line was changed after it was written: its sum is ");
             assert!(said.code == 2 && said.err.starts_with(&start), "{}", said.err);
         }
-        // Without sums nothing shows whether it was changed.
-        fs::remove_file(lab.at("out/sums.txt")).unwrap();
-        for said in [report(), lab.resume()] {
+        // Without checksums, a change cannot be detected.
+        fs::remove_file(lab.path("out/sums.txt")).unwrap();
+        for said in [report(), lab.resume_study()] {
             assert!(said.code == 2 && said.err.starts_with("error: out: has no sums.txt, "), "{}", said.err);
         }
-        // With new sums, what it contradicts is said.
-        folders::reseal(&lab.at("out"));
+        // With rewritten checksums, the error names the contradiction.
+        folders::rewrite_sums(&lab.path("out"));
         let said = report();
         assert!(said.err.contains(old), "{}", said.err);
-        fs::write(lab.at("out/sums.txt"), &sums).unwrap();
-        fs::write(lab.at(name), before).unwrap();
+        fs::write(lab.path("out/sums.txt"), &sums).unwrap();
+        fs::write(lab.path(name), before).unwrap();
         said.code
     };
     let other = "error: out/made-from.json: the settings of cell 0 do not fit its hash";
@@ -260,12 +268,12 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let other = "study.toml is not the study that it was made from";
     assert_eq!(changed("out/study.toml", "runs = 2", "runs = 1", other), 2);
     assert_eq!(changed("out/made-from.json", "\"build\": \"", "\"build\": \"0", ""), 0);
-    lab.replace("out/made-from.json", "\"build\": \"", "\"build\": \"0");
-    folders::reseal(&lab.at("out"));
-    let said = lab.resume();
+    lab.replace_in_file("out/made-from.json", "\"build\": \"", "\"build\": \"0");
+    folders::rewrite_sums(&lab.path("out"));
+    let said = lab.resume_study();
     assert!(said.code == 2 && said.err.contains("its results were made by Seekwise "), "{}", said.err);
-    fs::remove_file(lab.at("out/made-from.json")).unwrap();
-    for said in [report(), lab.resume()] {
+    fs::remove_file(lab.path("out/made-from.json")).unwrap();
+    for said in [report(), lab.resume_study()] {
         assert_eq!(said.code, 2);
         assert!(said.err.starts_with("error: out: has no made-from.json and no study.toml"), "{}", said.err);
     }
@@ -276,8 +284,8 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     let lab = Lab::new();
     let again = |folder: &Path, name: &str| {
         let files = ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"];
-        assert_eq!(names(&folder.join(name)), files);
-        seekwise(folder, &["study", name, "--out", "again"]).done();
+        assert_eq!(sorted_names(&folder.join(name)), files);
+        run_program(folder, &["study", name, "--out", "again"]).success_stdout();
         for file in files {
             assert!(
                 fs::read(folder.join(name).join(file)).unwrap() == fs::read(folder.join("again").join(file)).unwrap()
@@ -285,12 +293,12 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
         }
         fs::remove_dir_all(folder.join("again")).unwrap();
     };
-    let mut run = command(lab.0.path());
+    let mut run = program_command(lab.0.path());
     run.args(["run", "jobs/a.fio", "--on", "stack.toml", "--seed", "7", "--out", "one", "--json"]).env("SZ", "1g");
-    let printed = said(run.output().unwrap());
+    let printed = program_output(run.output().unwrap());
     assert!(printed.err.contains("Again: seekwise study one --out one-again"), "{}", printed.err);
     let printed = printed.json();
-    let kept: serde_json::Value = serde_json::from_slice(&lab.read("one/results.jsonl")).unwrap();
+    let kept: serde_json::Value = serde_json::from_slice(&lab.read_file("one/results.jsonl")).unwrap();
     assert_eq!(
         (&kept["seed"], &kept["all"], &kept["stream_hash"]),
         (&7.into(), &printed["all"], &printed["stream_hash"])
@@ -298,13 +306,13 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     assert_eq!(kept["cell_hash"], printed["cell_hash"]);
     again(lab.0.path(), "one");
     let args = ["compare", "random-read", "--on", "drive.toml", "--vary", "job.depth=1,8", "--runs", "2"];
-    seekwise(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).done();
-    fs::remove_file(lab.at("drive.toml")).unwrap();
+    run_program(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).success_stdout();
+    fs::remove_file(lab.path("drive.toml")).unwrap();
     again(lab.0.path(), "two");
 }
 
-/// Chance of a test (xorshift64*, Vigna 2016).
-fn chance(state: &mut u64, below: usize) -> usize {
+/// The next random number below a bound (xorshift64*, Vigna 2016).
+fn random_below(state: &mut u64, below: usize) -> usize {
     *state ^= *state >> 12;
     *state ^= *state << 25;
     *state ^= *state >> 27;
@@ -318,29 +326,29 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
     let mut state = 28;
     for edit in 0..EDITS {
         let name = ["results.jsonl", "made-from.json", "study.toml", "sums.txt"][[0, 0, 0, 1, 1, 2, 3][edit % 7]];
-        let path = lab.at("out").join(name);
+        let path = lab.path("out").join(name);
         let whole = fs::read(&path).unwrap();
         let digits: Vec<usize> = (0..whole.len()).filter(|&at| whole[at].is_ascii_digit()).collect();
-        let at = digits[chance(&mut state, digits.len())];
+        let at = digits[random_below(&mut state, digits.len())];
         let mut text = whole.clone();
-        text[at] = b'0' + (text[at] - b'0' + 1 + chance(&mut state, 9) as u8) % 10;
+        text[at] = b'0' + (text[at] - b'0' + 1 + random_below(&mut state, 9) as u8) % 10;
         fs::write(&path, &text).unwrap();
-        let said = seekwise(lab.0.path(), &["report", "out"]);
+        let said = run_program(lab.0.path(), &["report", "out"]);
         fs::write(&path, &whole).unwrap();
         let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
         let here = format!("error: out/{name}:{line}: ");
-        // A changed sum is told of the line that it is a sum of, and names itself.
+        // The error for a changed checksum names the line that it belongs to, and itself.
         let sum = format!("sums.txt:{line} has ");
         let named = said.err.starts_with(&here) || (name == "sums.txt" && said.err.contains(&sum));
         assert!(said.code == 2 && named, "{name}:{line}, {} to {}: {}", whole[at] as char, text[at] as char, said.err);
     }
-    seekwise(lab.0.path(), &["report", "out"]).done();
+    run_program(lab.0.path(), &["report", "out"]).success_stdout();
 }
 
 #[test]
 fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
     let lab = Lab::new();
-    let whole = String::from_utf8(lab.read("out/results.jsonl")).unwrap();
+    let whole = String::from_utf8(lab.read_file("out/results.jsonl")).unwrap();
     let first = whole.lines().next().unwrap().to_owned();
     let record: serde_json::Value = serde_json::from_str(&first).unwrap();
     type Change = fn(&mut serde_json::Value);
@@ -360,9 +368,9 @@ fn figures_that_contradict_one_another_are_refused_whatever_their_sum() {
         change(&mut other);
         other.as_object_mut().unwrap().remove("sum");
         let bare = other.to_string();
-        let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::sum(&bare));
-        fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
-        let said = seekwise(lab.0.path(), &["report", "out"]);
+        let sealed = format!("{},\"sum\":\"{}\"}}", &bare[..bare.len() - 1], folders::line_sum(&bare));
+        fs::write(lab.path("out/results.jsonl"), whole.replacen(&first, &sealed, 1)).unwrap();
+        let said = run_program(lab.0.path(), &["report", "out"]);
         let place = format!("error: out/results.jsonl:1: {expected}");
         assert!(said.code == 2 && said.err.contains(&place), "{expected}\n{}", said.err);
     }

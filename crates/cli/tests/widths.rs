@@ -1,21 +1,21 @@
-//! What a screen of 60, 80 or 200 columns shows of every command of the README and the tour, and of every job in docs/examples, cut
-//! short: no line is wider, no word or number broken, no space at a line's end, no escape.
+//! The output of every command of the README and the tour, and of a short run of every job in docs/examples, on screens of 60, 80 and 200
+//! columns: no line is wider, no word or number is broken, no line ends in a space, and there are no escape sequences.
 //!
-//! A word is broken where a narrow screen shows one that a wide one does not, or where one is missing though nothing is
-//! said to be left out.
+//! A word counts as broken if a narrow screen shows a word that a wide one does not, or lacks one although the output names no columns
+//! that are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use crate::seekwise::{Said, command, said, seekwise};
+use crate::seekwise::{ProgramOutput, program_command, program_output, run_program};
 use textwrap::core::display_width;
 
 const WIDTHS: [usize; 2] = [60, 80];
 const WIDE: usize = 200;
 
-/// Instead of the README's study, which takes a minute.
+/// A study that runs instead of the README's, which takes a minute.
 const STUDY: &str = include_str!("../../../xtask/src/small.toml");
 
 /// A trace of two requests.
@@ -34,8 +34,8 @@ const MORE: [&str; 9] = [
     "seekwise run docs/examples/oltp.foo --on exos-x18 # exits 2",
 ];
 
-/// The commands of the README and the tour for a shell, but those whose output is for programs; `out` stands for a study's folder.
-fn readme() -> Vec<String> {
+/// The shell commands of the README and the tour, without those whose output is for programs or has measured times.
+fn commands_of_pages() -> Vec<String> {
     let pages = [include_str!("../../../README.md"), include_str!("../../../docs/tour.md")];
     let mut inside = false;
     let mut lines = Vec::new();
@@ -46,15 +46,15 @@ fn readme() -> Vec<String> {
             _ => {}
         }
     }
-    // What a place in real time gives is another figure each time, however wide the screen.
+    // Figures of a place in real time differ each time, whatever the width.
     let apart = ["--json", "--format", "--on null"];
     let shown = |line: &String| line.starts_with("seekwise") && !apart.iter().any(|word| line.contains(word));
     let lines: BTreeSet<String> = lines.into_iter().filter(shown).collect();
     lines.into_iter().collect()
 }
 
-/// A command that asks the same of less work.
-fn short(line: &str) -> Vec<String> {
+/// The words of a command, changed so that it does less work.
+fn shortened_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = line.split(" # ").next().unwrap().split(' ').skip(1).map(str::to_owned).collect();
     words.retain(|word| !word.is_empty());
     let mut set = |option: &str, value: &str| match words.iter().position(|word| word == option) {
@@ -83,8 +83,8 @@ fn short(line: &str) -> Vec<String> {
     words
 }
 
-/// A folder with what the commands read.
-fn folder() -> tempfile::TempDir {
+/// A folder with the files that the commands read.
+fn folder_with_inputs() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let examples = folder.path().join("docs/examples");
     fs::create_dir_all(&examples).unwrap();
@@ -98,18 +98,18 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a command as if nothing of its kind had been there.
-fn on(folder: &Path, words: &[String], width: usize) -> Said {
+/// Runs a command with this width, after removing its outputs of an earlier run.
+fn run_with_width(folder: &Path, words: &[String], width: usize) -> ProgramOutput {
     for pair in words.windows(2).filter(|pair| ["--out", "--svg", "--png"].contains(&&*pair[0])) {
         let made = folder.join(&pair[1]);
         let _ = if made.is_dir() { fs::remove_dir_all(made) } else { fs::remove_file(made) };
     }
-    let output = command(folder).args(words).env("COLUMNS", width.to_string()).env("NO_COLOR", "1").output();
-    said(output.expect("the program starts"))
+    let output = program_command(folder).args(words).env("COLUMNS", width.to_string()).env("NO_COLOR", "1").output();
+    program_output(output.expect("the program starts"))
 }
 
-/// What is wrong with the look of a text on `width` columns.
-fn looks(text: &str, width: usize) -> Vec<String> {
+/// Faults of a text on a screen of `width` columns: lines that are too wide, spaces at their ends, escape sequences.
+fn layout_faults(text: &str, width: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with("Again: ")) {
         // A word that is wider than the screen is not broken either.
@@ -126,8 +126,8 @@ fn looks(text: &str, width: usize) -> Vec<String> {
     faults
 }
 
-/// The words of a text, and how often: not the drawing, nor what is said of columns that are left out.
-fn words(text: &str) -> BTreeMap<&str, i64> {
+/// The words of a text with their numbers, without bars and curves, and without the note on columns that are left out.
+fn word_counts(text: &str) -> BTreeMap<&str, i64> {
     let mut counts = BTreeMap::new();
     let mut left_out = false;
     for line in text.lines() {
@@ -140,9 +140,9 @@ fn words(text: &str) -> BTreeMap<&str, i64> {
     counts
 }
 
-/// Words of `narrow` that `wide` has not; where nothing is said to be left out, the other way round too.
-fn broken(narrow: &str, wide: &str) -> Vec<String> {
-    let (few, all) = (words(narrow), words(wide));
+/// Words that `narrow` has more often than `wide`; if no columns are left out, also those that it has less often.
+fn differing_words(narrow: &str, wide: &str) -> Vec<String> {
+    let (few, all) = (word_counts(narrow), word_counts(wide));
     let whole = !narrow.contains("Not shown: ");
     let mut faults = Vec::new();
     for word in few.keys().chain(all.keys()) {
@@ -154,20 +154,20 @@ fn broken(narrow: &str, wide: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with what a command of the README shows.
-fn faults(line: &str) -> Vec<String> {
-    let folder = folder();
+/// Faults of the output of a command: its exit code, its layout, and words that differ between widths.
+fn faults_of_command(line: &str) -> Vec<String> {
+    let folder = folder_with_inputs();
     let folder = folder.path();
-    let words = short(line);
+    let words = shortened_words(line);
     if words[0] == "drives" && words.get(1).is_some_and(|name| name.ends_with(".toml")) {
-        seekwise(folder, &["init", "drive", "--like", "exos-x18", "-o", &words[1]]).done();
+        run_program(folder, &["init", "drive", "--like", "exos-x18", "-o", &words[1]]).success_stdout();
     }
     if words[0] == "report" {
-        seekwise(folder, &["study", "small.toml", "--out", &words[1]]).done();
+        run_program(folder, &["study", "small.toml", "--out", &words[1]]).success_stdout();
     }
     let code = line.split_once("# exits ").map_or(0, |(_, code)| code.trim().parse().unwrap());
-    let wide = on(folder, &words, WIDE);
-    let mut faults = looks(&wide.out, WIDE);
+    let wide = run_with_width(folder, &words, WIDE);
+    let mut faults = layout_faults(&wide.out, WIDE);
     if wide.code != code {
         faults.push(format!("exit code {}: {}", wide.code, wide.err));
     }
@@ -175,13 +175,17 @@ fn faults(line: &str) -> Vec<String> {
         if words[0] == "init" {
             fs::remove_dir_all(folder.join("out")).unwrap();
         }
-        let narrow = on(folder, &words, width);
-        faults.extend(looks(&narrow.out, width));
-        faults.extend(looks(&narrow.err, width));
-        // Its figures are those of this machine at this moment.
+        let narrow = run_with_width(folder, &words, width);
+        faults.extend(layout_faults(&narrow.out, width));
+        faults.extend(layout_faults(&narrow.err, width));
+        // The figures of `bench` differ each time.
         if words[0] != "bench" {
-            faults.extend(broken(&narrow.out, &wide.out).into_iter().map(|fault| format!("at {width}: {fault}")));
-            faults.extend(broken(&narrow.err, &wide.err).into_iter().map(|fault| format!("at {width}: {fault}")));
+            faults.extend(
+                differing_words(&narrow.out, &wide.out).into_iter().map(|fault| format!("at {width}: {fault}")),
+            );
+            faults.extend(
+                differing_words(&narrow.err, &wide.err).into_iter().map(|fault| format!("at {width}: {fault}")),
+            );
         }
         if !faults.is_empty() {
             faults.push(format!("{}\n{}", narrow.out, narrow.err));
@@ -193,11 +197,11 @@ fn faults(line: &str) -> Vec<String> {
 
 #[test]
 fn every_command_fits_and_breaks_no_word() {
-    let examples = fs::read_dir(folder().path().join("docs/examples")).unwrap();
+    let examples = fs::read_dir(folder_with_inputs().path().join("docs/examples")).unwrap();
     let names = examples.map(|example| example.unwrap().file_name().into_string().unwrap());
     let jobs = names.filter(|name| name.ends_with(".fio") || name.ends_with(".icf"));
     let jobs = jobs.map(|name| format!("seekwise run docs/examples/{name} --on barracuda-7200.7"));
-    let lines: Vec<String> = readme().into_iter().chain(jobs).chain(MORE.map(str::to_owned)).collect();
+    let lines: Vec<String> = commands_of_pages().into_iter().chain(jobs).chain(MORE.map(str::to_owned)).collect();
     assert!(lines.len() >= 25, "{lines:?}");
     let (queue, all) = (Mutex::new(lines), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -205,7 +209,7 @@ fn every_command_fits_and_breaks_no_word() {
             scope.spawn(|| {
                 loop {
                     let Some(line) = queue.lock().unwrap().pop() else { break };
-                    let found = faults(&line);
+                    let found = faults_of_command(&line);
                     all.lock().unwrap().extend(found);
                 }
             });
@@ -219,13 +223,13 @@ fn every_command_fits_and_breaks_no_word() {
 fn a_broken_table_is_refused() {
     let wide = "drive                     GB\n────────────────────────────\nbarracuda-2t-st2000dm006  2000\n";
     let name = "drive                 GB\n────\nbarracuda-2t-st2000dm  2000\n006\n";
-    assert_eq!(broken(name, wide).len(), 3, "{:?}", broken(name, wide));
+    assert_eq!(differing_words(name, wide).len(), 3, "{:?}", differing_words(name, wide));
     let number = "drive                     GB\n────\nbarracuda-2t-st2000dm006  20\n                          00\n";
-    assert_eq!(broken(number, wide).len(), 3);
-    assert!(broken("drive\n────\nbarracuda-2t-st2000dm006\n", wide).len() == 2, "left out in silence");
-    assert!(broken("drive\n────\nbarracuda-2t-st2000dm006\nNot shown: GB.\n", wide).is_empty());
-    assert!(broken("drive\n   barracuda-2t-st2000dm006\nGB\n   2000\n", wide).is_empty());
-    assert_eq!(looks("four words and more than twenty columns ", 20).len(), 2);
-    assert_eq!(looks("\u{1b}[1mbold\u{1b}[0m", 80).len(), 1);
-    assert!(looks("short\nAgain: seekwise run a-long-name\n", 10).is_empty());
+    assert_eq!(differing_words(number, wide).len(), 3);
+    assert!(differing_words("drive\n────\nbarracuda-2t-st2000dm006\n", wide).len() == 2, "left out in silence");
+    assert!(differing_words("drive\n────\nbarracuda-2t-st2000dm006\nNot shown: GB.\n", wide).is_empty());
+    assert!(differing_words("drive\n   barracuda-2t-st2000dm006\nGB\n   2000\n", wide).is_empty());
+    assert_eq!(layout_faults("four words and more than twenty columns ", 20).len(), 2);
+    assert_eq!(layout_faults("\u{1b}[1mbold\u{1b}[0m", 80).len(), 1);
+    assert!(layout_faults("short\nAgain: seekwise run a-long-name\n", 10).is_empty());
 }

@@ -1,12 +1,12 @@
-//! The words that people type first, and the mistakes that they make: each leads to a key, a metric, a page, a drive, a command, or
-//! to why it is not modelled. A row is what is typed, the exit code, and what is said.
+//! Words that users type first, and mistakes that they make: each leads to a key, a metric, a page, a drive, a command, or the reason
+//! why it is not modelled. A row has the typed words, the exit code, and a part of the output.
 
 use std::fs;
 use std::path::Path;
 
-use crate::seekwise::{Said, seekwise};
+use crate::seekwise::{ProgramOutput, run_program};
 
-/// What `seekwise keys WORD` says of a word, and what an error about it as a key says.
+/// Words for `seekwise keys WORD`: the exit code, and a part of the output or of the error for it as a key.
 const WORDS: &[(&str, i32, &str)] = &[
     ("fsync", 0, "docs/how-to/fsync.md"),
     ("commit", 0, "docs/how-to/fsync.md"),
@@ -55,7 +55,7 @@ const WORDS: &[(&str, i32, &str)] = &[
     ("rw", 0, "a pattern of `seekwise patterns`"),
 ];
 
-/// Words of drives: what `drives WORD` and `--on WORD` say.
+/// Words of drives: the exit code of `drives WORD`, a part of its output, and a part of the error of `--on WORD`.
 const DRIVES: &[(&str, i32, &str, &str)] = &[
     ("18tb", 0, "exos-x18", "did you mean `exos-x18`?"),
     ("18 TB", 0, "exos-x18", "did you mean `exos-x18`?"),
@@ -83,7 +83,7 @@ const DRIVES: &[(&str, i32, &str, &str)] = &[
     ("nvme", 2, "solid-state drives", "solid-state drives"),
 ];
 
-/// What `--metric WORD` is: the metric that is judged, or what an error says.
+/// Words for `--metric WORD`: the exit code, and the judged metric or a part of the error.
 const METRICS: &[(&str, i32, &str)] = &[
     ("p95", 0, "p95 of the response time (p95)"),
     ("read.p95", 0, "p95 of the response time of reads (read.p95)"),
@@ -106,7 +106,7 @@ const METRICS: &[(&str, i32, &str)] = &[
     ("write.p99", 2, "has no value: this job writes nothing"),
 ];
 
-/// Mistakes: the arguments, and what is said. None of them runs.
+/// Wrong arguments, and a part of the error. Nothing is run.
 const MISTAKES: &[(&[&str], &str)] = &[
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive.type=smr"], "shingled tracks"),
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive.recording=shingled"], "shingled tracks"),
@@ -216,7 +216,7 @@ const MISTAKES: &[(&[&str], &str)] = &[
 const JOB: &str = "[j]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n";
 
 /// A folder with jobs, a stack with a slip, an image, and what fio measured.
-fn folder() -> tempfile::TempDir {
+fn folder_with_files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     write("a.fio", JOB.as_bytes());
@@ -228,58 +228,58 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// All that was said, its lines joined and its quotes as they are.
-fn said(run: &Said) -> String {
+/// Standard output and error as one line, without the breaks of wrapped lines.
+fn unwrapped_output(run: &ProgramOutput) -> String {
     format!("{} {}", run.out, run.err).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
-fn says(folder: &Path, args: &[&str], code: i32, expected: &str) {
-    let run = seekwise(folder, args);
-    let said = said(&run);
+fn assert_output(folder: &Path, args: &[&str], code: i32, expected: &str) {
+    let run = run_program(folder, args);
+    let said = unwrapped_output(&run);
     assert!(run.code == code && said.contains(expected), "{args:?}: {} {said}\nexpected {code} {expected}", run.code);
 }
 
 #[test]
 fn words_that_people_type_first_lead_somewhere() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, expected) in WORDS {
-        says(folder.path(), &["keys", word], *code, expected);
-        // The same word as a key leads to the same.
+        assert_output(folder.path(), &["keys", word], *code, expected);
+        // As a key of `--set`, the word leads to an equal answer.
         let set = format!("{word}=1");
-        let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
+        let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--set", &set]);
         assert!(run.code == 2 && !run.err.contains("unknown key"), "{set}: {}", run.err);
     }
 }
 
 #[test]
 fn drives_are_found_by_what_people_call_them() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, listed, refused) in DRIVES {
-        says(folder.path(), &["drives", word], *code, listed);
-        says(folder.path(), &["run", "random-read", "--on", word], 2, refused);
+        assert_output(folder.path(), &["drives", word], *code, listed);
+        assert_output(folder.path(), &["run", "random-read", "--on", word], 2, refused);
     }
-    let list = seekwise(folder.path(), &["drives", "maxtor", "--json"]).json();
+    let list = run_program(folder.path(), &["drives", "maxtor", "--json"]).json();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|drive| drive["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["atlas-10k-v-300", "atlas-15k-ii-73"]);
 }
 
 #[test]
 fn metrics_are_known_by_other_words() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (word, code, expected) in METRICS {
         let args = ["compare", "a.fio", "--on", "exos-x18", "--vary", "job.depth=1,2", "--runs", "2", "--metric", word];
-        says(folder.path(), &args, *code, expected);
+        assert_output(folder.path(), &args, *code, expected);
     }
 }
 
 #[test]
 fn mistakes_are_told_what_would_work() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (args, expected) in MISTAKES {
-        says(folder.path(), args, 2, expected);
+        assert_output(folder.path(), args, 2, expected);
     }
-    let made = seekwise(
+    let made = run_program(
         folder.path(),
         &[
             "init",
@@ -296,7 +296,7 @@ fn mistakes_are_told_what_would_work() {
             "8.5ms",
         ],
     );
-    let plain = seekwise(
+    let plain = run_program(
         folder.path(),
         &["init", "drive", "--capacity", "8t", "--rpm", "7200", "--outer", "285", "--inner", "130", "--seek", "8.5"],
     );
@@ -305,30 +305,30 @@ fn mistakes_are_told_what_would_work() {
 
 #[test]
 fn two_jobs_are_compared_and_what_differs_is_named() {
-    let folder = folder();
-    let run = seekwise(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3"]);
-    let said = said(&run);
+    let folder = folder_with_files();
+    let run = run_program(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3"]);
+    let said = unwrapped_output(&run);
     assert_eq!(run.code, 0, "{said}");
     assert!(said.contains("job=b.fio against job=a.fio: slower"), "{said}");
     assert!(!said.contains("at once"), "only the size differs: {said}");
     assert!(said.contains("The sides differ in: job.size.blocks (4096 bytes → 65536 bytes)"), "{said}");
     assert!(said.contains("But: bytes per second is better:"), "{said}");
     fs::write(folder.path().join("c.fio"), JOB.replace("bs=4k", "bs=64k").replace("randread", "randwrite")).unwrap();
-    says(
+    assert_output(
         folder.path(),
         &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "3"],
         0,
         "they differ in the pattern, the size of requests at once",
     );
     let json =
-        seekwise(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3", "--json"]).json();
+        run_program(folder.path(), &["compare", "a.fio", "b.fio", "--on", "exos-x18", "--runs", "3", "--json"]).json();
     assert_eq!(json["differs"], serde_json::json!(["job.size.blocks"]));
 }
 
 /// More than four settings are named without their values, and so is one whose values take more than 40 characters.
 #[test]
 fn of_a_few_settings_that_differ_both_values_are_named() {
-    let folder = folder();
+    let folder = folder_with_files();
     for (block, runtime, more, named) in [
         ("4k", "1", "thinktime=10\nstartdelay=1\n", "job.rate.pause, job.rate.start (0 s → 1 s)"),
         (
@@ -347,7 +347,7 @@ fn of_a_few_settings_that_differ_both_values_are_named() {
     ] {
         let job = JOB.replace("bs=4k", &format!("bs={block}")).replace("runtime=1", &format!("runtime={runtime}"));
         fs::write(folder.path().join("c.fio"), format!("{job}{more}")).unwrap();
-        let run = seekwise(folder.path(), &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "2"]);
+        let run = run_program(folder.path(), &["compare", "a.fio", "c.fio", "--on", "exos-x18", "--runs", "2"]);
         let out = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(out.ends_with(&format!("The sides differ in: {named}")), "{more}: {out} {}", run.err);
     }
@@ -355,16 +355,17 @@ fn of_a_few_settings_that_differ_both_values_are_named() {
 
 #[test]
 fn two_result_folders_are_compared_as_they_are() {
-    let folder = folder();
+    let folder = folder_with_files();
+    let path = folder.path();
     let keep = |drive: &str, out: &str, runs: &str| {
         let args = ["compare", "a.fio", "--on", drive, "--vary", "job.depth=1,4", "--runs", runs, "--out", out];
-        assert_eq!(seekwise(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(path, &args).code, 0, "{out}");
     };
     keep("exos-x18", "before", "4");
     keep("wd140edfz", "after", "3");
-    let json = seekwise(folder.path(), &["compare", "before", "after", "--json"]).json();
+    let json = run_program(path, &["compare", "before", "after", "--json"]).json();
     assert_eq!((&json["runs"], &json["paired"]), (&3.into(), &true.into()));
-    // The same drives on the same random numbers, compared at once, say the same.
+    // A comparison of both drives in one command uses equal random numbers and gives equal ratios.
     let cells = json["comparisons"][0]["cells"].as_array().unwrap();
     for (cell, depth) in cells.iter().zip(["1", "4"]) {
         let set = format!("job.depth={depth}");
@@ -380,58 +381,58 @@ fn two_result_folders_are_compared_as_they_are() {
             "--set",
             &set,
         ];
-        let at_once = seekwise(folder.path(), &[&args[..], &["--json"]].concat()).json();
+        let at_once = run_program(path, &[&args[..], &["--json"]].concat()).json();
         assert_eq!(cell["cell"], format!("job.depth {depth}"));
         assert_eq!(cell["result"]["ratio"]["estimate"], at_once["ratio"]["estimate"]);
     }
-    let text = said(&seekwise(folder.path(), &["compare", "before", "after", "--metric", "p95"]));
+    let text = unwrapped_output(&run_program(path, &["compare", "before", "after", "--metric", "p95"]));
     assert!(text.contains("Judged: p95 of the response time (p95)"), "{text}");
     assert!(text.contains("3 runs a side of each cell, paired on the same random numbers"), "{text}");
     assert!(text.contains("The sides differ in: drive"), "{text}");
-    says(folder.path(), &["compare", "before", "before"], 2, "is named twice");
-    says(folder.path(), &["compare", "before", "before/"], 2, "is named twice");
-    says(folder.path(), &["compare", "before", "none"], 2, "none: no such folder; expected two result folders");
-    says(folder.path(), &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
-    // One run has no interval.
+    assert_output(path, &["compare", "before", "before"], 2, "is named twice");
+    assert_output(path, &["compare", "before", "before/"], 2, "is named twice");
+    assert_output(path, &["compare", "before", "none"], 2, "none: no such folder; expected two result folders");
+    assert_output(path, &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
+    // Results of a single run have no interval.
     for out in ["one", "two"] {
-        let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
+        let run = run_program(path, &["run", "a.fio", "--on", "exos-x18", "--out", out]);
         assert_eq!(run.code, 0, "{}", run.err);
     }
-    says(
-        folder.path(),
+    assert_output(
+        path,
         &["compare", "one", "two"],
         2,
         "one, two: each holds one run; an interval needs two or more; expected two result folders of two runs",
     );
-    // A switch in other words is the same level.
+    // Levels of a switch are equal although they are written differently.
     for (out, values, seed) in [("words", "on,off", "1"), ("flags", "true,false", "7")] {
         let vary = format!("drive.cache.write_back={values}");
         let args =
             ["compare", "a.fio", "--on", "exos-x18", "--vary", &vary, "--runs", "2", "--seed", seed, "--out", out];
-        assert_eq!(seekwise(folder.path(), &args).code, 0, "{out}");
+        assert_eq!(run_program(path, &args).code, 0, "{out}");
     }
-    let text = self::said(&seekwise(folder.path(), &["compare", "words", "flags"]));
+    let text = unwrapped_output(&run_program(path, &["compare", "words", "flags"]));
     assert!(text.contains("whose seeds differ") && !text.contains("drifted"), "nothing drifts in a model: {text}");
     assert!(text.contains("over 2 cells"), "{text}");
-    says(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
-    says(folder.path(), &["run", "before", "--on", "exos-x18"], 2, "`seekwise report before` shows the results");
-    says(folder.path(), &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
+    assert_output(path, &["compare", "before", "one"], 2, "their factors or levels differ");
+    assert_output(path, &["run", "before", "--on", "exos-x18"], 2, "`seekwise report before` shows the results");
+    assert_output(path, &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
 }
 
 #[test]
 fn options_that_there_are_not_are_never_passed_as_values() {
-    let folder = folder();
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
+    let folder = folder_with_files();
+    let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
     assert!(run.code == 2 && !run.err.contains("as a value"), "{}", run.err);
-    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
+    let run = run_program(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
     assert!(run.code == 2 && run.err.contains("'--seed'"), "clap's own suggestion stays: {}", run.err);
 }
 
 #[test]
 fn a_model_number_or_other_capitals_name_a_drive() {
-    let folder = folder();
+    let folder = folder_with_files();
     let figures =
-        |drive: &str| seekwise(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
+        |drive: &str| run_program(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
     let exos = figures("exos-x18");
     for other in ["ST18000NM000J", "st18000nm000j", "Exos-X18"] {
         assert_eq!(figures(other), exos, "{other}");
@@ -440,46 +441,46 @@ fn a_model_number_or_other_capitals_name_a_drive() {
 
 #[test]
 fn patterns_are_listed_by_a_part_of_their_names() {
-    let folder = folder();
+    let folder = folder_with_files();
     let list = |word: &str| {
-        let list = seekwise(folder.path(), &["patterns", word, "--json"]).json();
+        let list = run_program(folder.path(), &["patterns", word, "--json"]).json();
         let names = list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };
     assert!(list("random").contains(&"random-read".to_owned()), "{:?}", list("random"));
     assert!(list("random").iter().all(|name| name.contains("random")));
     assert_eq!(list("rand-read"), ["random-read"]);
-    says(folder.path(), &["patterns", "streaming"], 0, "streaming-read");
+    assert_output(folder.path(), &["patterns", "streaming"], 0, "streaming-read");
 }
 
 #[test]
 fn p95_is_a_column_on_request() {
-    let folder = folder();
-    let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
+    let folder = folder_with_files();
+    let run = run_program(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
     assert!(run.code == 0 && !run.out.contains("p95"), "{}", run.out);
-    says(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
+    assert_output(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
 }
 
 #[test]
 fn two_degraded_arrays_say_so() {
-    let folder = folder();
+    let folder = folder_with_files();
     let vary = |values: &str| {
         let values = format!("array.lose={values}");
         let args = ["compare", "a.fio", "--on", "exos-x18", "--set", "array=raid-5", "--vary", &values, "--runs", "2"];
-        said(&seekwise(folder.path(), &args))
+        unwrapped_output(&run_program(folder.path(), &args))
     };
     let both = vary("0,1");
     assert!(both.contains("both sides lack a drive (number 0, number 1): `--vary array.lose=none,1`"), "{both}");
     assert!(!vary("none,1").contains("both sides lack"));
-    says(folder.path(), &["keys", "array.lose"], 0, "`none`: the array is whole");
+    assert_output(folder.path(), &["keys", "array.lose"], 0, "`none`: the array is whole");
 }
 
 #[test]
 fn a_change_that_changes_nothing_says_why() {
-    let folder = folder();
+    let folder = folder_with_files();
     let with = |more: &[&str], expected: &str| {
         let args = [&["compare", "a.fio", "--on", "exos-x18", "--runs", "2"], more].concat();
-        says(folder.path(), &args, 0, expected);
+        assert_output(folder.path(), &args, 0, expected);
     };
     with(&["--vary", "drive.cache.write_back=true,false"], "no part of it changed; the job writes nothing");
     with(&["--vary", "driver.flush=forward,drop"], "the job flushes nothing");
@@ -488,7 +489,7 @@ fn a_change_that_changes_nothing_says_why() {
         "no part of it changed; the job has at most 2 requests in flight, and both sides take as many",
     );
     with(&["--vary", "drive.firmware.queue.policy=fcfs,sptf"], "one request in flight leaves nothing to sort");
-    let json = seekwise(
+    let json = run_program(
         folder.path(),
         &[
             "compare",

@@ -1,24 +1,26 @@
-//! The block vocabulary and the contract of every device.
+//! The vocabulary of block requests, and the contract of every device.
 //!
-//! Workloads, host layers and drives meet in this module; none of them knows the others. A drive is a [`Device`], and so
-//! is every layer above it; each layer owns the devices below it. Nothing here holds state.
+//! Workloads, host layers and drives meet in this module; none of them knows the others. A workload is a [`Source`] of
+//! requests. A drive is a [`Device`], and so is every layer above it; each layer owns the devices below it. Nothing
+//! here holds state.
 //!
 //! # The contract
 //! 1. After `submit`, `control` or `handle_timeout(now)` everything due by `now` is done and its completions can be
 //!    polled. After draining them, `poll_timeout` is later than `now`. Drain after `submit` too, unless the instant
 //!    that it returns ([`DeviceProgress::next`]) is later than `now`: then there is no completion, and `poll_timeout` is that
-//!    instant. `handle_timeout(now)` comes before `submit` or `control` at the same `now`; ties go by member, then by
-//!    tag.
+//!    instant. `handle_timeout(now)` comes before `submit` or `control` at the same `now`. Events of one instant are
+//!    ordered by member of an array, then by tag.
 //! 2. Late calls change nothing: each layer steps its children through their own instants, so any coarser stepping
 //!    gives the same completions.
 //! 3. Each accepted tag completes exactly once, also through a power cut, a reset or an abort. `Err` from `submit`
 //!    means that the device is full: try again after any completion or timeout. Every other failure is a completion
 //!    with a [`Status`].
 //! 4. A flush covers the writes whose completions were polled before it was submitted.
-//! 5. Durability goes by stamp. The top assigns rising stamps. A drive reports one landing for each track run, at its
-//!    end or when it is cut short; its sectors pass evenly in `from..to`. So the state after a cut at any instant can
-//!    be computed afterwards ([`cut`]). Each layer translates the landings of the requests that it sent down into the
-//!    addresses and stamps of the requests that it received.
+//! 5. A write is known by its stamp: whoever submits at the top assigns rising stamps. A drive reports a [`Landing`]
+//!    for each run of sectors that it wrote on a track, at the run's end or when it is cut short; its sectors pass
+//!    evenly in `from..to`. So the state after a cut at any instant can be computed afterwards ([`cut`]). Each layer
+//!    translates the landings of the requests that it sent down into the addresses and stamps of the requests that it
+//!    received.
 //! 6. The profile states what a cut does to the sector under the head ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add up
 //!    exactly. On its way up a completion stays in one place, and each layer adds what it spent.
@@ -142,7 +144,7 @@ impl Request {
     pub const NONE: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
-    /// The first sector after the request, saturating: a sum that wrapped would lie on the device.
+    /// The first sector after the request. The sum saturates: if it wrapped, it would be an address on the device.
     pub fn end(&self) -> u64 {
         self.lba.saturating_add(u64::from(self.sectors))
     }
@@ -203,7 +205,7 @@ impl Completion {
         effort: Effort::NONE,
     };
 
-    /// Moves the acceptance back to `since`; the time from there counts as `part`.
+    /// Moves `submitted` back to `since`; the time in between counts as `part`.
     #[inline]
     pub(crate) fn extend_back(&mut self, part: Part, since: Instant) {
         self.parts.add(part, self.submitted.since(since));
@@ -373,7 +375,7 @@ pub trait Device {
     /// The next landing. There is none unless [`LayerSetting::Landings`] is on.
     fn poll_landing(&mut self) -> Option<Landing>;
     /// Reports the stamps of the accepted writes that may still land, and possibly others.
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64));
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64));
     /// The log of the drives' work so far.
     fn drive_log(&self) -> DriveLog;
     /// The use of the device's settings by `now`. A device that does not count reports all of them as used.
@@ -438,8 +440,8 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn poll_landing(&mut self) -> Option<Landing> {
         (**self).poll_landing()
     }
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        (**self).report_unsettled(tell);
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        (**self).report_unsettled(report_stamp);
     }
     fn drive_log(&self) -> DriveLog {
         (**self).drive_log()

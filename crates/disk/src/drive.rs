@@ -1,6 +1,9 @@
-//! The drive: a [`Device`] that joins its parts. Bytes and power-up time are not modelled.
+//! The drive: a [`Device`] that joins its parts, and keeps the [contract](crate::block): what is due, when, and in
+//! which order. Contents of blocks and power-up time are not modelled.
 //!
-//! | part | state of its own |
+//! Parts, each of which knows only its own state:
+//!
+//! | part | state |
 //! |---|---|
 //! | `electronics` | commands in flight: decoding, order constraints, completion times |
 //! | `queuing` | commands that wait for the medium |
@@ -13,10 +16,17 @@
 //! | `medium` | arm, platter, the access in progress |
 //! | `landings` | reports on written blocks |
 //!
-//! A part knows no other part's state; the drive joins them here. `drive` itself keeps the contract: what is due, when,
-//! and in which order. `firmware` handles each instant. `reads`, `read_ahead`, `read_ahead_hits` and `writes` serve
-//! commands. `access_choice`, `tentative_access`, `plan` and `staging` choose the next access. `fast_path` serves
-//! single reads; `power` handles power, reset and abort.
+//! Actions of the whole drive, without state:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `firmware` | handles each instant |
+//! | `reads`, `read_ahead`, `read_ahead_hits`, `writes` | serve commands |
+//! | `access_choice`, `tentative_access`, `plan`, `staging` | choose the next access |
+//! | `fast_path` | serves a read that has the drive to itself |
+//! | `power` | handles power, reset and abort |
+//!
+//! The way of a command:
 //!
 //! ```text
 //!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
@@ -102,8 +112,9 @@ pub struct Drive {
     power: DrivePower,
     /// Instant of the next event, or `FAR`.
     next: Instant,
+    /// Instant to which the drive has advanced.
     clock: Instant,
-    /// Block after the end of the last command received.
+    /// Block after the last of the last command received.
     ended: u64,
 }
 
@@ -124,15 +135,15 @@ impl Drive {
         }
         let (cache, firmware) = (profile.cache, profile.firmware);
         let electronics = Electronics::new(firmware, profile.overhead, profile.link.queuing, cache.wraps);
-        let capacity = electronics.capacity();
+        let max_commands = electronics.slot_count();
         Drive {
-            queue: Candidates::new(firmware.queue, firmware.ahead, capacity),
+            queue: Candidates::new(firmware.queue, firmware.ahead, max_commands),
             electronics,
             link: Link::new(profile.link, firmware.depth),
             buffer: Buffer::from_spec(&cache),
             segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
             promises: Promises::new(&profile),
-            write_back: WriteBack::new(&cache, &firmware, capacity),
+            write_back: WriteBack::new(&cache, &firmware, max_commands),
             media_cache: cache.media_cache.as_ref().map(MediaCache::new),
             medium: Medium::new(profile, phase),
             tentative: None,
@@ -159,9 +170,9 @@ impl Drive {
         self.medium.set_listener(MovementListener { drive, movements });
     }
 
-    /// Handles all that is due by `now`, each event at its own instant.
+    /// Advances the drive to `now`: handles all that is due by then, each event at its own instant.
     #[inline]
-    fn advance(&mut self, now: Instant) {
+    fn advance_to(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
         if self.next <= now {
             self.handle_events_until(now, false);
@@ -169,23 +180,24 @@ impl Drive {
         self.clock = now;
     }
 
-    /// Handles all that is due by `until`; if it `stops`, ends after the first instant that leaves a completion ready.
+    /// Handles all that is due by `until`. With `stop_at_completion` it ends after the first instant that leaves a
+    /// completion ready.
     #[inline(never)]
-    fn handle_events_until(&mut self, until: Instant, stops: bool) {
+    fn handle_events_until(&mut self, until: Instant, stop_at_completion: bool) {
         while self.next <= until && self.next != Instant::FAR {
             let at = self.next;
             self.clock = at;
             self.handle_due(at);
             self.next = self.next_event();
-            if stops && self.electronics.has_ready() && self.next > at {
+            if stop_at_completion && self.electronics.has_ready() && self.next > at {
                 return;
             }
         }
     }
 
-    /// Instant of the next call: `now` if a completion can be polled.
+    /// When to call the drive next: at `now` if a completion can be polled, else at the next event.
     #[inline]
-    fn next_call(&self, now: Instant) -> Instant {
+    fn next_call_at(&self, now: Instant) -> Instant {
         if self.electronics.has_ready() { now } else { self.next }
     }
 
@@ -193,7 +205,7 @@ impl Drive {
     fn next_event(&self) -> Instant {
         let next = self.electronics.next_event();
         match self.medium.current_timing() {
-            Some(sweep) => next.min(sweep.end),
+            Some(timing) => next.min(timing.end),
             None => self.next_choice_at().map_or(next, |at| next.min(at)),
         }
     }
@@ -205,7 +217,7 @@ impl Device for Drive {
         Limits {
             sectors: self.medium.sectors(),
             logical: 512,
-            physical: self.medium.physical_sector(),
+            physical: self.medium.physical_sector_bytes(),
             max_transfer: link.max_transfer,
             depth: self.electronics.depth(),
             fua: link.fua,
@@ -216,22 +228,22 @@ impl Device for Drive {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
-        self.advance(now);
+        self.advance_to(now);
         let Some(slot) = self.electronics.take_slot() else {
             return Err(request);
         };
         let decoded = self.accept_command(now, slot, request);
         // Without a pending event, the decoding of this command is the next one.
         self.next = if self.next == Instant::FAR { decoded } else { self.next_event() };
-        self.advance(now);
-        Ok(self.next_call(now))
+        self.advance_to(now);
+        Ok(self.next_call_at(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
-        self.advance(now);
+        self.advance_to(now);
         let done = self.execute_control(now, control);
         self.next = self.next_event();
-        self.advance(now);
+        self.advance_to(now);
         done
     }
 
@@ -241,7 +253,7 @@ impl Device for Drive {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.advance(now);
+        self.advance_to(now);
     }
 
     #[inline]
@@ -251,7 +263,7 @@ impl Device for Drive {
 
     fn drive_log(&self) -> DriveLog {
         let (seeks, reversals) = self.medium.seek_counts();
-        DriveLog { flushes: self.electronics.flushes(), seeks, reversals, bitmap_writes: 0 }
+        DriveLog { flushes: self.electronics.flush_count(), seeks, reversals, bitmap_writes: 0 }
     }
 
     fn setting_use(&self, _now: Instant) -> SettingUse {
@@ -262,8 +274,8 @@ impl Device for Drive {
         self.landings.pop_landing()
     }
 
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.report_unsettled(tell);
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.report_unsettled(report_stamp);
     }
 
     #[inline]
@@ -287,7 +299,7 @@ impl Device for Drive {
             self.handle_events_until(until, true);
         }
         match self.electronics.pop_ready_into(answer) {
-            true => DeviceProgress { answered: true, next: self.next_call(answer.finished) },
+            true => DeviceProgress { answered: true, next: self.next_call_at(answer.finished) },
             false => DeviceProgress { answered: false, next: self.next },
         }
     }

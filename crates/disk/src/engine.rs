@@ -1,9 +1,10 @@
-//! Joins a source to a device and runs them, in the caller's time; no clock is read.
+//! Joins a source of requests to a device and runs both. The caller supplies the time; no clock is read.
 //!
-//! The engine assigns stamps, keeps a request for which the device had no room and offers it again, and hands a
-//! [`Record`] of each counted completion to the recorder. In virtual time, call [`Engine::run`]. In real time, call
-//! [`Engine::poll_timeout`], wait, and call [`Engine::step`]. To bring in events from outside, use
-//! [`Engine::source_mut`] or [`Engine::device_mut`] before the step.
+//! The engine asks the source for requests, gives each a stamp and submits it to the device. A request for which the
+//! device has no room is submitted again later. The caller's recorder receives a [`Record`] of each completion that the
+//! source counts. In virtual time, call [`Engine::run`]. In real time, call [`Engine::poll_timeout`], wait, and call
+//! [`Engine::step`]. To bring in events from outside, use [`Engine::source_mut`] or [`Engine::device_mut`] before the
+//! step.
 //!
 //! Adapters between a source and the engine: several sources as one ([`joined_sources`]), computing without a processor
 //! ([`computing`]), a hash of the issued requests ([`fingerprint`]).
@@ -20,7 +21,7 @@ use crate::record::{Part, Record};
 use crate::time::Instant;
 
 /// More events than this at one instant mean that a device or a source does not advance time.
-const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
+const MAX_EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
 
 /// A source joined to a device.
 pub struct Engine<S, D> {
@@ -30,19 +31,19 @@ pub struct Engine<S, D> {
     /// When the source wants its next call; `FAR` if it waits for an event.
     wake: Instant,
     /// The source may have a request: one completed, or its instant came.
-    ask: bool,
+    ask_source: bool,
     /// The device may have completions.
-    poll: bool,
-    stamp: u64,
+    poll_device: bool,
+    last_stamp: u64,
     /// A request that the device refused, and when it was first offered.
     waiting: Option<(Request, Instant)>,
     /// In virtual time: a request, counted as in flight, that runs alone on the device unless another comes at the same
     /// instant.
     lone: Option<Request>,
     /// By tag: the request in flight, and when it was first offered.
-    flying: Vec<Option<(Request, Instant)>>,
-    in_flight: u32,
-    done: bool,
+    in_flight: Vec<Option<(Request, Instant)>>,
+    in_flight_count: u32,
+    source_done: bool,
     failures: u64,
 }
 
@@ -74,14 +75,14 @@ impl<S: Source, D: Device> Engine<S, D> {
             device,
             now: Instant::ZERO,
             wake: Instant::FAR,
-            ask: true,
-            poll: true,
-            stamp: 0,
+            ask_source: true,
+            poll_device: true,
+            last_stamp: 0,
             waiting: None,
             lone: None,
-            flying: Vec::new(),
-            in_flight: 0,
-            done: false,
+            in_flight: Vec::new(),
+            in_flight_count: 0,
+            source_done: false,
             failures: 0,
         }
     }
@@ -113,7 +114,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// The source, to bring it an event from outside; the next step asks it.
     pub fn source_mut(&mut self) -> &mut S {
-        self.ask = true;
+        self.ask_source = true;
         &mut self.source
     }
 
@@ -129,7 +130,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// True if the source has no more requests and all have completed.
     pub fn is_over(&self) -> bool {
-        self.done && self.in_flight == 0
+        self.source_done && self.in_flight_count == 0
     }
 
     /// When to step next; `None` if nothing happens by itself: all is done, or the source waits for an outside event.
@@ -142,19 +143,19 @@ impl<S: Source, D: Device> Engine<S, D> {
     pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.now = now;
         self.device.handle_timeout(now);
-        self.poll = true;
+        self.poll_device = true;
         self.settle_instant(false, recorder)
     }
 
     /// Runs in virtual time until the source is done and all requests have completed, or until `end`.
     pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.step(self.now, recorder)?;
-        let (mut standing, mut record) = (0u32, Record::NONE);
+        let (mut events_at_now, mut record) = (0u32, Record::NONE);
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
-            if self.run_lone_request(until, &mut record, recorder) {
+            if self.try_run_lone_request(until, &mut record, recorder) {
                 // Already counted.
-            } else if self.run_device(until, &mut record.completion) {
+            } else if self.run_to_completion(until, &mut record.completion) {
                 self.record_completion(&mut record, recorder);
             } else if until == Instant::FAR {
                 break;
@@ -165,92 +166,98 @@ impl<S: Source, D: Device> Engine<S, D> {
                 }
             }
             self.settle_instant(true, recorder)?;
-            standing = if self.now > before { 0 } else { standing + 1 };
-            if standing > EVENTS_AT_ONE_INSTANT {
+            events_at_now = if self.now > before { 0 } else { events_at_now + 1 };
+            if events_at_now > MAX_EVENTS_AT_ONE_INSTANT {
                 return Err(EngineError::Instant(self.now));
             }
         }
-        if self.in_flight > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
+        if self.in_flight_count > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
     }
 
-    /// Runs the lone request on the device by `until` and counts it; if that is impossible, submits it like any other.
+    /// Runs the lone request, if there is one, to its end by `until`, and counts it. Returns false if that is
+    /// impossible; the request is then submitted like any other.
     #[inline(always)]
-    fn run_lone_request(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
+    fn try_run_lone_request(
+        &mut self,
+        until: Instant,
+        record: &mut Record,
+        recorder: &mut impl FnMut(&Record),
+    ) -> bool {
         let Some(request) = &self.lone else { return false };
-        let offered = self.now;
-        if !self.device.run_alone(offered, request, until, &mut record.completion) {
+        let first_offered = self.now;
+        if !self.device.run_alone(first_offered, request, until, &mut record.completion) {
             self.submit_lone();
             return false;
         }
         record.request = *request;
         self.lone = None;
         self.now = record.completion.finished;
-        self.count_completion(record, offered, recorder);
+        self.count_completion(record, first_offered, recorder);
         true
     }
 
-    /// Lets the device run until a request completes by `until`. True if one did.
+    /// Lets the device run until a request completes by `until`. Returns true if one did.
     #[inline(always)]
-    fn run_device(&mut self, until: Instant, answer: &mut Completion) -> bool {
+    fn run_to_completion(&mut self, until: Instant, answer: &mut Completion) -> bool {
         let reached = self.device.proceed_into(until, answer);
         if reached.answered {
             self.now = self.now.max(answer.finished);
-            self.poll |= reached.next <= self.now;
+            self.poll_device |= reached.next <= self.now;
         }
         reached.answered
     }
 
-    /// Counts completions and issues requests until there are no more at this instant. With `alone`, the last request may
-    /// be kept back to run alone on the device.
+    /// Counts completions and issues requests until there are no more at this instant. If `may_hold_lone`, the last
+    /// request may be held back to run alone on the device.
     #[inline(always)]
-    fn settle_instant(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
-        self.ask |= self.wake <= self.now;
+    fn settle_instant(&mut self, may_hold_lone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
+        self.ask_source |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
-            while self.poll {
+            while self.poll_device {
                 match self.device.poll_completion() {
                     Some(completion) => {
                         self.record_completion(&mut Record { completion, ..Record::NONE }, recorder);
                         events += 1;
                     }
-                    None => self.poll = false,
+                    None => self.poll_device = false,
                 }
             }
-            if !(self.ask || self.waiting.is_some()) || !self.issue_next(alone, recorder) {
+            if !(self.ask_source || self.waiting.is_some()) || !self.issue_next(may_hold_lone, recorder) {
                 return Ok(());
             }
             events += 1;
-            if events > EVENTS_AT_ONE_INSTANT {
+            if events > MAX_EVENTS_AT_ONE_INSTANT {
                 return Err(EngineError::Instant(self.now));
             }
         }
     }
 
-    /// Issues a request, if there is one and the device has room. True if it issued or recorded one.
+    /// Issues a request, if there is one and the device has room. Returns true if it issued or recorded one.
     #[inline(always)]
-    fn issue_next(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> bool {
-        if let Some((request, offered)) = self.waiting {
-            return self.offer_request(request, offered);
+    fn issue_next(&mut self, may_hold_lone: bool, recorder: &mut impl FnMut(&Record)) -> bool {
+        if let Some((request, first_offered)) = self.waiting {
+            return self.try_submit(request, first_offered);
         }
         match self.source.next(self.now) {
             SourcePoll::Request(mut request) => {
-                self.stamp += 1;
-                request.stamp = self.stamp;
+                self.last_stamp += 1;
+                request.stamp = self.last_stamp;
                 if self.source.awaits_completion(self.now) {
                     debug_assert!(
                         self.source.next(self.now) == SourcePoll::Completion,
                         "a source that waits has no request"
                     );
-                    (self.ask, self.wake, self.done) = (false, Instant::FAR, false);
+                    (self.ask_source, self.wake, self.source_done) = (false, Instant::FAR, false);
                 }
                 if self.lone.is_some() {
                     self.submit_lone();
-                } else if alone && self.in_flight == 0 && self.device.can_run_alone(&request) {
+                } else if may_hold_lone && self.in_flight_count == 0 && self.device.can_run_alone(&request) {
                     self.lone = Some(request);
-                    self.in_flight = 1;
+                    self.in_flight_count = 1;
                     return true;
                 }
-                self.offer_request(request, self.now)
+                self.try_submit(request, self.now)
             }
             SourcePoll::Served(served) => {
                 self.failures += u64::from(served.failed);
@@ -258,29 +265,30 @@ impl<S: Source, D: Device> Engine<S, D> {
                 true
             }
             next => {
-                self.ask = false;
+                self.ask_source = false;
                 self.wake = if let SourcePoll::At(at) = next { at } else { Instant::FAR };
-                self.done = next == SourcePoll::Done;
+                self.source_done = next == SourcePoll::Done;
                 false
             }
         }
     }
 
+    /// Submits a request, or keeps it as waiting if the device is full. Returns true if the device accepted it.
     #[inline(always)]
-    fn offer_request(&mut self, request: Request, offered: Instant) -> bool {
+    fn try_submit(&mut self, request: Request, first_offered: Instant) -> bool {
         match self.device.submit(self.now, request) {
-            Ok(next) => self.poll |= next <= self.now,
+            Ok(next) => self.poll_device |= next <= self.now,
             Err(request) => {
-                assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
-                self.waiting = Some((request, offered));
+                assert!(self.in_flight_count > 0, "the device refused a request with nothing in flight");
+                self.waiting = Some((request, first_offered));
                 self.wake = Instant::FAR;
                 self.source.handle_refusal(self.now);
                 return false;
             }
         }
         self.waiting = None;
-        self.note_in_flight(request, offered);
-        self.in_flight += 1;
+        self.note_in_flight(request, first_offered);
+        self.in_flight_count += 1;
         true
     }
 
@@ -290,36 +298,37 @@ impl<S: Source, D: Device> Engine<S, D> {
         let Some(request) = self.lone.take() else { return };
         let taken = self.device.submit(self.now, request);
         let next = taken.expect("the device has nothing in flight");
-        self.poll |= next <= self.now;
+        self.poll_device |= next <= self.now;
         self.note_in_flight(request, self.now);
     }
 
     #[inline(always)]
-    fn note_in_flight(&mut self, request: Request, offered: Instant) {
+    fn note_in_flight(&mut self, request: Request, first_offered: Instant) {
         let tag = request.tag as usize;
-        if tag >= self.flying.len() {
-            self.flying.resize(tag + 1, None);
+        if tag >= self.in_flight.len() {
+            self.in_flight.resize(tag + 1, None);
         }
-        self.flying[tag] = Some((request, offered));
+        self.in_flight[tag] = Some((request, first_offered));
     }
 
+    /// Takes the request of the record's completion from those in flight, and counts the completion.
     #[inline(always)]
     fn record_completion(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
-        let flying = self.flying.get_mut(record.completion.tag as usize).and_then(Option::take);
-        let offered;
-        (record.request, offered) = flying.expect("a completion of something in flight");
-        self.count_completion(record, offered, recorder);
+        let in_flight = self.in_flight.get_mut(record.completion.tag as usize).and_then(Option::take);
+        let first_offered;
+        (record.request, first_offered) = in_flight.expect("a completion of something in flight");
+        self.count_completion(record, first_offered, recorder);
     }
 
-    /// Counts the completion of the record's request, which was first offered at `offered`.
+    /// Counts the completion of the record's request, and records it unless the source says otherwise.
     #[inline(always)]
-    fn count_completion(&mut self, record: &mut Record, offered: Instant, recorder: &mut impl FnMut(&Record)) {
+    fn count_completion(&mut self, record: &mut Record, first_offered: Instant, recorder: &mut impl FnMut(&Record)) {
         let completion = &mut record.completion;
-        self.in_flight -= 1;
-        self.ask = true;
+        self.in_flight_count -= 1;
+        self.ask_source = true;
         self.failures += u64::from(completion.status != Status::Done);
         if let Accounting::In { worker, intended, served } = self.source.complete(self.now, completion) {
-            let issued = served.map_or(offered, |write| write.issued);
+            let issued = served.map_or(first_offered, |write| write.issued);
             completion.extend_back(Part::Driver, issued);
             record.worker = worker;
             (record.intended, record.issued) = (intended.min(issued), issued);

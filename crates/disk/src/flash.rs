@@ -50,12 +50,18 @@ impl FlashSpec {
     }
 }
 
+/// The two parts of a request's time.
+struct ServiceTimes {
+    command: Span,
+    data: Span,
+}
+
 /// A flash stick.
 pub struct Flash {
     spec: FlashSpec,
     reads: Rate,
     writes: Rate,
-    /// The command in flight, with its time booked up to its end.
+    /// The command in flight, with its time booked ahead up to its end.
     busy: Option<(Request, Ledger)>,
     on: bool,
     ready: VecDeque<Completion>,
@@ -78,12 +84,12 @@ impl Flash {
         }
     }
 
-    /// Returns the command time and the data time; `None` if `request` is neither a read nor a write.
-    fn service_times(&self, request: &Request) -> Option<(Span, Span)> {
+    /// `None` if `request` is neither a read nor a write.
+    fn service_times(&self, request: &Request) -> Option<ServiceTimes> {
         let bytes = u64::from(request.sectors) * SECTOR;
         match request.op {
-            Op::Read => Some((self.spec.read, self.reads.transfer_time(bytes))),
-            Op::Write => Some((self.spec.write, self.writes.transfer_time(bytes))),
+            Op::Read => Some(ServiceTimes { command: self.spec.read, data: self.reads.transfer_time(bytes) }),
+            Op::Write => Some(ServiceTimes { command: self.spec.write, data: self.writes.transfer_time(bytes) }),
             _ => None,
         }
     }
@@ -98,8 +104,8 @@ impl Flash {
         }
     }
 
-    /// Ends the command in flight, if there is one, before its time.
-    fn end_command(&mut self, now: Instant, status: Status) {
+    /// Ends the command in flight, if there is one, at `now`, before it is done.
+    fn break_off_command(&mut self, now: Instant, status: Status) {
         if let Some((request, mut ledger)) = self.busy.take() {
             ledger.close_at(Part::Overhead, now);
             self.push_completion(&request, &ledger, status);
@@ -111,7 +117,7 @@ impl Flash {
             tag: request.tag,
             status,
             submitted: ledger.start(),
-            finished: ledger.mark(),
+            finished: ledger.booked_until(),
             parts: ledger.parts(),
             effort: Effort::COMMAND,
         });
@@ -137,10 +143,10 @@ impl Device for Flash {
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
             return Ok(now);
         }
-        let (command, moving) = self.service_times(&request).expect("a read or a write");
+        let ServiceTimes { command, data } = self.service_times(&request).expect("a read or a write");
         let mut ledger = Ledger::open(now);
         ledger.book_until(Part::Overhead, now + command);
-        ledger.book_until(Part::Transfer, now + command + moving);
+        ledger.book_until(Part::Transfer, now + command + data);
         self.busy = Some((request, ledger));
         self.handle_timeout(now);
         Ok(self.poll_timeout().unwrap_or(now))
@@ -151,14 +157,14 @@ impl Device for Flash {
         match *control {
             Control::PowerCut => {
                 self.on = false;
-                self.end_command(now, Status::PowerLost);
+                self.break_off_command(now, Status::PowerLost);
             }
             // The command in flight still completes.
             Control::PowerOff => self.on = false,
             Control::PowerOn => self.on = true,
-            Control::Reset => self.end_command(now, Status::Aborted),
+            Control::Reset => self.break_off_command(now, Status::Aborted),
             Control::Abort(tag) if self.busy.is_some_and(|(request, _)| request.tag == tag) => {
-                self.end_command(now, Status::Aborted);
+                self.break_off_command(now, Status::Aborted);
             }
             Control::Abort(_) => return Err(ControlError::UnknownTag),
             Control::Set(LayerSetting::Landings(on)) => self.landings_wanted = on,
@@ -168,17 +174,17 @@ impl Device for Flash {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.busy.map(|(_, ledger)| ledger.mark())
+        self.busy.map(|(_, ledger)| ledger.booked_until())
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         if let Some((request, ledger)) = self.busy
-            && ledger.mark() <= now
+            && ledger.booked_until() <= now
         {
             self.busy = None;
             if request.op == Op::Write && self.landings_wanted {
-                let (place, end) = ((request.lba, request.sectors), ledger.mark());
-                self.landings.push_back(Landing::new(place, request.stamp, (end, end), LandingKind::Landed));
+                let (run, end) = ((request.lba, request.sectors), ledger.booked_until());
+                self.landings.push_back(Landing::new(run, request.stamp, (end, end), LandingKind::Landed));
             }
             self.push_completion(&request, &ledger, Status::Done);
         }
@@ -192,9 +198,9 @@ impl Device for Flash {
         self.landings.pop_front()
     }
 
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.busy.iter().for_each(|(request, _)| tell(request.stamp));
-        self.landings.iter().for_each(|landing| tell(landing.stamp));
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.busy.iter().for_each(|(request, _)| report_stamp(request.stamp));
+        self.landings.iter().for_each(|landing| report_stamp(landing.stamp));
     }
 
     /// Empty: a log counts what hard disks do.

@@ -1,8 +1,8 @@
-//! The history of a disk at work: requests, completions and landings, with the data of its writes. Power cuts at any
-//! instant are judged from it afterwards.
+//! The recorded history of a disk at work: requests, completions and landings, with the data of its writes. Power cuts
+//! at any instant are judged from it afterwards.
 //!
-//! A history does not say what a cut leaves. A [`Witness`] that judges cuts is given the events as in a simulated run,
-//! and may answer with [`CutRemains`].
+//! A history does not say what a cut leaves. A [`Witness`] that judges cuts receives the events in order, as it would
+//! in a simulated run; `durability` gives its answer as [`CutRemains`].
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -28,16 +28,15 @@ pub enum HistoryEvent {
     Changed(Instant, LayerSetting),
 }
 
-/// The data of a write.
+/// The data that a write brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteData {
     /// Bytes, of whole sectors.
     Bytes(Vec<u8>),
-    /// Zeroes, of which only the number is kept. If `allocated`, a file of platters reserves space for them.
+    /// Zeroes, of which only the number is kept.
     Zeroes {
-        /// How many.
         bytes: u64,
-        /// No hole.
+        /// A file that stores the disk's content reserves space for them, instead of leaving a hole.
         allocated: bool,
     },
 }
@@ -48,9 +47,8 @@ pub enum DataPart<'a> {
     Bytes(&'a [u8]),
     /// Zeroes; see [`WriteData::Zeroes`].
     Zeroes {
-        /// How many.
         bytes: u64,
-        /// No hole.
+        /// As in [`WriteData::Zeroes`].
         allocated: bool,
     },
 }
@@ -75,11 +73,13 @@ impl WriteData {
         if let WriteData::Bytes(bytes) = self { bytes.len() as u64 } else { 0 }
     }
 
-    /// Returns `bytes` bytes of the data from `from` on.
-    pub fn slice_from(&self, from: u64, bytes: u64) -> DataPart<'_> {
+    /// Returns `length_bytes` bytes of the data from byte `offset_bytes` on.
+    pub fn slice_from(&self, offset_bytes: u64, length_bytes: u64) -> DataPart<'_> {
         match self {
-            WriteData::Bytes(all) => DataPart::Bytes(&all[from as usize..(from + bytes) as usize]),
-            WriteData::Zeroes { allocated, .. } => DataPart::Zeroes { bytes, allocated: *allocated },
+            WriteData::Bytes(all) => {
+                DataPart::Bytes(&all[offset_bytes as usize..(offset_bytes + length_bytes) as usize])
+            }
+            WriteData::Zeroes { allocated, .. } => DataPart::Zeroes { bytes: length_bytes, allocated: *allocated },
         }
     }
 }
@@ -93,11 +93,11 @@ impl<'a> DataPart<'a> {
         }
     }
 
-    /// Copies the data to `place`, which has the same length.
-    pub fn copy_to(&self, place: &mut [u8]) {
+    /// Copies the data to `target`, which has the same length.
+    pub fn copy_to(&self, target: &mut [u8]) {
         match self {
-            DataPart::Bytes(bytes) => place.copy_from_slice(bytes),
-            DataPart::Zeroes { .. } => place.fill(0),
+            DataPart::Bytes(bytes) => target.copy_from_slice(bytes),
+            DataPart::Zeroes { .. } => target.fill(0),
         }
     }
 
@@ -115,13 +115,13 @@ impl<'a> DataPart<'a> {
 pub enum HistoryMark {
     /// The work to judge begins.
     Begin,
-    /// A promise was made to somebody, in these words.
+    /// The program under test reported something as durable, in these words.
     Said(String),
     /// The work to judge ends.
     End,
 }
 
-/// The events of a disk, in order.
+/// The events of a disk in order, and marks between them.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Requests and landings.
@@ -175,23 +175,24 @@ impl History {
         })
     }
 
-    /// Returns the data that the write `stamp`, which begins at sector `first`, brought to some of its sectors.
-    pub fn data_part(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> DataPart<'_> {
-        self.data[&stamp].slice_from((lba - first) * SECTOR, sectors * SECTOR)
+    /// Returns the data that the write `stamp`, which begins at sector `write_lba`, brought to `sectors` sectors from
+    /// `lba` on.
+    pub fn data_part(&self, stamp: u64, write_lba: u64, lba: u64, sectors: u64) -> DataPart<'_> {
+        self.data[&stamp].slice_from((lba - write_lba) * SECTOR, sectors * SECTOR)
     }
 
-    /// Returns these data as bytes.
-    pub fn data_bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
-        self.data_part(stamp, first, lba, sectors).into_bytes()
+    /// As [`History::data_part`], as bytes.
+    pub fn data_bytes(&self, stamp: u64, write_lba: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
+        self.data_part(stamp, write_lba, lba, sectors).into_bytes()
     }
 }
 
 /// The state that a cut leaves. Sectors that are not named hold what they held when the history began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutRemains {
-    /// Runs of sectors, from and up to, each with the stamp of the write that it holds.
+    /// Runs of sectors as (first, end), each with the stamp of the write whose data it holds.
     pub held: Vec<((u64, u64), u64)>,
-    /// Runs that can be neither read nor reconstructed.
+    /// Runs of sectors, as (first, end), that can be neither read nor reconstructed.
     pub unreadable: Vec<(u64, u64)>,
 }
 

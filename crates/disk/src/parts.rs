@@ -2,14 +2,12 @@
 //! `record` keeps the account of a request.
 //!
 //! ```text
-//!  submitted                                                                               finished
-//!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
+//!  submitted                                                                            finished
+//!  |processor|driver|flush|controller|queue|overhead|seek|settle|rotation|transfer|cache|link|
 //! ```
-//! *Flush* is the wait for one: a request waits until an earlier flush, or another barrier, has passed; a command queued
-//! in the drive waits while the drive writes back for a flush; a flush itself waits until all dirty data is on the
-//! medium. *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait
-//! for the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head,
-//! *cache* the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
+//! The doc comments of [`Part`] define them. *Flush* has three cases: a request waits for an earlier flush or another
+//! barrier; a command queued in the drive waits while the drive writes back for a flush; a flush waits until all dirty
+//! data is on the medium.
 
 use crate::time::Span;
 
@@ -33,11 +31,11 @@ pub enum Part {
     Seek,
     /// Extra settling before a write.
     Settle,
-    /// Rotational latency.
+    /// Waiting for the first wanted sector to come under the head, and for the skew between tracks.
     Rotation,
     /// Wanted sectors passing under the head.
     Transfer,
-    /// Waiting for a segment, or for a prefetch in progress.
+    /// Waiting for a segment of the drive's buffer, or for a read-ahead in progress.
     Cache,
     /// Moving data over the interface.
     Link,
@@ -69,11 +67,11 @@ impl Part {
     /// All parts, in the order in which a request meets them.
     pub const ALL: [Part; Part::COUNT] = {
         let mut all = [Part::Processor; Part::COUNT];
-        let mut place = 0;
-        while place < Part::COUNT {
-            all[place] = TABLE[place].0;
-            assert!(all[place] as usize == place, "the table is in the order of the parts");
-            place += 1;
+        let mut row = 0;
+        while row < Part::COUNT {
+            all[row] = TABLE[row].0;
+            assert!(all[row] as usize == row, "the table is in the order of the parts");
+            row += 1;
         }
         all
     };
@@ -114,7 +112,8 @@ impl Parts {
         *sum = sum.wrapping_add(nanos);
     }
 
-    /// Adds all parts of `other`; no sum comes near to wrapping. Part by part, which avoids a store-forwarding stall.
+    /// Adds all parts of `other`; no sum comes near to wrapping. Adding part by part avoids a store-forwarding stall: a
+    /// wide read of what was just written narrowly.
     #[inline]
     pub(crate) fn add_all(&mut self, other: &Parts) {
         for (sum, part) in self.0.iter_mut().zip(&other.0) {
@@ -122,12 +121,12 @@ impl Parts {
         }
     }
 
-    /// Takes `excess` nanoseconds away, from the last part first.
-    pub(crate) fn take_back(&mut self, mut excess: u64) {
-        for held in self.0.iter_mut().rev() {
-            let back = excess.min(*held);
-            *held -= back;
-            excess -= back;
+    /// Subtracts `nanos` nanoseconds in all, from the last part first.
+    pub(crate) fn subtract_from_last(&mut self, mut nanos: u64) {
+        for part_nanos in self.0.iter_mut().rev() {
+            let subtracted = nanos.min(*part_nanos);
+            *part_nanos -= subtracted;
+            nanos -= subtracted;
         }
     }
 
@@ -161,7 +160,7 @@ pub struct Effort {
 impl Effort {
     /// Nothing.
     pub const NONE: Effort = Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO };
-    /// One command, answered by one interrupt.
+    /// A single command, answered by a single interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
     /// Adds the effort of another request.

@@ -1,8 +1,9 @@
-//! An LRU list over a fixed number of items: a doubly linked list in an array. Each operation takes constant time.
+//! A list of numbered items in the order of their last use (LRU): a doubly linked list in an array. Each change takes
+//! constant time. Only the caller knows what the items are.
 
 use alloc::vec::Vec;
 
-/// Items numbered from 0, in the order of their last use.
+/// Items numbered from 0, in the order of their last use; a *retired* item keeps its number, but is off the list.
 #[derive(Clone, Debug)]
 pub struct LruList {
     /// By item. The last index is the list's own end, between the newest item and the oldest.
@@ -19,14 +20,14 @@ struct Neighbours {
 }
 
 impl LruList {
-    /// A list of `n` items; item 0 counts as the least recently used.
-    pub fn new(n: usize) -> LruList {
-        let ends = n as u32 + 1;
-        let links = (0..ends).map(|i| Neighbours { newer: (i + 1) % ends, older: (i + ends - 1) % ends });
+    /// A list of `items` items; item 0 counts as the least recently used.
+    pub fn new(items: usize) -> LruList {
+        let length = items as u32 + 1;
+        let links = (0..length).map(|i| Neighbours { newer: (i + 1) % length, older: (i + length - 1) % length });
         LruList { links: links.collect() }
     }
 
-    /// Adds an item as the most recently used. The end moves one up, and the item takes its old index.
+    /// Adds an item as the most recently used. The item takes the index of the list's end, which moves one up.
     pub fn push_newest(&mut self) {
         let (item, new_end) = (self.end_index(), self.links.len() as u32);
         let Neighbours { newer, older } = self.links[item as usize];
@@ -73,16 +74,16 @@ impl LruList {
     }
 
     /// Makes `item` the least recently used.
-    pub(crate) fn demote(&mut self, item: usize) {
+    pub(crate) fn make_oldest(&mut self, item: usize) {
         let item = item as u32;
         self.unlink(item);
         self.link_after(self.end_index(), item);
     }
 
-    /// Moves `item` to just after `other`, as if it was used right after it.
-    pub fn move_after(&mut self, item: usize, other: usize) {
+    /// Moves `item` to just after `older`, as if it was used right after it.
+    pub fn move_after(&mut self, item: usize, older: usize) {
         self.unlink(item as u32);
-        self.link_after(other as u32, item as u32);
+        self.link_after(older as u32, item as u32);
     }
 
     /// The most recently used item.
@@ -106,7 +107,7 @@ impl LruList {
         (after != self.end_index()).then_some(after as usize)
     }
 
-    /// Takes `item` off the list until it is touched or demoted.
+    /// Takes `item` off the list until it is touched or made the oldest.
     #[inline(always)]
     pub fn retire(&mut self, item: usize) {
         let item = item as u32;
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(order(&recency), [0, 1, 2, 3]);
         recency.touch(1);
         assert_eq!(order(&recency), [0, 2, 3, 1]);
-        recency.demote(3);
+        recency.make_oldest(3);
         assert_eq!(order(&recency), [3, 0, 2, 1]);
         recency.touch(1);
         assert_eq!(order(&recency), [3, 0, 2, 1]);
@@ -161,7 +162,7 @@ mod tests {
         recency.move_after(1, 3);
         assert_eq!(order(&recency), [3, 1, 2]);
         recency.move_after(1, 2);
-        recency.demote(0);
+        recency.make_oldest(0);
         assert_eq!(order(&recency), [0, 3, 2, 1]);
         assert_eq!(order(&LruList::new(0)), []);
         recency.push_newest();

@@ -1,14 +1,16 @@
-//! The account of a request's response time ([`parts`](crate::parts)), and the record of it that a run keeps.
+//! The account of a request's response time by its [`parts`](crate::parts), and the record that a run keeps of a
+//! request.
 //!
 //! The parts are differences of instants. A component that serves a request keeps a [`Ledger`] for it and books each
-//! stretch of time as it passes; one that passes the request on as a single command adds its own stretch to the child's
-//! account. No part is computed as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
+//! stretch of time as it passes. A component that passes the request on as a single command adds its own stretch to the
+//! account of that command, its *child*. No part is computed as a remainder, and the stretches leave no gap, so the
+//! parts sum to the response time exactly.
 
 use crate::block::{Completion, Flags, Request, ServedRequest, Status};
 pub use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
-/// The account of one request's time, which is booked up to `mark`.
+/// The account of one request's time, booked without a gap from `start` up to `mark`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ledger {
     start: Instant,
@@ -30,13 +32,13 @@ impl Ledger {
         self.mark = at;
     }
 
-    /// Closes the account at `at`. If the request broke off, `at` may lie before the mark: entries beyond `at` are
-    /// taken back, the latest part first, and any time missing up to `at` goes to `part`.
+    /// Ends the account at `at`. Time missing up to `at` goes to `part`. A request that broke off may end before the
+    /// mark: then the time beyond `at` is subtracted, from the last part first.
     pub(crate) fn close_at(&mut self, part: Part, at: Instant) {
         if at >= self.mark {
             return self.book_until(part, at);
         }
-        self.parts.take_back(self.mark.since(at).nanos());
+        self.parts.subtract_from_last(self.mark.since(at).nanos());
         self.mark = at;
     }
 
@@ -61,7 +63,7 @@ impl Ledger {
     }
 
     /// The instant up to which time is booked.
-    pub fn mark(&self) -> Instant {
+    pub fn booked_until(&self) -> Instant {
         self.mark
     }
 

@@ -3,7 +3,7 @@
 //! Each place that draws numbers takes its own stream by name (`seed.stream("arrival")`), so that another draw in one
 //! place does not shift the draws of the others. The generator is xoshiro256++ (Blackman and Vigna 2019); SplitMix64
 //! fills its state, as its authors advise, and FNV-1a hashes the names. The generators of fio and Iometer, which a job
-//! may ask for, are in `workload`.
+//! may ask for, are in the crate `seekwise-work`.
 
 /// A seed from which named streams are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ impl Seed {
         Rng::new(self.0 ^ hash)
     }
 
-    /// The seed of the independent run number `index` of a study.
-    pub fn run_seed(self, index: u64) -> Seed {
-        Seed(self.numbered_stream("run", index).next_u64())
+    /// The seed of the independent run number `run` of a study.
+    pub fn run_seed(self, run: u64) -> Seed {
+        Seed(self.numbered_stream("run", run).next_u64())
     }
 }
 
@@ -63,10 +63,10 @@ impl Rng {
         result
     }
 
-    /// A number in `0..n`, with a bias below `n / 2^64`. Panics when `n` is 0.
-    pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "a draw from nothing");
-        ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
+    /// A number in `0..bound`, with a bias below `bound / 2^64`. Panics when `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "a draw from nothing");
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// True with probability `percent` / 100.

@@ -1,4 +1,4 @@
-//! A slab allocator: a list that reuses its free places, the last one freed first.
+//! A slab allocator: a list of numbered places that reuses free ones, the last one freed first.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -30,13 +30,14 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new` returns.
+    /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new_item`
+    /// returns.
     #[inline]
-    pub fn claim_place(&mut self, new: impl FnOnce() -> T) -> u32 {
+    pub fn claim_place(&mut self, new_item: impl FnOnce() -> T) -> u32 {
         match self.free.pop() {
             Some(index) => index,
             None => {
-                self.places.push(new());
+                self.places.push(new_item());
                 self.places.len() as u32 - 1
             }
         }
@@ -48,10 +49,11 @@ impl<T> Slab<T> {
         self.free.push(index);
     }
 
-    /// Returns the first of the `last` most recently freed places; none of them may have been taken since.
+    /// Returns the place that was freed `n`-th last, the last one for 1; neither it nor a later one may have been taken
+    /// since.
     #[inline]
-    pub(crate) fn nth_last_freed(&self, last: u32) -> u32 {
-        self.free[self.free.len() - last as usize]
+    pub(crate) fn nth_last_freed(&self, n: u32) -> u32 {
+        self.free[self.free.len() - n as usize]
     }
 
     /// The number of places in use.
@@ -61,13 +63,8 @@ impl<T> Slab<T> {
     }
 
     /// The number of places ever given out, including those that are free again.
-    pub fn len(&self) -> u32 {
+    pub fn places_ever_used(&self) -> u32 {
         self.places.len() as u32
-    }
-
-    /// True if no number was ever given out.
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
     }
 }
 
@@ -114,8 +111,8 @@ mod tests {
         let numbers: Vec<u32> = (0..4).map(|item| slab.put(item)).collect();
         [2, 0, 3].into_iter().for_each(|index| slab.free(numbers[index]));
         assert_eq!(slab.places_in_use(), 1);
-        assert_eq!([3, 2, 1].map(|last| slab.nth_last_freed(last)), [2, 0, 3]);
+        assert_eq!([3, 2, 1].map(|n| slab.nth_last_freed(n)), [2, 0, 3]);
         assert_eq!((slab.claim_place(|| 9), slab[3], slab.places_in_use()), (3, 3, 2), "with what was left in it");
-        assert_eq!([2, 1].map(|last| slab.nth_last_freed(last)), [2, 0]);
+        assert_eq!([2, 1].map(|n| slab.nth_last_freed(n)), [2, 0]);
     }
 }

@@ -1,8 +1,8 @@
 //! Time in the model: instants and spans in whole nanoseconds.
 //!
 //! Nothing here reads a clock. An [`Instant`] counts nanoseconds since the run began; the caller, in virtual or in real
-//! time, passes it in. Overflow is a bug and panics in every build, an embedder's too: 2^64 ns are 584 years, and time that wraps would
-//! answer a request before it came.
+//! time, passes it in. Overflow panics in every build, an embedder's too: 2^64 ns are 584 years, so it is a bug. Time
+//! that wraps would answer a request before it came.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -15,9 +15,9 @@ pub struct Instant(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
-/// The nanoseconds that a calculation gave, unless they overflow.
+/// Returns the nanoseconds that checked arithmetic gave; panics if it gave none.
 #[inline]
-const fn checked(nanos: Option<u64>) -> u64 {
+const fn expect_no_overflow(nanos: Option<u64>) -> u64 {
     match nanos {
         Some(nanos) => nanos,
         None => panic!("time overflows: an instant or a span beyond 2^64 ns, or below 0"),
@@ -42,7 +42,7 @@ impl Instant {
 
     /// The span since `earlier`. Panics when `earlier` is later: time does not run back.
     pub fn since(self, earlier: Instant) -> Span {
-        Span(checked(self.0.checked_sub(earlier.0)))
+        Span(expect_no_overflow(self.0.checked_sub(earlier.0)))
     }
 
     /// The span since `earlier`, or zero when `earlier` is later.
@@ -62,17 +62,17 @@ impl Span {
 
     /// A span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Span {
-        Span(checked(us.checked_mul(1_000)))
+        Span(expect_no_overflow(us.checked_mul(1_000)))
     }
 
     /// A span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Span {
-        Span(checked(ms.checked_mul(1_000_000)))
+        Span(expect_no_overflow(ms.checked_mul(1_000_000)))
     }
 
     /// A span of `s` seconds.
     pub const fn from_secs(s: u64) -> Span {
-        Span(checked(s.checked_mul(1_000_000_000)))
+        Span(expect_no_overflow(s.checked_mul(1_000_000_000)))
     }
 
     /// The length in nanoseconds.
@@ -85,16 +85,16 @@ impl Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// `n` times `self`.
-    pub const fn times(self, n: u64) -> Span {
-        Span(checked(self.0.checked_mul(n)))
+    /// `factor` times `self`.
+    pub const fn times(self, factor: u64) -> Span {
+        Span(expect_no_overflow(self.0.checked_mul(factor)))
     }
 }
 
 impl Add<Span> for Instant {
     type Output = Instant;
     fn add(self, span: Span) -> Instant {
-        Instant(checked(self.0.checked_add(span.0)))
+        Instant(expect_no_overflow(self.0.checked_add(span.0)))
     }
 }
 
@@ -107,7 +107,7 @@ impl AddAssign<Span> for Instant {
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {
-        Span(checked(self.0.checked_add(other.0)))
+        Span(expect_no_overflow(self.0.checked_add(other.0)))
     }
 }
 
@@ -120,7 +120,7 @@ impl AddAssign for Span {
 impl Sub for Span {
     type Output = Span;
     fn sub(self, other: Span) -> Span {
-        Span(checked(self.0.checked_sub(other.0)))
+        Span(expect_no_overflow(self.0.checked_sub(other.0)))
     }
 }
 
@@ -142,7 +142,7 @@ impl Rate {
     /// Returns the time that `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
     #[inline]
     pub fn transfer_time(self, bytes: u64) -> Span {
-        let dividend = checked(bytes.checked_mul(1_000_000_000));
+        let dividend = expect_no_overflow(bytes.checked_mul(1_000_000_000));
         let quotient = ((u128::from(dividend) * u128::from(self.inverse)) >> 64) as u64;
         let rest = dividend - quotient * self.bytes_a_second;
         Span(quotient + u64::from(rest >= self.bytes_a_second))

@@ -1,5 +1,5 @@
-//! A device that reports its traffic to a witness: requests as they are accepted, completions as they are polled, landings
-//! as they are reported. Nothing is changed, and only requests in flight are kept.
+//! A wrapper of a device that reports its traffic to a witness: requests as they are accepted, completions as they are
+//! polled, landings as they are reported. The traffic is not changed, and only requests in flight are kept.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,13 +13,11 @@ use crate::block::{
 use crate::record::DriveLog;
 use crate::time::Instant;
 
-/// Observes the traffic between a job and its device in order; instants never run back.
+/// Observes the traffic between a job and its device. Calls come in the order of their instants, except landings: they
+/// are reported when their access has ended, so one may have begun before an event that was reported earlier.
 ///
-/// A completion or landing of an instant may be told after a landing that began before it: a landing is reported when
-/// its access has ended.
-///
-/// The program's view is reported: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked as forced,
-/// and completes with that flush.
+/// The traffic is that which the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is
+/// marked as forced, and completes with that flush.
 pub trait Witness {
     /// The device accepted `request` at `now`.
     fn note_submission(&mut self, now: Instant, request: &Request);
@@ -31,8 +29,8 @@ pub trait Witness {
     fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         let _ = (now, setting);
     }
-    /// True if the device, which would go on by itself at `next` after the job's end at `end`, should do so.
-    fn should_linger(&mut self, end: Instant, next: Instant) -> bool;
+    /// Decides whether the device, whose next event is at `next_event`, runs on after the job's end at `job_end`.
+    fn should_linger(&mut self, job_end: Instant, next_event: Instant) -> bool;
 }
 
 impl<W: Witness> Witness for &mut W {
@@ -48,43 +46,51 @@ impl<W: Witness> Witness for &mut W {
     fn note_change(&mut self, now: Instant, setting: LayerSetting) {
         (**self).note_change(now, setting);
     }
-    fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
-        (**self).should_linger(end, next)
+    fn should_linger(&mut self, job_end: Instant, next_event: Instant) -> bool {
+        (**self).should_linger(job_end, next_event)
     }
 }
 
-/// A device and its witness.
+/// A device and its witness. The witness receives the landings, so callers get none.
 pub struct WatchedDevice<D, W> {
     device: D,
     witness: W,
-    /// By tag: the request in flight, and whether a flush of its own follows.
-    flying: Vec<Option<(Request, bool)>>,
+    /// By tag.
+    in_flight: Vec<Option<WatchedRequest>>,
     /// By tag: writes that are done below and wait for their flush.
     unflushed: BTreeMap<u32, Request>,
 }
 
+/// A request in flight, as the witness sees it.
+#[derive(Clone, Copy)]
+struct WatchedRequest {
+    request: Request,
+    /// A flush of its own follows under the same tag.
+    flush_follows: bool,
+}
+
 impl<D: Device, W: Witness> WatchedDevice<D, W> {
-    /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
+    /// Switches on the landings of `device`, which has done nothing yet. Panics if it has no such setting.
     pub fn new(mut device: D, witness: W) -> WatchedDevice<D, W> {
-        let wanted = Control::Set(LayerSetting::Landings(true));
-        device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
-        WatchedDevice { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
+        let landings_on = Control::Set(LayerSetting::Landings(true));
+        device.control(Instant::ZERO, &landings_on).expect("every device reports landings when asked");
+        WatchedDevice { device, witness, in_flight: Vec::new(), unflushed: BTreeMap::new() }
     }
 
-    /// Lets the device go on by itself for as long as the witness wants.
-    pub fn linger(&mut self, end: Instant) {
+    /// Runs the device on after the job's end, for as long as the witness wants.
+    pub fn linger(&mut self, job_end: Instant) {
         while let Some(next) = self.device.poll_timeout() {
-            if !self.witness.should_linger(end, next) {
+            if !self.witness.should_linger(job_end, next) {
                 return;
             }
             self.handle_timeout(next);
         }
     }
 
-    /// Powers the device off in order and runs it until it has nothing left to do. Returns that instant.
-    pub fn power_off(&mut self, end: Instant) -> Result<Instant, ControlError> {
-        self.control(end, &Control::PowerOff)?;
-        let mut last = end;
+    /// Powers the device off in order at `now` and runs it until it has nothing left to do. Returns that instant.
+    pub fn power_off(&mut self, now: Instant) -> Result<Instant, ControlError> {
+        self.control(now, &Control::PowerOff)?;
+        let mut last = now;
         while let Some(next) = self.device.poll_timeout() {
             self.handle_timeout(next);
             last = next;
@@ -92,15 +98,15 @@ impl<D: Device, W: Witness> WatchedDevice<D, W> {
         Ok(last)
     }
 
-    fn tell_landings(&mut self) {
+    fn report_landings(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
             self.witness.note_landing(&landing);
         }
     }
 
-    fn tell_completion(&mut self, completion: &Completion) {
-        let request = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
-        let (request, flush_follows) = request.expect("a completion of something in flight");
+    fn report_completion(&mut self, completion: &Completion) {
+        let watched = self.in_flight.get_mut(completion.tag as usize).and_then(Option::take);
+        let WatchedRequest { request, flush_follows } = watched.expect("a completion of something in flight");
         if flush_follows && completion.status == Status::Done {
             self.unflushed.insert(request.tag, request);
             return;
@@ -121,20 +127,20 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         let flush_follows = request.flags.has(Flags::FLUSH_FOLLOWS);
         let flags = request.flags.without(Flags::FLUSH_FOLLOWS);
         let next = self.device.submit(now, Request { flags, ..request }).map_err(|_| request)?;
-        self.tell_landings();
+        self.report_landings();
         let tag = request.tag as usize;
-        if tag >= self.flying.len() {
-            self.flying.resize(tag + 1, None);
+        if tag >= self.in_flight.len() {
+            self.in_flight.resize(tag + 1, None);
         }
-        let seen = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
-        self.flying[tag] = Some((seen, flush_follows));
-        self.witness.note_submission(now, &seen);
+        let request = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
+        self.in_flight[tag] = Some(WatchedRequest { request, flush_follows });
+        self.witness.note_submission(now, &request);
         Ok(next)
     }
 
     fn control(&mut self, now: Instant, control: &Control) -> Result<(), ControlError> {
         let done = self.device.control(now, control);
-        self.tell_landings();
+        self.report_landings();
         if let (Control::Set(setting), Ok(())) = (control, done) {
             self.witness.note_change(now, *setting);
         }
@@ -147,12 +153,12 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.device.handle_timeout(now);
-        self.tell_landings();
+        self.report_landings();
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
         let completion = self.device.poll_completion()?;
-        self.tell_completion(&completion);
+        self.report_completion(&completion);
         Some(completion)
     }
 
@@ -173,15 +179,15 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         None
     }
 
-    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.device.report_unsettled(tell);
+    fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.device.report_unsettled(report_stamp);
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         let reached = self.device.proceed_into(until, answer);
-        self.tell_landings();
+        self.report_landings();
         if reached.answered {
-            self.tell_completion(answer);
+            self.report_completion(answer);
         }
         reached
     }

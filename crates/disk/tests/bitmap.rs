@@ -60,7 +60,7 @@ fn the_first_write_to_a_region_pays_for_its_bit() {
     assert!(waited(&first) && first.effort.commands == 2, "the bitmap's commands do not count for the write");
     let same_region = run_request(&mut device, first.finished, write(1, 32, 8));
     assert!(!waited(&same_region));
-    let other_region = run_request(&mut device, same.finished, write(2, 64, 8));
+    let other_region = run_request(&mut device, same_region.finished, write(2, 64, 8));
     assert!(waited(&other_region));
     assert_eq!(device.layer().bitmap_counts(), BitmapCounts { pages_written: 2, resync_regions: 0 });
     let after_passes = plus_ms(other_region.finished, 1000);
@@ -128,7 +128,6 @@ struct ComparedBlocks {
 }
 
 /// Cuts the power of a random array during writes, and compares its members in all written blocks.
-
 fn compare_members_after_cut(seed: u64, compared: &mut ComparedBlocks) {
     let rng = &mut Seed(seed).stream("bitmap cut");
     let mut drive = random_profile(rng);

@@ -656,7 +656,7 @@ fn count_reads_before_flush(percent: Option<u32>) -> usize {
 #[test]
 fn commands_get_their_share_of_the_turns() {
     // With 50 percent, reads get one of the two turns: a segment, a read, a segment.
-    let found = [Some(0), Some(25), Some(50), Some(100)].map(reads_before_the_flush);
+    let found = [Some(0), Some(25), Some(50), Some(100)].map(count_reads_before_flush);
     assert_eq!(found, [0, 0, 1, 4]);
 }
 

@@ -113,7 +113,7 @@ fn blocks_continue_after_holes_and_no_block_lies_in_one() {
             let (block, in_slot) = (geometry.extent(lba, 1), slots.extent(slot, 1));
             assert_eq!(block, Extent { lba, ..in_slot }, "{order:?}, {slot}");
             for (to, &to_slot) in (lba..).zip(&used[lba as usize..]).take(50) {
-                assert_eq!(geometry.is_unbroken(lba, to), to_slot - slot == to - lba, "{order:?}, {lba} to {to}");
+                assert_eq!(geometry.is_without_gaps(lba, to), to_slot - slot == to - lba, "{order:?}, {lba} to {to}");
             }
         }
         assert_eq!(used.len() as u64, geometry.sectors());
@@ -196,7 +196,7 @@ fn slips_shift_and_remaps_move() {
     assert_eq!((moved.lba, moved.sectors, moved.cylinder, moved.head, moved.before), (9, 1, 0, 1, 60));
     assert_eq!(moved.angle, track.angle.wrapping_add(track.slot.wrapping_mul(60)));
     assert_eq!(geometry.extent(10, u32::MAX).before, 11, "the next block lies in its own slot");
-    assert!(!geometry.is_unbroken(9, 10), "the remapped block lies elsewhere");
+    assert!(!geometry.is_without_gaps(9, 10), "the remapped block lies elsewhere");
     let last = geometry.extent(121, u32::MAX);
     assert_eq!((last.sectors, last.head, last.behind), (1, 1, 5), "the spares end the cylinder");
     assert_eq!((geometry.extent(122, 1).cylinder, geometry.extent(122, 1).before), (1, 0));
@@ -408,8 +408,14 @@ fn seek_curves_give_their_figures() {
     assert_eq!(lee.seek_time(1), one);
     assert_near(lee.mean_time().nanos(), average.nanos(), 4_700, "Lee's average is the mean over all pairs");
     assert_near(lee.seek_time(8_999).nanos(), full.nanos(), 2_000, "Lee's full stroke");
-    let hp = SeekCurve::hp(None, (Span::from_micros(3_240), 400_000), 383, (Span::from_micros(8_000), 8_000), 1_962)
-        .expect("positive");
+    let hp = SeekCurve::ruemmler_wilkes(
+        None,
+        (Span::from_micros(3_240), 400_000),
+        383,
+        (Span::from_micros(8_000), 8_000),
+        1_962,
+    )
+    .expect("positive");
     // HP 97560 (Ruemmler and Wilkes 1994): 3.24 + 0.4 sqrt(d) ms below 383 cylinders, 8.00 + 0.008 d ms from there.
     assert_eq!(hp.seek_time(100), Span::from_nanos(7_240_000));
     assert_eq!(hp.seek_time(383), Span::from_nanos(11_064_000));

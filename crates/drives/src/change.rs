@@ -1,5 +1,5 @@
 //! Changes of a running stack in words: the dotted keys and values of `at` sections, of orders to a served disk, and of
-//! recorded sessions. Whether a layer can take a setting now is for the layer to say.
+//! recorded sessions. Parses them to settings of layers. Each layer decides itself whether it can take a setting now.
 
 use seekwise_disk::block::setting::{
     ArraySetting, DriverSetting, FlushPolicy, ForcedWritePolicy, LayerSetting, PowerOffPolicy,
@@ -82,24 +82,26 @@ pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
 /// names of its layers: in a value that does not fit, a missing level is the first fault.
 pub fn parse_setting(key: &str, value: &str, has_level: &dyn Fn(&str) -> bool) -> Result<LayerSetting, ControlError> {
     let (level, setting) = match key {
-        // Of all layers; a stack file, whose keys have a level, cannot name it.
-        "landings" => ("drive", parse_switch(value).map(LayerSetting::Landings)),
-        "cache.write_back" | drive::CACHE_WRITE_BACK => ("drive", parse_switch(value).map(LayerSetting::WriteBack)),
+        // All layers take this setting. A stack file cannot name it, because its keys have a level.
+        "landings" => ("drive", parse_switch(value).map(LayerSetting::Landings).ok_or(ControlError::BadValue)),
+        "cache.write_back" | drive::CACHE_WRITE_BACK => {
+            ("drive", parse_switch(value).map(LayerSetting::WriteBack).ok_or(ControlError::BadValue))
+        }
         _ => {
-            let (level, own) = key.split_once('.').ok_or(ControlError::UnknownKey)?;
-            (level, parse_own_setting(level, own, value).ok_or(ControlError::UnknownKey)?)
+            let (level, key_in_layer) = key.split_once('.').ok_or(ControlError::UnknownKey)?;
+            (level, parse_layer_setting(level, key_in_layer, value))
         }
     };
     // An array's `unit.N` is no level of a stack.
     let is_level = level == "unit" || has_level(level);
-    setting.ok_or(if is_level { ControlError::BadValue } else { ControlError::UnknownKey })
+    setting.map_err(|error| if is_level { error } else { ControlError::UnknownKey })
 }
 
-/// Parses a key of the layer called `level`. `None` if it has no such key, `Some(None)` if the value does not fit.
-fn parse_own_setting(level: &str, own: &str, value: &str) -> Option<Option<LayerSetting>> {
-    let (kind, number) = split_number(level)?;
+/// Parses a key and a value of the layer called `layer`: `driver`, `driver-2`, `array`.
+fn parse_layer_setting(layer: &str, key_in_layer: &str, value: &str) -> Result<LayerSetting, ControlError> {
+    let (kind, number) = split_layer_name(layer).ok_or(ControlError::UnknownKey)?;
     let driver = |setting: Option<DriverSetting>| setting.map(|setting| LayerSetting::Driver { number, setting });
-    let setting = match (kind, own, number) {
+    let setting = match (kind, key_in_layer, number) {
         ("driver", "depth", _) => driver(value.parse().ok().map(DriverSetting::Depth)),
         ("driver", "flush", _) => driver(flush_policy(value).map(DriverSetting::Flush)),
         ("driver", "write_through", _) => driver(forced_write_policy(value).map(DriverSetting::WriteThrough)),
@@ -116,26 +118,30 @@ fn parse_own_setting(level: &str, own: &str, value: &str) -> Option<Option<Layer
             "drop" => Some(LayerSetting::Accelerator { number, drops_flushes: true }),
             _ => None,
         },
-        ("array", "lose", 1) => parse_member(value).map(|member| LayerSetting::Array(ArraySetting::Lose(member))),
-        ("array", "replace", 1) => parse_member(value).map(|member| LayerSetting::Array(ArraySetting::Replace(member))),
+        ("array", "lose", 1) => {
+            parse_member_number(value).map(|member| LayerSetting::Array(ArraySetting::Lose(member)))
+        }
+        ("array", "replace", 1) => {
+            parse_member_number(value).map(|member| LayerSetting::Array(ArraySetting::Replace(member)))
+        }
         ("unit", unit, 1) => {
-            let unit = unit.parse().ok()?;
+            let unit = unit.parse().map_err(|_| ControlError::UnknownKey)?;
             parse_switch(value).map(|on| LayerSetting::Unit { unit, on })
         }
-        _ => return None,
+        _ => return Err(ControlError::UnknownKey),
     };
-    Some(setting)
+    setting.ok_or(ControlError::BadValue)
 }
 
 /// The kind of a layer and its number: `driver` is the first from the top, `driver-2` the second.
-fn split_number(level: &str) -> Option<(&str, u32)> {
-    let Some((kind, digits)) = level.split_once('-') else { return Some((level, 1)) };
+fn split_layer_name(name: &str) -> Option<(&str, u32)> {
+    let Some((kind, digits)) = name.split_once('-') else { return Some((name, 1)) };
     let number = digits.parse().ok().filter(|number: &u32| *number > 1 && number.to_string() == digits)?;
     Some((kind, number))
 }
 
-/// The number of a drive of an array; sets of them are bits.
-fn parse_member(value: &str) -> Option<u32> {
+/// The number of a drive of an array, below 64: the model holds sets of drives as bits of a `u64`.
+fn parse_member_number(value: &str) -> Option<u32> {
     value.parse().ok().filter(|member| *member < u64::BITS)
 }
 
@@ -251,8 +257,8 @@ mod tests {
             assert_eq!(parse(key, value).unwrap_err(), format!("`{key}` = `{value}` during a run: {why}"));
         }
         let lose = parse("array.lose", "9").unwrap();
-        let said =
+        let refusal =
             "`array.lose` = `9` during a run: the value does not fit; expected the number of a drive of the array";
-        assert_eq!(lose.describe_refusal(ControlError::BadValue), said);
+        assert_eq!(lose.describe_refusal(ControlError::BadValue), refusal);
     }
 }

@@ -1,4 +1,5 @@
-//! Concerns: what a difference can be credited to. The list is fixed, so that a credit means the same in every study.
+//! Concerns: aspects that a difference between two sides of a comparison can be credited to. The list is fixed, so that a
+//! credit means the same in every study.
 //!
 //! The list of keys in `seekwise-formats` says which setting belongs to which concern.
 
@@ -122,7 +123,7 @@ impl Concern {
         ALL[self as usize].2
     }
 
-    /// Whether it belongs to the work rather than to what the work runs on.
+    /// True if the concern belongs to the work, false if to the stack that the work runs on.
     pub fn is_work(self) -> bool {
         self >= Workers
     }
@@ -153,8 +154,8 @@ mod tests {
 
     #[test]
     fn each_concern_stands_at_its_place() {
-        for (place, (concern, word, _)) in ALL.into_iter().enumerate() {
-            assert_eq!((concern as usize, Concern::from_word(word)), (place, Some(concern)), "{word}");
+        for (index, (concern, word, _)) in ALL.into_iter().enumerate() {
+            assert_eq!((concern as usize, Concern::from_word(word)), (index, Some(concern)), "{word}");
         }
         assert!(Depth.is_work() && !Change.is_work());
         assert_eq!(credit_title(&[Queue]), "the command queue");

@@ -49,19 +49,19 @@ impl Diagnostic {
     /// If the unknown `word` is a known limit of the model, or a word of the field that leads elsewhere, says so instead of
     /// suggesting another word.
     pub fn explain_limit(self, word: &str) -> Diagnostic {
-        let (says, keys) = match (limits::explain_limit(word), terms::find(word)) {
-            (Some(says), _) => (says, None),
+        let (explanation, keys) = match (limits::explain_limit(word), terms::find(word)) {
+            (Some(limit), _) => (limit, None),
             (None, Some(term)) => (term.says.to_owned(), terms::one_of(term.keys)),
             (None, None) => return self,
         };
         match self.message == UNKNOWN_KEY {
-            true => Diagnostic { message: says, expected: keys, nearest: None, ..self },
-            false => Diagnostic { message: format!("{}: {says}", self.message), nearest: None, ..self },
+            true => Diagnostic { message: explanation, expected: keys, nearest: None, ..self },
+            false => Diagnostic { message: format!("{}: {explanation}", self.message), nearest: None, ..self },
         }
     }
 
     /// Explains the value that an unknown key is set to, such as `drive.type=smr`.
-    pub(crate) fn explain_limited_value(self, value: &str) -> Diagnostic {
+    pub(crate) fn explain_value_of_unknown_key(self, value: &str) -> Diagnostic {
         if self.message == UNKNOWN_KEY { self.explain_limit(value) } else { self }
     }
 
@@ -104,13 +104,13 @@ pub fn sorted_by_line(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     errors
 }
 
-/// Whether a character is plain text. Control characters can move a terminal's cursor, and marks that change the direction
-/// of writing can make a line look different from what it is.
+/// True if a character is plain text. Control characters can move a terminal's cursor, and Unicode's marks for the direction of
+/// writing can make a line look different from its content.
 pub fn is_text(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether all of it is plain text on one line.
+/// True if a text is plain and has one line.
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(is_text)
 }
@@ -134,14 +134,14 @@ mod tests {
     #[test]
     fn several_words_that_begin_alike_are_all_named() {
         let studies = ["ncq-alone", "ncq-layers", "q-tcq-and-ncq"];
-        let said = |word: &str| {
+        let message = |word: &str| {
             Diagnostic::at(word, 0, "no such study").with_expected("a study").suggest_nearest(word, studies)
         };
-        assert_eq!(said("ncq").to_string(), "ncq: no such study; expected one of ncq-alone, ncq-layers");
+        assert_eq!(message("ncq").to_string(), "ncq: no such study; expected one of ncq-alone, ncq-layers");
         assert_eq!(
-            said("ncq-aloen").to_string(),
+            message("ncq-aloen").to_string(),
             "ncq-aloen: no such study; expected a study; did you mean `ncq-alone`?"
         );
-        assert_eq!(said("zzz").to_string(), "zzz: no such study; expected a study");
+        assert_eq!(message("zzz").to_string(), "zzz: no such study; expected a study");
     }
 }

@@ -1,4 +1,4 @@
-//! TOML tables as dotted keys and values, in the form of `--set`.
+//! TOML tables as dotted keys and values, in the form that `--set` takes; sizes in that form.
 
 /// A TOML value as a person writes it on a command line: strings without quotes.
 pub fn plain_text(value: &toml::Value) -> String {
@@ -14,7 +14,7 @@ pub fn flatten(table: &toml::Table) -> Vec<(String, String)> {
     for (key, value) in table {
         match value {
             toml::Value::Table(inner) => {
-                flat.extend(flatten(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
+                flat.extend(flatten(inner).into_iter().map(|(below, value)| (format!("{key}.{below}"), value)));
             }
             value => flat.push((key.clone(), plain_text(value))),
         }

@@ -50,21 +50,21 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The profile of a built-in drive as TOML, by its name or by a model number that no other drive has; capitals and punctuation
 /// do not matter.
 pub fn find_text(name: &str) -> Option<&'static str> {
-    let of = |name: &str| DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1);
-    of(name).or_else(|| resolve_name(name).and_then(of))
+    let text_of = |name: &str| DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1);
+    text_of(name).or_else(|| resolve_name(name).and_then(text_of))
 }
 
 /// Finds a drive by another spelling of its name, or by its model number.
 fn resolve_name(name: &str) -> Option<&'static str> {
-    // A path is meant as a file.
+    // The word is the path of a file.
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
         return None;
     }
-    names().find(|known| is_same(known, name)).or_else(|| search::find_by_model(name))
+    names().find(|known| is_same(known, name)).or_else(|| search::find_by_model_number(name))
 }
 
 /// Reads a profile's text, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the
-/// nearest drive, or says what is known of such a one.
+/// nearest drive, or says whether the model has such drives.
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
     find_text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");

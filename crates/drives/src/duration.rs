@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations as people write them in files and options: `30 s`, `10 m`. Bare numbers are seconds.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ pub struct Duration {
     pub nanos: u64,
 }
 
-/// The longest time that a key may say: ten years, in nanoseconds. A job's stages come to a hundred at most; 2^64 ns are
-/// 584.
+/// The longest time that a key may say: ten years, in nanoseconds. The stages of a job together take a hundred years at most, and
+/// a `u64` of nanoseconds holds 584.
 pub const LONGEST: u64 = 3650 * 86_400 * 1_000_000_000;
 
 impl Duration {

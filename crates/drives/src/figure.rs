@@ -16,8 +16,8 @@ mod vocabulary;
 
 pub use figures::Figures;
 pub(crate) use figures::span_from_ms;
-pub use key::{KeyDomain, Plain, ProfileKey};
-pub use reader::{FigureReader, join_path, parse_switch};
+pub use key::{KeyDomain, PlainKey, ProfileKey};
+pub use reader::{FigureReader, join_key, parse_switch};
 pub use setting::{FigureInput, parse_setting};
 pub(crate) use value::KINDS;
 pub use value::{Figure, FigureOrigin, FigureValue, RunRow, ZoneBand, ZoneRow};

@@ -1,12 +1,12 @@
-//! Constants for the keys that code names, by layer (`drive::CACHE_WRITE_BACK` is `drive.cache.write_back`), and functions that take
-//! keys apart. Ranges and meanings of keys are not here: `seekwise-formats` lists them.
+//! Constants for the keys that code names, by layer (`drive::CACHE_WRITE_BACK` is `drive.cache.write_back`), and functions that
+//! take keys apart. Ranges and meanings of keys are not here: `seekwise-formats` lists them.
 
-/// Declares modules of constants; a constant is called like its key behind the layer.
+/// Declares modules of constants. A constant has the name of its key without the layer.
 macro_rules! key_names {
     ($($(#[$doc:meta])* $module:ident { $($name:ident = $key:expr,)* })*) => {
         $($(#[$doc])* pub mod $module {
             $(pub const $name: &str = $key;)*
-            /// All of them, in order.
+            /// All constants of the module, in order.
             pub const ALL: &[&str] = &[$($name),*];
         })*
 
@@ -210,7 +210,7 @@ pub fn is_below(key: &str, root: &str) -> bool {
     key.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// True if the key changes the job; `job` itself names another one.
+/// True if the key changes the job. The key `job` alone names another job.
 pub fn is_job_key(key: &str) -> bool {
     key.starts_with("job.")
 }
@@ -220,12 +220,12 @@ pub fn job_variable(key: &str) -> Option<&str> {
     key.strip_prefix("job.env.")
 }
 
-/// The key in a drive's own file: `cache.segments` of `drive.cache.segments`.
+/// The key in a drive's own file: `cache.segments` of `drive.cache.segments`. `None` for other keys.
 pub fn strip_drive(key: &str) -> Option<&str> {
     key.strip_prefix("drive.")
 }
 
-/// The name of a key of a real file or device: `engine` of `real.engine`.
+/// The name of a key of a real file or device: `engine` of `real.engine`. `None` for other keys.
 pub fn strip_real(key: &str) -> Option<&str> {
     key.strip_prefix("real.")
 }

@@ -1,5 +1,5 @@
-//! Drives and stacks of a modelled disk: texts in, profiles and stacks or located errors out; never a panic. The built-in drives
-//! lie inside, each figure with its source.
+//! Drives and stacks of a modelled disk: texts in, profiles and stacks or errors with their positions out; never a panic. The
+//! built-in drives are compiled in, each figure with its source.
 //!
 //! | room | what it is |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | [`profile`] | drive profiles (`profiles/*.toml`) |
 //! | [`dotted`] | tables of TOML as dotted keys |
 //! | [`drives`] | the built-in drives by name |
-//! | [`duration`] | durations |
+//! | [`duration`] | durations, as people write them |
 //! | [`metric`] | figures that a comparison judges |
 //! | [`change`] | changes of a running stack: typed settings and their words |
 //! | [`stack`] | stacks: a drive and what stands above it |

@@ -1,5 +1,5 @@
 //! Known limits of the model: words that people look for, and what is not modelled. Errors about unknown keys, drives, jobs and
-//! values refer to it. A test keeps a table of `docs/model.md` equal to this one.
+//! values explain these limits. A test keeps the table in `docs/model.md` equal to this list.
 
 pub mod terms;
 
@@ -100,11 +100,11 @@ pub const LIMITS: &[ModelLimit] = &[
 /// The explanation for a word that is a known limit, or contains one: `drive.smr`, `intel-ssd`.
 pub fn explain_limit(word: &str) -> Option<String> {
     let parts = || word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-    let tail = word.rsplit('.').next().unwrap_or(word);
-    let means = |sought: &str| [word, tail].into_iter().chain(parts()).any(|one| is_same(sought, one));
-    let limit = LIMITS.iter().find(|limit| limit.words.iter().any(|sought| means(sought)))?;
-    let also = if limit.says.contains("docs/") { "" } else { "; see docs/model.md" };
-    Some(format!("{}{also}", limit.says))
+    let last = word.rsplit('.').next().unwrap_or(word);
+    let is_in_word = |known: &str| [word, last].into_iter().chain(parts()).any(|part| is_same(known, part));
+    let limit = LIMITS.iter().find(|limit| limit.words.iter().any(|known| is_in_word(known)))?;
+    let reference = if limit.says.contains("docs/") { "" } else { "; see docs/model.md" };
+    Some(format!("{}{reference}", limit.says))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! more or less is better. `lab/finding` looks up the value in a run.
 //!
 //! ```text
-//! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
+//! metric = [scope "."] figure          scope  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
 //!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | "p90" | "p95" | … | "max"
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
@@ -178,7 +178,7 @@ const ALIASES: [(&str, Statistic); 46] = [
     ("cost.processor_ns", ProcessorNs),
 ];
 
-/// The words that an error expects.
+/// The metrics that an error offers.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.9, p99.99, max, of paced jobs since_due, \
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
@@ -194,25 +194,28 @@ impl Statistic {
         FIGURES[self as usize].3
     }
 
-    /// Whether more is better.
+    /// True if more is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Iops | BytesPerS | IosPerCpuSecond)
     }
 
-    /// For figures since requests were due, the word of the corresponding figure of the response time.
-    pub fn since_due(self) -> Option<&'static str> {
-        let of = self.word().strip_prefix("since_due")?;
-        Some(of.strip_prefix('.').unwrap_or("mean"))
+    /// The word of the corresponding figure of the response time (`p99`), if this is a figure since requests were due
+    /// (`since_due.p99`).
+    pub fn response_word_of_since_due(self) -> Option<&'static str> {
+        let after_word = self.word().strip_prefix("since_due")?;
+        Some(after_word.strip_prefix('.').unwrap_or("mean"))
     }
 
-    /// Whether it is a figure of the whole run.
-    fn is_whole(self) -> bool {
+    /// True if the figure is of the whole run.
+    fn is_of_whole_run(self) -> bool {
         matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
     }
 
     fn from_word(word: &str) -> Option<Statistic> {
-        let own = FIGURES.iter().find(|(_, known, ..)| known.eq_ignore_ascii_case(word)).map(|(figure, ..)| *figure);
-        own.or_else(|| ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(word)).map(|(_, figure)| *figure))
+        let by_word =
+            FIGURES.iter().find(|(_, known, ..)| known.eq_ignore_ascii_case(word)).map(|(figure, ..)| *figure);
+        by_word
+            .or_else(|| ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(word)).map(|(_, figure)| *figure))
     }
 }
 
@@ -236,7 +239,7 @@ impl Metric {
         Metric { whose: MetricScope::All, figure }
     }
 
-    /// The rate of flushes: of commits, if each ends in one.
+    /// The rate of flushes, which is the rate of commits if each commit ends in a flush.
     pub fn flushes_per_second() -> Metric {
         Metric { whose: MetricScope::Flush, figure: Iops }
     }
@@ -262,7 +265,7 @@ impl Metric {
     }
 
     /// The key in the record of a run; `None` for a job, whose position depends on the run.
-    pub fn key(&self) -> Option<String> {
+    pub fn record_key(&self) -> Option<String> {
         let whose = match &self.whose {
             MetricScope::All => "all",
             MetricScope::Read => "read",
@@ -278,8 +281,8 @@ impl Metric {
             Cpu => "cpu.percent".to_owned(),
             IosPerCpuSecond => "cpu.ios_per_cpu_second".to_owned(),
             WallNs | ProcessorNs => format!("cost.{}", self.figure.word()),
-            figure => match figure.since_due() {
-                Some(of) => format!("{whose}.since_due_ms.{}", of.replace('.', "_")),
+            figure => match figure.response_word_of_since_due() {
+                Some(word) => format!("{whose}.since_due_ms.{}", word.replace('.', "_")),
                 None => format!("{whose}.response_ms.{}", figure.word().replace('.', "_")),
             },
         })
@@ -292,16 +295,16 @@ impl Metric {
 
     /// All words without a job's name, for suggestions.
     fn suggestions() -> impl Iterator<Item = String> {
-        let whose = ["", "all.", "read.", "write.", "flush."];
+        let scopes = ["", "all.", "read.", "write.", "flush."];
         let figures = || FIGURES.iter().map(|(figure, word, ..)| (*figure, *word));
-        let own = whose.into_iter().flat_map(move |whose| {
-            let fits = figures().filter(move |(figure, _)| whose.is_empty() || !figure.is_whole());
-            fits.map(move |(_, word)| format!("{whose}{word}"))
+        let words = scopes.into_iter().flat_map(move |scope| {
+            let allowed = figures().filter(move |(figure, _)| scope.is_empty() || !figure.is_of_whole_run());
+            allowed.map(move |(_, word)| format!("{scope}{word}"))
         });
-        own.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush".to_owned()])
+        words.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush".to_owned()])
     }
 
-    fn unknown_metric(word: &str) -> String {
+    fn explain_unknown(word: &str) -> String {
         if let Some(limit) = limits::explain_limit(word) {
             return format!("unknown metric `{word}`: {limit}");
         }
@@ -322,54 +325,54 @@ impl FromStr for Metric {
     fn from_str(word: &str) -> Result<Metric, String> {
         let word = word.trim();
         if let Some(program) = word.strip_prefix("operations.") {
-            return parse_program_metric(program).ok_or_else(|| Metric::unknown_metric(word));
+            return parse_program_metric(program).ok_or_else(|| Metric::explain_unknown(word));
         }
         if let Some(figure) = Statistic::from_word(word) {
             return Ok(Metric::of_all(figure));
         }
         if let Some(job) = word.strip_prefix("job:") {
-            return parse_job_metric(job).ok_or_else(|| Metric::unknown_metric(word));
+            return parse_job_metric(job).ok_or_else(|| Metric::explain_unknown(word));
         }
         if word == "flush" {
             return Ok(Metric { whose: MetricScope::Flush, figure: Mean });
         }
-        let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::unknown_metric(word))?;
+        let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::explain_unknown(word))?;
         let whose = match whose {
             "all" => MetricScope::All,
             "read" | "reads" => MetricScope::Read,
             "write" | "writes" => MetricScope::Write,
             "flush" | "flushes" => MetricScope::Flush,
-            _ => return Err(Metric::unknown_metric(word)),
+            _ => return Err(Metric::explain_unknown(word)),
         };
-        let figure = Statistic::from_word(rest).filter(|figure| !figure.is_whole());
-        let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown_metric(word))?;
+        let figure = Statistic::from_word(rest).filter(|figure| !figure.is_of_whole_run());
+        let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::explain_unknown(word))?;
         match metric {
             Metric { whose: MetricScope::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
-            Metric { whose: MetricScope::Flush, figure } if figure.since_due().is_some() => Err(format!(
-                "`{word}`: a flush has no due time of its own; it is due when the requests before it are done"
-            )),
+            Metric { whose: MetricScope::Flush, figure } if figure.response_word_of_since_due().is_some() => Err(
+                format!("`{word}`: a flush has no due time of its own; it is due when the requests before it are done"),
+            ),
             metric => Ok(metric),
         }
     }
 }
 
-/// `NAME.figure`, or a name alone; as names may contain dots, the longest matching figure at the end counts.
+/// Parses `NAME.figure`, or a name alone. Names may contain dots, so the longest figure at the end counts.
 fn parse_job_metric(text: &str) -> Option<Metric> {
     let ends = text.match_indices('.').map(|(at, _)| at);
     let found = ends.filter_map(|at| Some((&text[..at], Statistic::from_word(&text[at + 1..])?))).next();
     let (name, figure) = found.unwrap_or((text, Mean));
     let whose = MetricScope::Job(name.to_owned());
-    (!name.is_empty() && !figure.is_whole()).then_some(Metric { whose, figure })
+    (!name.is_empty() && !figure.is_of_whole_run()).then_some(Metric { whose, figure })
 }
 
-/// `NAME.figure`, or a name alone.
+/// Parses `NAME.figure` of a program's operations, or a name alone.
 fn parse_program_metric(text: &str) -> Option<Metric> {
     let Metric { whose, figure } = match text.strip_suffix(".per_s") {
         Some(name) => Metric { whose: MetricScope::Job(name.to_owned()), figure: Iops },
         None => parse_job_metric(text)?,
     };
     let MetricScope::Job(name) = whose else { return None };
-    (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none())
+    (!name.is_empty() && figure != BytesPerS && figure.response_word_of_since_due().is_none())
         .then_some(Metric { whose: MetricScope::Operations(name), figure })
 }
 
@@ -407,8 +410,8 @@ mod tests {
 
     #[test]
     fn each_figure_stands_at_its_place() {
-        for (place, (figure, word, ..)) in FIGURES.into_iter().enumerate() {
-            assert_eq!((figure as usize, Statistic::from_word(word)), (place, Some(figure)), "{word}");
+        for (index, (figure, word, ..)) in FIGURES.into_iter().enumerate() {
+            assert_eq!((figure as usize, Statistic::from_word(word)), (index, Some(figure)), "{word}");
         }
     }
 
@@ -434,7 +437,7 @@ mod tests {
         ] {
             assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(word.to_owned()));
         }
-        for (word, is) in [
+        for (word, expected) in [
             ("response_ms", "mean"),
             ("IOPS", "iops"),
             ("latency", "mean"),
@@ -455,36 +458,40 @@ mod tests {
             ("elapsed_s", "elapsed"),
             ("job:log.response_ms.p99_9", "job:log.p99.9"),
         ] {
-            assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(is.to_owned()));
+            assert_eq!(word.parse::<Metric>().map(|metric| metric.to_string()), Ok(expected.to_owned()));
         }
     }
 
     #[test]
     fn an_unknown_word_hears_the_nearest() {
-        let said = |word: &str| word.parse::<Metric>().unwrap_err();
-        assert!(said("iosp").ends_with("did you mean `iops`?"), "{}", said("iosp"));
-        assert!(said("reed.p99").ends_with("did you mean `read.p99`?"), "{}", said("reed.p99"));
-        assert!(said("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
-        assert!(said("flush.MB/s").contains("flushes have no bytes"));
+        let refusal = |word: &str| word.parse::<Metric>().unwrap_err();
+        assert!(refusal("iosp").ends_with("did you mean `iops`?"), "{}", refusal("iosp"));
+        assert!(refusal("reed.p99").ends_with("did you mean `read.p99`?"), "{}", refusal("reed.p99"));
+        assert!(refusal("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
+        assert!(refusal("flush.MB/s").contains("flushes have no bytes"));
         assert!(
-            said("fsync").ends_with("expected one of flush, flush.p99, flush.iops, write.mean"),
+            refusal("fsync").ends_with("expected one of flush, flush.p99, flush.iops, write.mean"),
             "{}",
-            said("fsync")
+            refusal("fsync")
         );
-        assert!(said("smr").contains("shingled tracks and zoned drives are not modelled"), "{}", said("smr"));
-        assert!(said("qd").contains("a job is how many requests it has in flight"), "{}", said("qd"));
-        assert!(said("job:.p99").contains("unknown metric"));
-        assert!(said("operations.copy.bytes_per_s").contains("unknown metric"));
+        assert!(refusal("smr").contains("shingled tracks and zoned drives are not modelled"), "{}", refusal("smr"));
+        assert!(refusal("qd").contains("a job is how many requests it has in flight"), "{}", refusal("qd"));
+        assert!(refusal("job:.p99").contains("unknown metric"));
+        assert!(refusal("operations.copy.bytes_per_s").contains("unknown metric"));
     }
 
     #[test]
     fn a_metric_says_which_way_is_good() {
-        let of = |word: &str| word.parse::<Metric>().unwrap();
+        let metric = |word: &str| word.parse::<Metric>().unwrap();
         assert_eq!(
-            (of("read.iops").better_direction(), of("p99").better_direction(), of("cpu").better_direction()),
+            (
+                metric("read.iops").better_direction(),
+                metric("p99").better_direction(),
+                metric("cpu").better_direction()
+            ),
             ("higher", "lower", "lower")
         );
-        assert_eq!(of("read.p99").title(), "p99 of the response time of reads");
-        assert_eq!(of("job:log.mean").title(), "mean response time of job log");
+        assert_eq!(metric("read.p99").title(), "p99 of the response time of reads");
+        assert_eq!(metric("job:log.mean").title(), "mean response time of job log");
     }
 }

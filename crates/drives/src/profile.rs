@@ -1,16 +1,17 @@
-//! Drive profiles (`profiles/*.toml`): figures with unit, kind and source, and the model's drive that is built from them.
+//! Drive profiles (`profiles/*.toml`): figures with unit, origin and source, and the model's drive that is built from them.
 //!
 //! A profile has a head (`name`, `title`, `year`, `studies`, `interface`), `[sources]` (short names for citations) and
 //! figures. Each figure is `{ value = …, measured | datasheet | inferred | fitted = "source" }`, a fitted number with its
-//! `interval = [least, most]`; its unit goes by its key. A
-//! figure without a source is an error. All errors of a file are reported at once.
+//! `interval = [least, most]`; its key implies its unit. A figure without a source is an error. All errors of a file are
+//! reported at once.
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`keys`] | which keys there are |
-//! | [`everyday`] | exceptions of a drive from the arithmetic |
+//! | [`keys`] | the list of keys |
+//! | [`everyday`] | everyday cases in which a drive deviates from the arithmetic on its figures |
 //! | [`not_modelled`] | parameters of a foreign description beyond the model |
 //! | [`doubts`] | implausible combinations of figures |
+//! | `drive_file` | a drive as its file describes it |
 //! | `build` | figures to the model's profile |
 //! | `mechanism` | platters and arms, shared by drives with the same figures |
 //! | `reading_cache` | a cache of profiles and mechanisms, owned by the caller |
@@ -68,14 +69,14 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
     for key in HEAD {
         if let Some(value) = table.remove(key) {
-            read_head(&mut reader, &mut drive, key, &value);
+            read_head_key(&mut reader, &mut drive, key, &value);
         }
     }
     let mut figures = Vec::new();
     reader.read_figures(&table, "", KEYS, false, &mut figures);
     if reader.errors.is_empty() {
-        report_missing(&mut reader, &drive, &figures);
-        reader.check_cited();
+        report_missing_keys(&mut reader, &drive, &figures);
+        reader.report_uncited_sources();
     }
     figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
     drive.figures = figures;
@@ -86,7 +87,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
 }
 
-fn read_head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
+fn read_head_key(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
     let line = reader.line_at(value.span().start);
     let text = value.get_ref().as_str().map(str::to_owned);
     let year = || value.get_ref().as_integer()?.as_str().parse().ok();
@@ -113,13 +114,13 @@ fn read_head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, va
     }
 }
 
-fn report_missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
+fn report_missing_keys(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
     let head = [("name", &drive.name), ("title", &drive.title)];
-    let absent_head = head.iter().filter(|(_, text)| text.is_empty()).map(|h| h.0);
+    let missing_head = head.iter().filter(|(_, text)| text.is_empty()).map(|(key, _)| *key);
     let required = KEYS.iter().filter(|key| key.required);
-    let absent = required.filter(|key| !figures.iter().any(|figure| figure.key == key.path));
-    for path in absent_head.chain(absent.map(|key| key.path)) {
-        let wrong = reader.diagnostic(0, "missing key").with_key(path);
+    let missing = required.filter(|key| !figures.iter().any(|figure| figure.key == key.path));
+    for key in missing_head.chain(missing.map(|key| key.path)) {
+        let wrong = reader.diagnostic(0, "missing key").with_key(key);
         reader.errors.push(wrong);
     }
 }
@@ -134,13 +135,13 @@ impl DriveFile {
         Ok(())
     }
 
-    /// Warnings about settings that the drive replaces by its own limits, about implausible figures, and about
-    /// faults.
+    /// Warnings about settings that the drive replaces by its own limits, about implausible figures, and about the faults that the
+    /// drive is to have.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.segment_warnings();
         warnings.extend(doubts::find_doubts(self));
-        let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == FigureValue::Flag(true));
-        warnings.extend(lies.map(|fault| {
+        let is_fault = |figure: &&Figure| figure.key.starts_with("faults.") && figure.value == FigureValue::Flag(true);
+        warnings.extend(self.figures.iter().filter(is_fault).map(|fault| {
             let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
             let message = format!("a faulty drive: it {meaning}");
             Diagnostic::at(&self.file, fault.line, message).with_key(fault.key)
@@ -149,12 +150,12 @@ impl DriveFile {
     }
 
     fn segment_warnings(&self) -> Vec<Diagnostic> {
-        let line = self.figure("cache.segments").map_or(0, |f| f.line);
+        let line = self.figure("cache.segments").map_or(0, |figure| figure.line);
         let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).with_key("cache.segments")];
         let segments = self.number("cache.segments");
-        let cached = self.figure("cache.write_back").map(|figure| &figure.value);
+        let write_back = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
-            _ if self.is_adaptive()
+            _ if self.has_adaptive_buffer()
                 && self.figure("cache.segments").is_some_and(|figure| figure.kind == FigureOrigin::Set) =>
             {
                 warning(
@@ -162,10 +163,10 @@ impl DriveFile {
                         .to_owned(),
                 )
             }
-            (Some(asked), Some(limit)) if asked > limit && !self.is_adaptive() => {
+            (Some(asked), Some(limit)) if asked > limit && !self.has_adaptive_buffer() => {
                 warning(format!("the drive has at most {limit} segments; using {limit}"))
             }
-            (Some(0.0), _) if cached == Some(&FigureValue::Flag(true)) => {
+            (Some(0.0), _) if write_back == Some(&FigureValue::Flag(true)) => {
                 warning("without segments, no writes are cached".to_owned())
             }
             _ => Vec::new(),

@@ -1,35 +1,36 @@
-//! A cache of the most recently used values, each stored with what it was built from. Threads may share it; callers build the
-//! values.
+//! A cache of the most recently used values. Each value holds what it was built from, so that a caller can recognise it. Threads
+//! may share a cache; callers build the values.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The most recently used values of a kind, the last used at the end.
+/// The most recently used values of a kind, at most `capacity`.
 pub struct RecentCache<T> {
-    most: usize,
-    all: Mutex<Vec<T>>,
+    capacity: usize,
+    /// The most recently used value is the last.
+    values: Mutex<Vec<T>>,
 }
 
 impl<T> RecentCache<T> {
-    /// An empty cache of at most `most` values.
-    pub fn new(most: usize) -> RecentCache<T> {
-        RecentCache { most, all: Mutex::new(Vec::new()) }
+    /// An empty cache of at most `capacity` values.
+    pub fn new(capacity: usize) -> RecentCache<T> {
+        RecentCache { capacity, values: Mutex::new(Vec::new()) }
     }
 
-    /// Finds the value that `is` accepts, marks it as the last used, and returns what `tell` reads from it.
-    pub fn find<R>(&self, is: impl Fn(&T) -> bool, tell: impl FnOnce(&T) -> R) -> Option<R> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = all.iter().rposition(is)?;
-        all[place..].rotate_left(1);
-        all.last().map(tell)
+    /// Finds a value that `matches` accepts, marks it as the most recently used, and returns what `read` makes of it.
+    pub fn find_and_touch<R>(&self, matches: impl Fn(&T) -> bool, read: impl FnOnce(&T) -> R) -> Option<R> {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = values.iter().rposition(matches)?;
+        values[index..].rotate_left(1);
+        values.last().map(read)
     }
 
     /// Adds a value; if the cache is full, the least recently used is dropped.
-    pub fn add(&self, one: T) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() == self.most {
-            all.remove(0);
+    pub fn add(&self, value: T) {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if values.len() == self.capacity {
+            values.remove(0);
         }
-        all.push(one);
+        values.push(value);
     }
 }
 
@@ -38,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_that_was_not_asked_for_longest_gives_way() {
-        let kept: RecentCache<u32> = RecentCache::new(16);
-        let has = |number: u32| kept.find(|&it| it == number, |&it| it) == Some(number);
-        (0..16).for_each(|number| kept.add(number));
+    fn the_least_recently_used_value_is_dropped() {
+        let cache: RecentCache<u32> = RecentCache::new(16);
+        let has = |number: u32| cache.find_and_touch(|&it| it == number, |&it| it) == Some(number);
+        (0..16).for_each(|number| cache.add(number));
         assert!(has(0) && !has(16));
-        kept.add(16);
+        cache.add(16);
         assert!(has(0) && !has(1) && has(16));
-        kept.add(17);
+        cache.add(17);
         assert!(has(0) && !has(2) && has(3));
     }
 }

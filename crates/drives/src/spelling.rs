@@ -1,35 +1,40 @@
 //! Finds the known word that a misspelled one means.
 
-/// The known word that `word` means, if one is close enough: one with the same letters and digits, regardless of case and
-/// punctuation; otherwise the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); otherwise one at an edit distance of
-/// 1; otherwise the only one that contains its parts or starts with it; otherwise one at an edit distance of up to a third of its
-/// length. Digits must match: `raid-7` does not mean `raid-5`.
+/// The known word that `word` means, if one is close enough. The first of these rules that yields a word decides:
+///
+/// 1. the letters and digits are the same, regardless of case and punctuation;
+/// 2. exactly one known word ends in the parts of `word` (`rpm`: `drive.mechanics.rpm`);
+/// 3. the edit distance is 1;
+/// 4. exactly one known word contains the parts of `word`, or starts with it;
+/// 5. the edit distance is at most a third of the length;
+/// 6. the last part of exactly one known word is that near.
+///
+/// By edit distance, digits must match: `raid-7` does not mean `raid-5`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
-    let misspelt_end = || nearest_ending(word, &known);
-    meant_word(word, known.iter().copied())
+    same_or_only_ending(word, known.iter().copied())
         .or_else(|| nearest_by_edits(word, &known, 1))
         .or_else(|| find_containing(word, &known))
         .or_else(|| nearest_by_edits(word, &known, edit_limit(word)))
-        .or_else(misspelt_end)
+        .or_else(|| nearest_ending(word, &known))
 }
 
 /// The known word that differs from `word` only in case and punctuation, or else the only one that ends in its parts.
-pub(crate) fn meant_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn same_or_only_ending<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let same = known.iter().copied().find(|known| is_same(known, word));
-    same.or_else(|| only_word(&endings(word, &known)))
+    same.or_else(|| only_distinct_word(&words_ending_in(word, &known)))
 }
 
-/// Whether two words differ only in case and punctuation.
+/// True if two words differ at most in case and punctuation.
 pub fn is_same(word: &str, other: &str) -> bool {
     !letters(word).is_empty() && letters(word) == letters(other)
 }
 
 /// The known words that end in the last part of `word` and have its other parts before that, in the same order. Parts are
 /// separated by dots; if no word matches, by any punctuation.
-pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
-    let by = |split: fn(&str) -> Vec<String>| {
+pub fn words_ending_in<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let ending_by = |split: fn(&str) -> Vec<String>| {
         let sought = split(word);
         let fits = |known: &&&str| {
             let parts = split(known);
@@ -37,44 +42,46 @@ pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
         };
         known.iter().filter(fits).copied().collect::<Vec<_>>()
     };
-    let dotted = by(|word| word.split('.').map(letters).collect());
-    if dotted.is_empty() { by(split_parts) } else { dotted }
+    let dotted = ending_by(|word| word.split('.').map(letters).collect());
+    if dotted.is_empty() { ending_by(split_parts) } else { dotted }
 }
 
-/// Too many words start with fewer letters.
-const LEAST: usize = 3;
+/// Least length of a beginning that is looked up: too many words start with fewer letters.
+const LEAST_LETTERS: usize = 3;
 
 /// The only known word that has all parts of `word` in the same order, or starts with it.
 fn find_containing<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let (sought, begin) = (split_parts(word), letters(word));
-    let begins = |known: &str| {
-        let cut = |rest: &str| {
-            begin.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with(|c: char| c.is_ascii_digit())
+    let (sought, prefix) = (split_parts(word), letters(word));
+    let has_prefix = |known: &str| {
+        let splits_number = |rest: &str| {
+            prefix.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with(|c: char| c.is_ascii_digit())
         };
-        letters(known).strip_prefix(&begin).is_some_and(|rest| !cut(rest))
+        letters(known).strip_prefix(&prefix).is_some_and(|rest| !splits_number(rest))
     };
-    let fits = |known: &&&str| begin.len() >= LEAST && (begins(known) || is_subsequence(&sought, &split_parts(known)));
-    only_word(&known.iter().filter(fits).copied().collect::<Vec<_>>())
+    let fits = |known: &&&str| {
+        prefix.len() >= LEAST_LETTERS && (has_prefix(known) || is_subsequence(&sought, &split_parts(known)))
+    };
+    only_distinct_word(&known.iter().filter(fits).copied().collect::<Vec<_>>())
 }
 
 /// The known words that begin with `word`; none if one of them is the word, or if they are too many to choose from.
 pub(crate) fn words_beginning_with<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 12;
-    let begin = letters(word);
-    if begin.len() < LEAST || known.iter().any(|known| letters(known) == begin) {
+    let prefix = letters(word);
+    if prefix.len() < LEAST_LETTERS || known.iter().any(|known| letters(known) == prefix) {
         return Vec::new();
     }
-    let found: Vec<&str> = known.iter().filter(|known| letters(known).starts_with(&begin)).copied().collect();
+    let found: Vec<&str> = known.iter().filter(|known| letters(known).starts_with(&prefix)).copied().collect();
     if found.len() > MOST { Vec::new() } else { found }
 }
 
-/// The largest edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
+/// The largest accepted edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
 fn edit_limit(word: &str) -> usize {
     let length = letters(word).len();
     if length <= 4 { 1 } else { (length / 3).max(2) }
 }
 
-/// The known word at the smallest edit distance, up to `limit`.
+/// The known word at the smallest edit distance, up to `limit`; its digits are those of `word`, in any order.
 fn nearest_by_edits<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
     let sought = letters(word);
     let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
@@ -87,10 +94,10 @@ fn nearest_ending<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
     let ends: Vec<&str> = known.iter().map(last).collect();
     let near = nearest_by_edits(word, &ends, edit_limit(word))?;
-    only_word(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
+    only_distinct_word(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
 }
 
-fn only_word<'a>(words: &[&'a str]) -> Option<&'a str> {
+fn only_distinct_word<'a>(words: &[&'a str]) -> Option<&'a str> {
     let first = *words.first()?;
     words.iter().all(|word| *word == first).then_some(first)
 }
@@ -100,19 +107,19 @@ fn is_subsequence(few: &[String], many: &[String]) -> bool {
     !few.is_empty() && few.iter().all(|part| many.any(|other| other == part))
 }
 
-/// The part of a word that counts: letters and digits, in lower case.
+/// The letters and digits of a word, in lower case: all that is compared.
 fn letters(word: &str) -> String {
     word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The digits, sorted.
+/// The digits of a word, sorted.
 fn sorted_digits(word: &str) -> Vec<char> {
     let mut digits: Vec<char> = word.chars().filter(char::is_ascii_digit).collect();
     digits.sort_unstable();
     digits
 }
 
-/// A word's parts, in lower case.
+/// The runs of letters and digits in a word, in lower case.
 fn split_parts(word: &str) -> Vec<String> {
     let parts = word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect()
@@ -156,7 +163,7 @@ mod tests {
         ] {
             assert_eq!(nearest(word, keys), expected, "{word}");
         }
-        assert_eq!(endings("depth", &keys), ["driver.depth", "array.depth"]);
+        assert_eq!(words_ending_in("depth", &keys), ["driver.depth", "array.depth"]);
         assert_eq!(nearest("mq-deadline", ["linux-none", "linux-mq-deadline"]), Some("linux-mq-deadline"));
         assert_eq!(nearest("wd140", ["wd140edfz", "exos-x18"]), Some("wd140edfz"));
         let recipes = ["sqlite-wal-full", "sqlite-wal-off", "lmdb-sync"];

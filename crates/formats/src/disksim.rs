@@ -1,6 +1,6 @@
 //! DiskSim 4's parameter files: converts a parameter file (.parv) and the files it sources to a drive profile in TOML, each
-//! value with its origin, and lists the parameters that the model has no counterpart for. If figures contradict each other, the
-//! one that can be laid out is used, with a warning that names both; only what cannot be laid out is an error.
+//! value with its origin. Lists the parameters without a counterpart in the model. If figures contradict each other, the one that
+//! gives a possible layout is used, with a warning that names both; contradictions without a possible layout are errors.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `behaviour` | buffer, firmware, overheads, bus; and parameters without a counterpart |
 //! | `write` | the profile's text |
 //!
-//! Parameters mean what the DiskSim 4.0 manual says, or what the program does where it differs.
+//! The meaning of parameters is from the DiskSim 4.0 manual; where the program deviates from its manual, from the program.
 
 mod behaviour;
 mod fields;
@@ -28,6 +28,7 @@ use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::profile;
 use seekwise_drives::spelling::nearest;
 use syntax::{DisksimSetup, Errors, ParameterBlock, SourceFiles, SourceLoader};
+use write::FinishedProfile;
 pub use write::UnmodelledParameter;
 
 /// The result of an import.
@@ -43,52 +44,51 @@ pub struct DisksimImport {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Imports the drive `wanted`, or the only one, from the parameters in `text`; `load` reads the files that they source. `name`
-/// is the name of the profile.
+/// Imports the drive `wanted_drive`, or the only one, from the parameters in `text`; `load` reads the files that they source.
 pub fn import(
     file: &str,
     text: &str,
     load: &SourceLoader<'_>,
-    wanted: Option<&str>,
-    name: &str,
+    wanted_drive: Option<&str>,
+    profile_name: &str,
 ) -> Result<DisksimImport, Vec<Diagnostic>> {
     let files = SourceFiles { first: file, load };
-    let mut setup = syntax::read(text, files).map_err(|error| vec![error])?;
+    let mut setup = syntax::read_setup(text, files).map_err(|error| vec![error])?;
     let mut warnings = std::mem::take(&mut setup.warnings);
-    let disk = choose_drive(file, &setup, wanted, &mut warnings)?;
+    let disk = choose_drive(file, &setup, wanted_drive, &mut warnings)?;
     let mut buses = Vec::new();
     for block in &setup.blocks {
         for kind in ["disksim_bus", "disksim_ctlr", "disksim_iodriver"] {
-            block.collect_kind(kind, &mut buses);
+            block.collect_blocks_of_kind(kind, &mut buses);
         }
     }
     let fields = ParameterFields::new(disk, behaviour::DISK);
     let model = ParameterFields::new(fields.required_block("Model")?, MODEL);
-    let mut text = write::ProfileWriter::new(name, &disk.name, file);
-    warnings.into_iter().for_each(|warning| text.warn(warning));
-    let cylinders = layout::write_geometry(&model, &mut text)?;
-    seek::write_mechanics(&fields, &model, cylinders, files, &mut text)?;
-    behaviour::write_behaviour(&fields, &buses, &mut text)?;
-    let mut errors = fields.report_unknown_keys(&mut text);
-    errors.extend(model.report_unknown_keys(&mut text));
+    let mut writer = write::ProfileWriter::new(profile_name, &disk.name, file);
+    warnings.into_iter().for_each(|warning| writer.warn(warning));
+    let cylinders = layout::write_geometry(&model, &mut writer)?;
+    seek::write_mechanics(&fields, &model, cylinders, files, &mut writer)?;
+    behaviour::write_behaviour(&fields, &buses, &mut writer)?;
+    let mut errors = fields.report_unknown_keys(&mut writer);
+    errors.extend(model.report_unknown_keys(&mut writer));
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (toml, left, warnings) = text.finish();
+    let FinishedProfile { toml, unmodelled, warnings } = writer.finish();
     // The result must be a valid profile: its checks find contradictions.
-    let drive = profile::parse(name, &toml)?;
+    let drive = profile::parse(profile_name, &toml)?;
     drive
         .profile()
-        .map_err(|errors| errors.into_iter().map(|error| as_source_error(file, error)).collect::<Errors>())?;
-    Ok(DisksimImport { drive: disk.name.clone(), toml, left, warnings })
+        .map_err(|errors| errors.into_iter().map(|error| relocate_error(file, error)).collect::<Errors>())?;
+    Ok(DisksimImport { drive: disk.name.clone(), toml, left: unmodelled, warnings })
 }
 
 /// Keys of a `dm_disk`.
 const MODEL: &[&str] =
     &["Number of data surfaces", "Number of cylinders", "Block count", "Mechanical Model", "Layout Model"];
 
-/// Moves an error in the generated profile to the file that it came from.
-fn as_source_error(file: &str, error: Diagnostic) -> Diagnostic {
+/// Moves an error in the generated profile to the parameter file; the line is unknown.
+fn relocate_error(file: &str, error: Diagnostic) -> Diagnostic {
     Diagnostic { file: file.to_owned(), line: 0, ..error }
 }
 
@@ -100,7 +100,7 @@ fn choose_drive<'a>(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<&'a ParameterBlock, Errors> {
     let mut disks = Vec::new();
-    setup.blocks.iter().for_each(|block| block.collect_kind("disksim_disk", &mut disks));
+    setup.blocks.iter().for_each(|block| block.collect_blocks_of_kind("disksim_disk", &mut disks));
     let names = || disks.iter().map(|disk| disk.name.as_str());
     if let Some(wanted) = wanted {
         let found = disks.iter().find(|disk| disk.name == wanted).copied();
@@ -131,12 +131,12 @@ fn choose_drive<'a>(
 fn no_drive_error(file: &str, blocks: &[ParameterBlock]) -> Diagnostic {
     let kinds = || blocks.iter().map(|block| block.kind.as_str());
     let fault = Diagnostic::at(file, 0, "the file has no drive").with_expected("a block `disksim_disk NAME { … }`");
-    let part = |kind: &str| kinds().any(|found| found == kind);
-    if part("dm_disk") {
+    let has_kind = |kind: &str| kinds().any(|found| found == kind);
+    if has_kind("dm_disk") {
         return fault
             .with_expected("the file that sources it (.diskspecs or .parv); this one holds only a drive's mechanics");
     }
-    if part("disksim_simpledisk") {
+    if has_kind("disksim_simpledisk") {
         return fault.with_expected("a `disksim_disk`; a `disksim_simpledisk` has no mechanics");
     }
     let near = kinds().find(|kind| nearest(kind, ["disksim_disk"]).is_some());

@@ -1,4 +1,4 @@
-//! Expressions over the stored results of a study: what a claim checks and what it shows.
+//! Expressions over the stored results of a study: the conditions that a claim checks and the figures that it shows.
 //!
 //! ```text
 //! iops[setup="queue on", depth=8] / iops[setup="queue off", depth=8] in 1.15..1.35
@@ -8,23 +8,23 @@
 //! argmax(write.bytes_per_s over segments) in (8, 16)
 //! ```
 //!
-//! | written | is |
+//! | form | meaning |
 //! |---|---|
-//! | `iops`, `write.response_ms.p99`, `anatomy_ms.rotation` | a figure of a run, by its key in `seekwise run --json`; without a kind it is of all requests, `response_ms` alone is the mean; the words of a comparison's metric (`read.p99`, `flush.mean`) are known too. A list counts its entries |
+//! | `iops`, `write.response_ms.p99`, `anatomy_ms.rotation` | a figure of a run, by its key in `seekwise run --json`. Without a kind of request it is of all requests; `response_ms` alone is the mean. The words of a metric (`read.p99`, `flush.mean`) are names too. A list stands for its length |
 //! | `setting.drive.cache.segments` | a setting of the cell's stack |
-//! | `q[factor=level, …]`, `(…)[factor=level]` | the cells in which a figure, or all figures of a bracket, are taken. The inner choice wins. A factor with one level needs none |
-//! | `+ - * /`, `abs`, `log2`, `max(a, b)`, `min(a, b)` | run by run: sides of one seed are paired |
-//! | `low(x)`, `high(x)`, `deviation(x)` | over the runs: the ends of the 95 % interval of `x`, its standard deviation |
-//! | `max min mean geomean sum spread (q over f, g)` | over all levels of the factors; `over f in (a, b)` over those. `spread` is the greatest over the least, less 1 |
-//! | `argmax argmin (q over f)` | the level where it is greatest, least |
-//! | `rising falling (q over f)` | strictly, in the order of the levels or of those listed |
-//! | `slope(q over f)`, `slope(q over log2(f))` | of the least-squares line, run by run |
-//! | `share(condition over f, g)` | the share of cells in which it holds |
-//! | `a < b <= c`, `==`, `x in a..b`, `x in a ± b`, `x in a ± b %`, `x in (4, 8)` | conditions; ends belong to a range |
-//! | `and`, `or`, `not` | of conditions |
-//! | `… for each f, g in (a, b)` | the same for each level; at the end |
+//! | `q[factor=level, …]`, `(…)[factor=level]` | the cells from which a figure, or all figures of a bracket, are taken. The inner choice wins. A factor with one level needs no choice |
+//! | `+ - * /`, `abs`, `log2`, `max(a, b)`, `min(a, b)` | arithmetic, run by run: runs with the same seed are paired |
+//! | `low(x)`, `high(x)`, `deviation(x)` | the ends of the 95 % interval of `x` over the runs, and its standard deviation |
+//! | `max min mean geomean sum spread (q over f, g)` | over all levels of the factors, or over the listed ones (`over f in (a, b)`). `spread` is the greatest divided by the least, minus 1 |
+//! | `argmax argmin (q over f)` | the level at which `q` is greatest, least |
+//! | `rising falling (q over f)` | true if `q` strictly rises or falls in the order of the levels, or of the listed ones |
+//! | `slope(q over f)`, `slope(q over log2(f))` | the slope of the least-squares line, run by run |
+//! | `share(condition over f, g)` | the share of cells in which the condition holds |
+//! | `a < b <= c`, `==`, `x in a..b`, `x in a ± b`, `x in a ± b %`, `x in (4, 8)` | conditions; a range includes its ends |
+//! | `and`, `or`, `not` | combinations of conditions |
+//! | `… for each f, g in (a, b)` | the expression for each level; only at the end |
 //!
-//! A condition goes by the mean over runs. Expressions are read and names checked here; the laboratory evaluates them.
+//! A condition is judged by the mean over runs. This module parses expressions and checks their names; `lab` evaluates them.
 
 mod names;
 mod parse;

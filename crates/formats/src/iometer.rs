@@ -6,7 +6,7 @@
 //! | [`standard`] | access specifications that have a name in the field |
 //! | [`results`] | reads results.csv by its captions |
 //!
-//! Nothing here draws requests; the generator is in the model.
+//! [`icf`] turns a configuration into a job; `seekwise_work::workload` draws the job's requests.
 
 mod config;
 pub mod icf;

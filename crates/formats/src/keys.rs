@@ -1,18 +1,18 @@
-//! The list of all keys, section by section: range, unit, default and meaning. `seekwise keys` and the tables of the guide are
-//! generated from it.
+//! The list of all keys, section by section: range, unit, default and meaning. `seekwise keys` prints the list, and the tables
+//! of the guide (`docs/`) are generated from it.
 //!
-//! The keys of figures are defined next to their readers (`profile/keys`, `stack/*`, `scene/keys`); this file adds the keys of
-//! studies, reviews and real devices.
+//! Keys of figures are defined next to their readers: `profile/keys` and `stack/*` of `seekwise-drives`, `scene/keys` here.
+//! This file adds the keys of studies, reviews and real devices.
 
 mod concerns;
 
 use seekwise_drives::diagnostic::Diagnostic;
-use seekwise_drives::figure::{KeyDomain, Plain};
+use seekwise_drives::figure::{KeyDomain, PlainKey};
 use seekwise_drives::key_names::real;
 use seekwise_drives::limits::terms;
 use seekwise_drives::metric::Metric;
 use seekwise_drives::spelling::is_same;
-use seekwise_drives::stack::{self, STACK, VOCABULARY, keys_of, layer_descriptions, strip_number};
+use seekwise_drives::stack::{self, LayerDescription, STACK, VOCABULARY, keys_of, layer_descriptions, strip_number};
 use serde::Serialize;
 
 use crate::scene;
@@ -39,7 +39,7 @@ pub struct KeyEntry {
     pub takes: String,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
-    /// Whether it is required, from a name, a profile or the key itself.
+    /// True if there is no default: a preset's name, a profile or the key itself must give the value.
     pub required: bool,
     /// The default, in words.
     pub otherwise: &'static str,
@@ -53,7 +53,7 @@ pub struct KeyEntry {
 const MUST: &str = "must be there";
 
 /// Keys of a real file or device; they override the job.
-pub const REAL: &[Plain] = &[
+pub const REAL: &[PlainKey] = &[
     (real::DIRECT, "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
         real::ENGINE,
@@ -96,7 +96,7 @@ pub const REAL: &[Plain] = &[
 ];
 
 /// Keys of a scene that are names; its other keys are figures.
-const SCENE: &[Plain] = &[
+const SCENE: &[PlainKey] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "the program to run, with its figures"),
     ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it runs on"),
     ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that holds its log"),
@@ -105,7 +105,7 @@ const SCENE: &[Plain] = &[
 ];
 
 /// Keys of a study file.
-const STUDY: &[Plain] = &[
+const STUDY: &[PlainKey] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
     ("expect", "a string", "none", "what the author expects"),
@@ -174,7 +174,7 @@ const STUDY: &[Plain] = &[
 ];
 
 /// Keys of a review file.
-const REVIEW: &[Plain] = &[
+const REVIEW: &[PlainKey] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
     ("introduction", "a string", "", "what was asked and tested; an empty line ends a paragraph"),
@@ -196,7 +196,7 @@ const REVIEW: &[Plain] = &[
 ];
 
 /// Keys of a drive's file besides its figures.
-const HEAD: &[Plain] = &[
+const HEAD: &[PlainKey] = &[
     ("name", "a string", "", "its name in the catalogue"),
     ("title", "a string", "", "maker and model"),
     ("year", "a year", "unknown", "the year of the model"),
@@ -208,33 +208,35 @@ const HEAD: &[Plain] = &[
 
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<KeySection> {
-    let layers = layer_descriptions().map(|(name, otherwise, what)| layer_section(name, otherwise, what));
-    let plain = |name, what: &str, keys: &[Plain]| KeySection {
+    let drive = LayerDescription { name: "drive", otherwise: MUST, what: "the drive" };
+    let layers = layer_descriptions().chain([drive]).map(|layer| layer_section(&layer));
+    let plain_section = |name, what: &str, keys: &[PlainKey]| KeySection {
         name,
         what: what.to_owned(),
-        keys: keys.iter().map(plain_entry).collect(),
+        keys: keys.iter().map(entry_of_plain_key).collect(),
     };
     let others = [
-        plain("stack", "the stack as a whole", STACK),
-        plain("job", "the job to run", JOB),
-        plain("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
-        plain("trace", "how a recorded trace is read and replayed", &TRACE),
+        plain_section("stack", "the stack as a whole", STACK),
+        plain_section("job", "the job to run", JOB),
+        plain_section("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
+        plain_section("trace", "how a recorded trace is read and replayed", &TRACE),
         scene_section(),
-        plain("profile", "a drive's file, besides its figures (keys of `drive` without that prefix)", HEAD),
-        plain("study", "a study's file", STUDY),
-        plain("review", "a review's file: studies that answer one question", REVIEW),
+        plain_section("profile", "a drive's file, besides its figures (keys of `drive` without that prefix)", HEAD),
+        plain_section("study", "a study's file", STUDY),
+        plain_section("review", "a review's file: studies that answer one question", REVIEW),
     ];
-    layers.chain([layer_section("drive", MUST, "the drive")]).chain(others).collect()
+    layers.chain(others).collect()
 }
 
-fn layer_section(name: &'static str, otherwise: &'static str, what: &'static str) -> KeySection {
-    let names: Vec<&str> =
-        VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
+/// The keys of a layer: the layer itself, whose value is a preset's name, then its figures.
+fn layer_section(&LayerDescription { name, otherwise, what }: &LayerDescription) -> KeySection {
+    let presets: Vec<&str> =
+        VOCABULARY.presets.iter().filter(|preset| preset.0 == name).map(|preset| preset.1.as_str()).collect();
     let takes = match name {
         "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
-        _ => format!("none, {}", names.join(", ")),
+        _ => format!("none, {}", presets.join(", ")),
     };
-    let whole = KeyEntry {
+    let layer = KeyEntry {
         key: name.to_owned(),
         takes,
         unit: "",
@@ -256,20 +258,20 @@ fn layer_section(name: &'static str, otherwise: &'static str, what: &'static str
         meaning: key.meaning,
         also: key.also.to_vec(),
     });
-    KeySection { name, what: what.to_owned(), keys: std::iter::once(whole).chain(keys).collect() }
+    KeySection { name, what: what.to_owned(), keys: std::iter::once(layer).chain(keys).collect() }
 }
 
 /// The keys of scenes: names, then figures.
 fn scene_section() -> KeySection {
-    let names = SCENE.iter().map(plain_entry);
-    let figures = scene::sections().into_iter().flat_map(|(below, keys)| {
+    let names = SCENE.iter().map(entry_of_plain_key);
+    let figures = scene::keys_by_prefix().into_iter().flat_map(|(prefix, keys)| {
         keys.iter().map(move |key| KeyEntry {
-            key: format!("{below}.{}", key.path),
+            key: format!("{prefix}.{}", key.path),
             takes: key.accepts.range(),
             unit: key.unit,
             // A program's file has what its engine needs.
-            required: key.required && !below.starts_with("program"),
-            otherwise: match (key.required, below) {
+            required: key.required && !prefix.starts_with("program"),
+            otherwise: match (key.required, prefix) {
                 (false, _) => key.otherwise,
                 (true, "program.NAME") => "the program's",
                 (true, _) => MUST,
@@ -282,7 +284,7 @@ fn scene_section() -> KeySection {
     KeySection { name: "scene", what: what.to_owned(), keys: names.chain(figures).collect() }
 }
 
-fn plain_entry(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
+fn entry_of_plain_key(&(key, takes, otherwise, meaning): &PlainKey) -> KeyEntry {
     let required = otherwise.is_empty();
     let otherwise = if required { MUST } else { otherwise };
     KeyEntry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
@@ -293,21 +295,21 @@ fn accepted_values(key: &str) -> Option<KeyDomain> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
         let below = if matches!(root, "program" | "volume") { below.split_once('.')?.1 } else { below };
-        let sections = scene::sections().into_iter().filter(|(name, _)| name.split('.').next() == Some(root));
-        sections.flat_map(|(_, keys)| keys).find(|key| key.path == below)
+        let of_root = scene::keys_by_prefix().into_iter().filter(|(prefix, _)| prefix.split('.').next() == Some(root));
+        of_root.flat_map(|(_, keys)| keys).find(|key| key.path == below)
     };
-    let known = match scene::ROOTS.contains(&root) {
+    let profile_key = match scene::ROOTS.contains(&root) {
         true => in_scene(),
         false if stack::layers().any(|layer| layer == strip_number(root)) => {
             keys_of(root).iter().find(|key| key.path == below)
         }
         false => None,
     };
-    known.map(|key| key.accepts)
+    profile_key.map(|key| key.accepts)
 }
 
-/// The number `value` of the figure `key`, times `factor`, rounded and clamped to what the key accepts; `None` if it does not
-/// accept numbers.
+/// The number `value` of the figure `key`, times `factor`, rounded and clamped to what the key accepts; `None` if the key does
+/// not accept numbers.
 pub fn scale_value(key: &str, value: &str, factor: f64) -> Option<String> {
     let number: f64 = value.parse().ok()?;
     match accepted_values(key)? {
@@ -316,15 +318,15 @@ pub fn scale_value(key: &str, value: &str, factor: f64) -> Option<String> {
         }
         // No inferred figure is more precise than six digits.
         KeyDomain::Number(low, high) => {
-            let digits = format!("{:.5e}", (number * factor).clamp(low, high));
-            digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())
+            let six_digits = format!("{:.5e}", (number * factor).clamp(low, high));
+            six_digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())
         }
         _ => None,
     }
 }
 
-/// Explains a word of the field: its keys under its explanation, then other keys that are also called so; for a metric, its
-/// explanation alone.
+/// Explains a term of the field: the explanation with the term's keys, then other keys that have the term as a synonym. For a
+/// metric, the explanation alone. `None` if `word` is neither.
 pub fn explain_word(word: &str) -> Option<Vec<KeySection>> {
     let Some(term) = terms::find(word) else {
         let metric = word.parse::<Metric>().ok()?;
@@ -332,13 +334,13 @@ pub fn explain_word(word: &str) -> Option<Vec<KeySection>> {
         return Some(vec![KeySection { name: "metric", what, keys: Vec::new() }]);
     };
     let all = sections();
-    let own = term.keys.iter().filter_map(|key| all.iter().flat_map(|section| &section.keys).find(|it| it.key == *key));
-    let own: Vec<KeyEntry> = own.cloned().collect();
+    let find_entry = |key: &&str| all.iter().flat_map(|section| &section.keys).find(|entry| entry.key == *key);
+    let own_keys: Vec<KeyEntry> = term.keys.iter().filter_map(find_entry).cloned().collect();
     let metrics = match term.metrics {
         [] => String::new(),
         metrics => format!("; --metric {}", metrics.join(", ")),
     };
-    let first = KeySection { name: term.words[0], what: format!("{}{metrics}", term.says), keys: own };
+    let first = KeySection { name: term.words[0], what: format!("{}{metrics}", term.says), keys: own_keys };
     let others = all.into_iter().filter_map(|mut section| {
         section.keys.retain(|entry| {
             !term.keys.contains(&entry.key.as_str()) && entry.also.iter().any(|also| is_same(also, word))
@@ -348,7 +350,7 @@ pub fn explain_word(word: &str) -> Option<Vec<KeySection>> {
     Some(std::iter::once(first).chain(others).collect())
 }
 
-/// An error about a key that neither a stack nor a job has: it suggests the key or the setting that was meant.
+/// An error about a key that neither a stack nor a job has; the error suggests the key or the setting that was meant.
 pub fn unknown_key(file: &str, line: usize, key: &str) -> Diagnostic {
     stack::unknown_key(file, line, key)
 }

@@ -1,5 +1,6 @@
-//! Programs that run on the volumes of a scene. A program is an engine of the model with figures in the form of
-//! a drive's: each with its unit, kind and source.
+//! Programs that run on the volumes of a scene (`programs/*.toml`). A program is an engine of the model
+//! ([`ProgramSpec`](seekwise_work::files::program::ProgramSpec)) and its figures; each figure states its source, as in a drive's
+//! profile.
 //!
 //! ```toml
 //! name = "total-commander"
@@ -65,16 +66,16 @@ const TEXTS: &[(&str, &str)] = &[
 /// All built-in programs.
 pub fn programs() -> &'static [ProgramFile] {
     static ALL: LazyLock<Vec<ProgramFile>> = LazyLock::new(|| {
-        let read = |(file, text): &(&str, &str)| {
+        let parse_built_in = |(file, text): &(&str, &str)| {
             parse(file, text).unwrap_or_else(|faults| panic!("a program that comes with the laboratory: {}", faults[0]))
         };
-        TEXTS.iter().map(read).collect()
+        TEXTS.iter().map(parse_built_in).collect()
     });
     &ALL
 }
 
-/// The program of this name.
-pub fn find(name: &str) -> Option<&'static ProgramFile> {
+/// The built-in program of this name.
+pub fn find_program(name: &str) -> Option<&'static ProgramFile> {
     programs().iter().find(|program| program.name == name)
 }
 
@@ -99,19 +100,19 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
     }
-    let word = |table: &mut DeTable<'_>, key: &str| {
+    let take_text = |table: &mut DeTable<'_>, key: &str| {
         table.remove(key).and_then(|value| value.get_ref().as_str().map(str::to_owned)).unwrap_or_default()
     };
-    let [name, title, engine] = ["name", "title", "engine"].map(|key| word(&mut table, key));
+    let [name, title, engine] = ["name", "title", "engine"].map(|key| take_text(&mut table, key));
     let Some(engine) = ENGINES.iter().find(|known| known.name == engine) else {
-        let wrong = reader.diagnostic(0, format!("unknown engine `{engine}`")).with_key("engine");
-        return Err(vec![wrong.suggest_nearest(&engine, ENGINES.iter().map(|known| known.name))]);
+        let error = reader.diagnostic(0, format!("unknown engine `{engine}`")).with_key("engine");
+        return Err(vec![error.suggest_nearest(&engine, ENGINES.iter().map(|known| known.name))]);
     };
     let mut figures = Vec::new();
     if let Some(value) = table.remove("figures")
-        && let Some(own) = value.get_ref().as_table()
+        && let Some(figure_table) = value.get_ref().as_table()
     {
-        reader.read_figures(own, "", engine.keys, false, &mut figures);
+        reader.read_figures(figure_table, "", engine.keys, false, &mut figures);
     }
     if reader.errors.is_empty() {
         let is_missing = |key: &&ProfileKey| figures.iter().all(|figure| figure.key != key.path);
@@ -119,12 +120,12 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
         reader.errors.extend(missing.map(|key| Diagnostic::at(file, 0, "missing key").with_key(key.path)));
     }
     for (key, value) in &table {
-        let wrong =
+        let error =
             reader.diagnostic(reader.line_at(value.span().start), "unknown key").with_key(key.get_ref().as_ref());
-        reader.errors.push(wrong.with_expected("name, title, engine, [sources], [figures]"));
+        reader.errors.push(error.with_expected("name, title, engine, [sources], [figures]"));
     }
     if reader.errors.is_empty() {
-        reader.check_cited();
+        reader.report_uncited_sources();
     }
     if !reader.errors.is_empty() {
         return Err(sorted_by_line(reader.errors));
@@ -161,8 +162,9 @@ mod tests {
     #[test]
     fn a_figure_without_a_source_is_an_error() {
         let (file, text) = TEXTS.iter().find(|(file, _)| *file == "cp.toml").unwrap();
-        let bare = text.lines().map(|line| if line.starts_with("block_kib") { "block_kib = 4" } else { line });
-        let faults = parse(file, &bare.collect::<Vec<_>>().join("\n")).unwrap_err();
+        let without_source =
+            text.lines().map(|line| if line.starts_with("block_kib") { "block_kib = 4" } else { line });
+        let faults = parse(file, &without_source.collect::<Vec<_>>().join("\n")).unwrap_err();
         assert!(faults[0].to_string().contains("`block_kib`: figure without a source"), "{}", faults[0]);
     }
 }

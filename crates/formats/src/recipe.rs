@@ -1,4 +1,5 @@
-//! Recipes of the crash laboratory (recipes/*.toml): a workload, and a check of what a power cut leaves of it.
+//! Recipes of the crash laboratory (`recipes/*.toml`): a workload, and a check of the data that a power cut leaves. The format
+//! is this project's own. `seekwise crash` runs recipes.
 //!
 //! ```toml
 //! title = "…"
@@ -31,7 +32,7 @@ use seekwise_drives::figure::{FigureReader, NO_WORDS};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     pub name: String,
-    /// A description of what it shows.
+    /// A description of what the recipe shows.
     pub title: String,
     /// Required programs.
     pub needs: Vec<String>,
@@ -43,11 +44,11 @@ pub struct Recipe {
     pub user: Option<String>,
     /// Environment variables to pass on to all commands.
     pub env: Vec<String>,
-    /// Shell command before the disk is served.
+    /// Shell command that runs before the disk is served.
     pub prepare: Option<String>,
-    /// Shell command.
+    /// Shell command; each line that it prints is a promise that its data survives a power cut.
     pub workload: String,
-    /// Shell command.
+    /// Shell command whose exit code is the verdict.
     pub check: String,
     /// Promises younger than this at a cut may be lost.
     pub may_lose: Duration,
@@ -71,15 +72,15 @@ const KEYS: [&str; 11] =
     ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "may_lose", "variant"];
 
 /// Keys of a variant.
-const VARIANT: [&str; 4] = ["title", "fs", "may_lose", "set"];
+const VARIANT_KEYS: [&str; 4] = ["title", "fs", "may_lose", "set"];
 
 /// All built-in recipes.
 pub fn recipes() -> &'static [Recipe] {
     static ALL: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
-        let read = |(file, text): &(&str, &str)| {
+        let parse_built_in = |(file, text): &(&str, &str)| {
             parse(file, text).unwrap_or_else(|faults| panic!("a recipe that comes with the laboratory: {}", faults[0]))
         };
-        TEXTS.iter().flat_map(read).collect()
+        TEXTS.iter().flat_map(parse_built_in).collect()
     });
     &ALL
 }
@@ -88,7 +89,7 @@ pub fn recipes() -> &'static [Recipe] {
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     let mut reader = FigureReader::new(file, text, &NO_WORDS);
     let table = reader.parse_table();
-    let (mut base, mut all) = (Recipe::default(), Vec::new());
+    let (mut base, mut recipes) = (Recipe::default(), Vec::new());
     let mut variants = Vec::new();
     for (key, value) in &table {
         let line = reader.line_at(key.span().start);
@@ -105,46 +106,43 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     for (name, value) in variants {
         let line = reader.line_at(name.span().start);
         let recipe = Recipe { name: name.get_ref().to_string(), ..base.clone() };
-        all.push(read_variant(&mut reader, recipe, line, value));
+        recipes.push(read_variant(&mut reader, recipe, line, value));
     }
-    for (key, there) in [
+    for (key, is_given) in [
         ("workload", !base.workload.is_empty()),
         ("check", !base.check.is_empty()),
-        ("variant", !all.is_empty() || !reader.errors.is_empty()),
+        ("variant", !recipes.is_empty() || !reader.errors.is_empty()),
     ] {
-        if !there {
+        if !is_given {
             let expected = if key == "variant" { "[variant.NAME], one or more" } else { "a command for a shell" };
             report_error(&mut reader, 0, key, "missing key", expected);
         }
     }
     match reader.errors.is_empty() {
-        true => Ok(all),
+        true => Ok(recipes),
         false => Err(sorted_by_line(reader.errors)),
     }
 }
 
-fn read_variant(
-    reader: &mut FigureReader<'_>,
-    mut recipe: Recipe,
-    line: usize,
-    value: &Spanned<DeValue<'_>>,
-) -> Recipe {
+/// The recipe `base` with the overrides of a variant.
+fn read_variant(reader: &mut FigureReader<'_>, base: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        report_error(reader, line, &recipe.name, "is not a table", "title, fs, may_lose, set");
-        return recipe;
+        report_error(reader, line, &base.name, "is not a table", "title, fs, may_lose, set");
+        return base;
     };
+    let mut recipe = base;
     for (key, value) in table {
         let line = reader.line_at(key.span().start);
         match key.get_ref().as_ref() {
             "set" => read_variables(reader, &mut recipe, line, value),
-            name if VARIANT.contains(&name) => read_field(reader, &mut recipe, line, name, value),
-            name => report_unknown_key(reader, line, name, &VARIANT),
+            name if VARIANT_KEYS.contains(&name) => read_field(reader, &mut recipe, line, name, value),
+            name => report_unknown_key(reader, line, name, &VARIANT_KEYS),
         }
     }
     recipe
 }
 
-/// Reads environment variables, in capitals: they cannot replace those of the shell by accident.
+/// Reads environment variables into `recipe`. Names are in capitals, so that none replaces a variable of the shell by accident.
 fn read_variables(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
         return report_error(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
@@ -152,21 +150,22 @@ fn read_variables(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usiz
     for (name, value) in table {
         let key: &str = name.get_ref();
         match value.get_ref().as_str() {
-            Some(text) if is_own(key) => recipe.set.push((key.to_owned(), text.to_owned())),
+            Some(text) if may_set_variable(key) => recipe.set.push((key.to_owned(), text.to_owned())),
             Some(_) => report_error(reader, line, key, "not a valid name of a variable", "capitals, digits and _"),
             None => report_error(reader, line, key, "is not a string", "a quoted string"),
         }
     }
 }
 
-/// Whether a recipe may set a variable: in capitals, and not one that shells or the laboratory use.
-fn is_own(name: &str) -> bool {
+/// True for a variable that a recipe may set: in capitals, and none that shells or the laboratory use.
+fn may_set_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && !["PATH", "HOME", "IFS", "ENV"].contains(&name)
         && !name.starts_with("SEEKWISE_")
 }
 
+/// Reads the value of one key of a recipe or a variant into `recipe`.
 fn read_field(
     reader: &mut FigureReader<'_>,
     recipe: &mut Recipe,
@@ -179,7 +178,7 @@ fn read_field(
         let words: Option<Vec<String>> = words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect());
         match words {
             Some(words) if key == "needs" => recipe.needs = words,
-            Some(words) => match words.iter().find(|word| !is_own(word)) {
+            Some(words) => match words.iter().find(|word| !may_set_variable(word)) {
                 Some(word) => {
                     report_error(reader, line, word, "not a valid name of a variable", "capitals, digits and _")
                 }
@@ -211,13 +210,13 @@ fn read_field(
 }
 
 fn report_error(reader: &mut FigureReader<'_>, line: usize, key: &str, message: &str, expected: &str) {
-    let wrong = reader.diagnostic(line, message.to_owned()).with_key(key).with_expected(expected);
-    reader.errors.push(wrong);
+    let error = reader.diagnostic(line, message.to_owned()).with_key(key).with_expected(expected);
+    reader.errors.push(error);
 }
 
-fn report_unknown_key(reader: &mut FigureReader<'_>, line: usize, key: &str, known: &[&'static str]) {
-    let wrong = reader.diagnostic(line, "unknown key".to_owned()).with_key(key);
-    reader.errors.push(wrong.with_expected(known.join(", ")).suggest_nearest(key, known.iter().copied()));
+fn report_unknown_key(reader: &mut FigureReader<'_>, line: usize, key: &str, known_keys: &[&'static str]) {
+    let error = reader.diagnostic(line, "unknown key".to_owned()).with_key(key);
+    reader.errors.push(error.with_expected(known_keys.join(", ")).suggest_nearest(key, known_keys.iter().copied()));
 }
 
 #[cfg(test)]
@@ -225,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_come_with_it_load_and_have_names_of_their_own() {
+    fn built_in_recipes_load_and_have_unique_names() {
         let names: Vec<&str> = recipes().iter().map(|recipe| recipe.name.as_str()).collect();
         let different: std::collections::BTreeSet<_> = names.iter().collect();
         assert!(different.len() == names.len() && names.contains(&"sqlite-wal-full"), "{names:?}");
@@ -236,7 +235,7 @@ mod tests {
                         set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\nmay_lose = \"1s\"\n";
 
     #[test]
-    fn a_variant_is_the_rest_with_its_own() {
+    fn a_variant_overrides_keys_of_the_file() {
         let all = parse("r.toml", TEXT).unwrap();
         let [a, b] = &all[..] else { panic!("{all:?}") };
         assert_eq!((a.name.as_str(), a.fs.as_deref(), a.size), ("a", Some("ext4"), Some(8 << 20)));
@@ -247,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        for (from, to, said) in [
+        for (from, to, expected) in [
             (
                 "check =",
                 "chekc =",
@@ -264,9 +263,9 @@ mod tests {
         ] {
             let text = TEXT.replace(from, to);
             let faults = parse("r.toml", &text).unwrap_err();
-            assert!(faults.iter().any(|fault| fault.to_string().contains(said)), "{said}\n{faults:?}");
+            assert!(faults.iter().any(|fault| fault.to_string().contains(expected)), "{expected}\n{faults:?}");
         }
-        let none = parse("r.toml", "workload = \"w\"\ncheck = \"c\"\n").unwrap_err();
-        assert!(none[0].to_string().contains("`variant`: missing key; expected [variant.NAME]"));
+        let no_variant = parse("r.toml", "workload = \"w\"\ncheck = \"c\"\n").unwrap_err();
+        assert!(no_variant[0].to_string().contains("`variant`: missing key; expected [variant.NAME]"));
     }
 }

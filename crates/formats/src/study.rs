@@ -33,11 +33,11 @@ use seekwise_drives::concern::Concern;
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::dotted::{flatten, plain_text};
 use seekwise_drives::duration::Duration;
-use seekwise_drives::metric::{IOPS, Metric};
+use seekwise_drives::metric::Metric;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use self::faults::{check_study, line_of};
+use self::faults::{check_study, line_of, unread_words};
 pub use self::faults::{locate_error, locate_fault};
 use crate::expression::Expression;
 
@@ -194,15 +194,9 @@ impl Study {
     /// Faults of a study that was built, which has no lines, and of one whose text would not be read; `name` stands for its file.
     pub fn check(&self, name: &str) -> Result<(), Vec<Diagnostic>> {
         let placeless = |fault: Diagnostic| Diagnostic { line: 0, ..fault };
-        let read = parse(name, &self.to_text()).map(drop);
-        read.map_err(|faults| faults.into_iter().map(placeless).collect())
-    }
-
-    /// Sets the metric of comparisons that have none.
-    pub fn set_default_metric(&mut self, metric: &Metric) {
-        for compare in &mut self.compare {
-            compare.metric.get_or_insert_with(|| metric.clone());
-        }
+        let unread = unread_words(self).map(|why| Diagnostic::at(name, 0, why));
+        let faults: Vec<_> = unread.chain(check_study(name, "", self).into_iter().map(placeless)).collect();
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 }
 
@@ -231,7 +225,7 @@ pub struct ComparisonSpec {
     /// Whether it leads the report.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
-    /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::set_default_metric`]).
+    /// The metric; without it, whoever judges takes the one that suits the work.
     pub metric: Option<Metric>,
 }
 
@@ -255,11 +249,6 @@ impl ComparisonSpec {
         let name = format!("{factor} from {from} to {to}");
         let [factor, from, to] = [factor, from, to].map(str::to_owned);
         ComparisonSpec { name, factor, from, to, credit: None, headline: false, metric: None }
-    }
-
-    /// The metric.
-    pub fn metric(&self) -> &Metric {
-        self.metric.as_ref().unwrap_or(&IOPS)
     }
 }
 
@@ -389,8 +378,13 @@ impl Factor {
     /// A key with these values, by whose name it goes.
     pub fn for_key(key: &str, levels: &[String]) -> Factor {
         let levels = levels.iter().map(|level| toml::Value::String(level.clone())).collect();
-        let (name, key) = (key.to_owned(), Some(key.to_owned()));
-        Factor { name, unit: None, says: None, key, levels, classes: BTreeMap::new(), bundle: Vec::new() }
+        Factor { key: Some(key.to_owned()), levels, ..Factor::of_bundles(key, Vec::new()) }
+    }
+
+    /// Bundles under this name.
+    pub fn of_bundles(name: &str, bundle: Vec<Bundle>) -> Factor {
+        let (levels, classes) = (Vec::new(), BTreeMap::new());
+        Factor { name: name.to_owned(), unit: None, says: None, key: None, levels, classes, bundle }
     }
 
     /// The names of its levels.

@@ -11,8 +11,9 @@ use seekwise_drives::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
+use seekwise_lab::fit::ranges::{self, RuleChoices};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitTask, fit, parameter, ranges};
+use seekwise_lab::fit::{FitTask, fit_unless_cancelled, parameter};
 use seekwise_work::workload::replay::Timing;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
@@ -35,8 +36,8 @@ fn main() -> ExitCode {
     let data = [FitData::Traced(Box::new(traced))];
     fitted("own", &own, &data);
     let ended = fitted("carried", &carried, &data);
-    for (key, (otherwise, _)) in ranges::RULES {
-        let [was, other] = [&own, &theirs].map(|drive| word(drive, key).unwrap_or_else(|| (*otherwise).to_owned()));
+    for RuleChoices { key, default, .. } in ranges::RULES {
+        let [was, other] = [&own, &theirs].map(|drive| word(drive, key).unwrap_or_else(|| (*default).to_owned()));
         if was != other {
             let end = ended.get(*key).unwrap_or(&other);
             println!("rule {key} {was} {other} {end}");
@@ -53,7 +54,7 @@ fn word(drive: &DriveFile, key: &str) -> Option<String> {
 /// A profile's text with the rules of another drive, each of which a fit may move.
 fn with_rules(text: &str, other: &DriveFile) -> String {
     let mut document: DocumentMut = text.parse().expect("a profile is TOML");
-    for (key, _) in ranges::RULES {
+    for RuleChoices { key, .. } in ranges::RULES {
         let mut path: Vec<&str> = key.split('.').collect();
         let last = path.pop().expect("a key has a name");
         let mut table: &mut Item = document.as_item_mut();
@@ -81,8 +82,8 @@ fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static 
     let nobody = |_: FitEvent<'_>| ();
     let parameters = parameter::collect_parameters(drive, &[]);
     let effort = SearchEffort::thorough(GENERATIONS);
-    let task = FitTask { drive, parameters, data, effort, most: None, known: BTreeMap::new() };
-    let found = fit(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
+    let task = FitTask { drive, parameters, data, effort, point_limit: None, known_answers: BTreeMap::new() };
+    let found = fit_unless_cancelled(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");
     let rules = found.parameters.iter().zip(&found.point).filter(|(it, _)| ranges::find_rule(it.key).is_some());

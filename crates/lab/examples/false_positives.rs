@@ -12,7 +12,7 @@ use seekwise_formats::study::{self, Study};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::plan::{self, Cell, PreparedCell};
-use seekwise_lab::provenance::StudyProvenance;
+use seekwise_lab::provenance::{RunSample, StudyProvenance};
 use seekwise_lab::run::{RunRecord, measure_run};
 use seekwise_lab::stats::{Judgement, Verdict};
 use seekwise_lab::study::cell_record;
@@ -196,7 +196,13 @@ fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProve
     );
     let study = study::parse("equal sides", &text).expect("a valid study");
     let cells = plan::study_cells(&study);
-    let made = StudyProvenance::new(&text, &study, &cells, &vec![side.clone(); cells.len()], InputTexts::default());
+    let made = StudyProvenance::new(
+        String::new(),
+        &cells,
+        &vec![side.clone(); cells.len()],
+        InputTexts::default(),
+        RunSample::new(&study, None),
+    );
     (study, made)
 }
 

@@ -12,11 +12,12 @@ use seekwise_disk::time::Span;
 use seekwise_drives::profile::{self, DriveFile, ReadingCache};
 use seekwise_formats::trace::measured::{self, MeasuredTrace};
 use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
-use seekwise_lab::fit::evaluator::{FitListener, share_better};
+use seekwise_lab::fit::evaluator::{FitListener, share_of_draws_better};
+use seekwise_lab::fit::interval::TradingPair;
 use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitResult, FitTask, fit};
+use seekwise_lab::fit::{FitResult, FitTask, fit_unless_cancelled};
 use seekwise_lab::validate::play_trace;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::Timing;
@@ -83,7 +84,7 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let mut chance = Seed(index).stream("recovery");
     let parameters = parameter::collect_parameters(drive, &[]);
     let truth = moved(&parameters, &mut chance);
-    let real = parameter::apply_point(drive, &parameters, &truth).expect("a drive within its ranges");
+    let real = parameter::drive_at_point(drive, &parameters, &truth).expect("a drive within its ranges");
     let profile = real.profile().expect("a drive that can be built");
     let times = play_trace("trace", trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
         .expect("a trace on the drive");
@@ -93,11 +94,11 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let traced = FitTrace::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
     let data = [FitData::Traced(Box::new(traced))];
     let (effort, known) = (SearchEffort::thorough(generations), BTreeMap::new());
-    let task = FitTask { drive, parameters, data: &data, effort, most: None, known };
-    let found = fit(task, FitListener::never_ending(&|_| ())).expect("nobody cancels it");
+    let task = FitTask { drive, parameters, data: &data, effort, point_limit: None, known_answers: known };
+    let found = fit_unless_cancelled(task, FitListener::never_ending(&|_| ())).expect("nobody cancels it");
     let cache = ReadingCache::default();
     let least = data[0]
-        .losses(&real, DataSplit::Seen, None, &cache)
+        .simulate_losses(&real, DataSplit::Seen, None, &cache)
         .expect("a drive that can be built")
         .map_or(0.0, |loss| loss[0]);
     println!(
@@ -106,16 +107,16 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     );
     let draws = data[0].draw_resamples(DataSplit::Seen, DRAWS, "recovery");
     let losses = |point: &[f64]| {
-        let drive = parameter::apply_point(drive, &found.parameters, point).expect("a drive within its ranges");
+        let drive = parameter::drive_at_point(drive, &found.parameters, point).expect("a drive within its ranges");
         data[0]
-            .losses(&drive, DataSplit::Seen, Some(&draws), &cache)
+            .simulate_losses(&drive, DataSplit::Seen, Some(&draws), &cache)
             .expect("a drive that can be built")
             .expect("a part that is seen")
     };
     let shows = |index: usize| {
         let mut without = truth.clone();
         without[index] = found.parameters[index].origin;
-        share_better(&losses(&truth), &losses(&without)) >= SURE
+        share_of_draws_better(&losses(&truth), &losses(&without)) >= SURE
     };
     told(&found, &truth, &shows)
 }
@@ -146,11 +147,11 @@ fn told(found: &FitResult, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Coun
             match (interval, holds) {
                 (Some((low, high)), Some(true)) => format!("{low} … {high}"),
                 (Some((low, high)), _) => format!("{low} … {high}, which does not hold it"),
-                (None, _) => format!("{:?}", found.left[index]),
+                (None, _) => format!("{:?}", found.reasons[index]),
             }
         );
     }
-    for &(a, b, together) in &found.intervals.pairs {
+    for &TradingPair { moved: a, other: b, correlation: together } in &found.intervals.pairs {
         println!("{} and {} trade ({together:+.2})", found.parameters[a].name, found.parameters[b].name);
     }
     counts
@@ -163,7 +164,7 @@ fn moved(parameters: &[Parameter], chance: &mut Rng) -> Vec<f64> {
         let index = numbers[chance.below(numbers.len() as u64) as usize];
         let range = parameters[index].range().expect("a number");
         let by = BY * (chance.below(2001) as f64 / 1000.0 - 1.0);
-        truth[index] = range.value_at(range.place_of(parameters[index].origin) + by);
+        truth[index] = range.value_at(range.position_of(parameters[index].origin) + by);
     }
     truth
 }

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use rayon::prelude::*;
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_lab::stats::sequential::LOOKS;
-use seekwise_lab::stats::{BetterDirection, Criteria, SequentialJudgement, SequentialTest, Verdict, judge_until};
+use seekwise_lab::stats::{
+    BetterDirection, Criteria, SequentialJudgement, SequentialTest, Verdict, judge_sequentially,
+};
 
 /// Studies a row.
 const STUDIES: usize = 1_000;
@@ -115,7 +117,7 @@ fn study(seed: Seed, scatter: Scatter, spread: f64, planted: f64) -> Counts {
         better: BetterDirection::Higher,
     };
     let tests: Vec<SequentialTest> = (0..CELLS).map(|_| test()).collect();
-    let judged = judge_until(&tests, &Criteria::default());
+    let judged = judge_sequentially(&tests, &Criteria::default());
     let cells: Vec<Counts> = judged.into_iter().flatten().map(|it| of_cell(&it, 1.0 + planted)).collect();
     let mut counts = cells.into_iter().fold(Counts::default(), Counts::with);
     counts.families = [usize::from(counts.different > 0), usize::from(counts.equal > 0)];

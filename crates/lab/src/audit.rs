@@ -1,10 +1,9 @@
-//! The verdict of a flush audit ([`seekwise_run::audit`]) on a disk: whether it rotates, whether a flush waits for
-//! the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
+//! The verdict of a flush audit ([`seekwise_run::audit`]) on a disk: whether it rotates, whether a flush waits for the medium, and how sure
+//! that is. The input is the audit's timings and nothing else; no request is made here.
 //!
-//! The verdict rests on one fact of mechanics (`lattice`): writes to one place end at one angle of the spindle. A
-//! period alone does not make a verdict certain, because a timer keeps one too (`signs`). The bounds follow from the
-//! speeds of spindles and the cost of commands, not from the behaviour of the modelled drives;
-//! `crates/lab/tests/audit.rs` tests those.
+//! The verdict rests on one fact of mechanics (`lattice`): writes of one block end at one angle of the spindle, so the times between their
+//! ends are whole revolutions. A period alone does not make a verdict certain, because a timer keeps one too (`signs`). The bounds follow from
+//! the speeds of spindles and the cost of commands, not from the behaviour of the modelled drives; `crates/lab/tests/audit.rs` tests those.
 
 mod lattice;
 mod signs;
@@ -31,9 +30,9 @@ pub enum AuditVerdict {
     FuaIgnored,
     /// Rotates; the cache is safe from a power failure: neither flushes nor forced writes wait for the medium.
     Protected,
-    /// Nothing waits for a spindle: RAM, flash, or a cache that holds all that was asked. The outcome of a power failure is unknown.
+    /// Nothing waits for a spindle: RAM, flash, or a cache that holds all blocks of the audit. The outcome of a power failure is unknown.
     NothingRotates,
-    /// The timings fit more than one of these.
+    /// The timings fit more than one of these verdicts.
     CannotTell,
 }
 
@@ -41,6 +40,7 @@ pub enum AuditVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
+    /// There is no verdict.
     Open,
     /// Another explanation is possible, but less simple.
     Likely,
@@ -62,7 +62,7 @@ impl AuditVerdict {
         }
     }
 
-    /// Whether what was flushed or forced surely survives a power failure.
+    /// True if flushed or forced writes surely survive a power failure.
     pub fn is_safe(self) -> bool {
         matches!(self, AuditVerdict::Honest | AuditVerdict::CacheOff | AuditVerdict::Protected)
     }
@@ -82,25 +82,25 @@ impl Certainty {
 /// Medians of the measurements, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AuditMedians {
-    /// A read of a random place.
+    /// A read at a random address.
     pub read_ms: f64,
-    /// A read of a place just read.
+    /// A read of a block just read.
     pub read_again_ms: f64,
     /// A flush with nothing to do.
     pub empty_flush_ms: f64,
     /// A single overwrite of a block.
     pub write_ms: f64,
-    /// The flush after it.
+    /// The flush after such an overwrite.
     pub flush_ms: f64,
     /// A forced overwrite.
     pub forced_ms: f64,
-    /// A write at a random place, in a row of such writes.
+    /// A write at a random address, in a row of such writes.
     pub scattered_write_ms: f64,
     /// The flush after such a row.
     pub scattered_flush_ms: f64,
     /// The slowest of four reads beside a flush.
     pub read_beside_flush_ms: f64,
-    /// The round trip alone; it is part of all figures.
+    /// The round trip alone, without a disk; it is part of all figures.
     pub path_ms: f64,
 }
 
@@ -124,58 +124,59 @@ pub struct AuditJudgement {
     pub figures: AuditMedians,
 }
 
-/// Half the mean rotational latency of the fastest spindle (15,000 a minute: 4 ms a revolution, 2 ms on average): no
-/// rotating disk reads most random blocks in less, unless they are in its buffer.
-const TURNS_MS: f64 = 1.0;
+/// The least median of a rotating disk's random reads that its buffer does not answer: half the mean rotational latency of the fastest spindle
+/// (15,000 a minute: 4 ms a revolution, 2 ms on average).
+const SPINDLE_READ_MS: f64 = 1.0;
 
-/// Half a revolution of the fastest spindle: a command that waits for the medium after a write takes this long more
-/// often than not.
-const WAITS_MS: f64 = 2.0;
+/// The least median of commands that wait for the medium after a write: half a revolution of the fastest spindle.
+const MEDIUM_WAIT_MS: f64 = 2.0;
 
-/// A command that reaches a disk costs its electronics at least a tenth of the cost of a block in or out of its buffer:
-/// empty flushes have been measured from 0.05 ms on, cached blocks with their transfer up to 0.5 ms (0.37 ms of an
-/// Atlas III, and 4 KiB at the 33 MB/s of the slowest ATA).
-const REACHES: f64 = 0.1;
+/// The least cost of a command that reaches a disk, as a share of the cost of a block in or out of the disk's buffer. Empty flushes have been
+/// measured from 0.05 ms on, cached blocks with their transfer up to 0.5 ms (0.37 ms of an Atlas III, and 4 KiB at the 33 MB/s of the slowest
+/// ATA).
+const ELECTRONICS_SHARE: f64 = 0.1;
 
 /// The verdict on these timings.
 pub fn judge_timings(timings: &AuditTimings) -> AuditJudgement {
-    let flushes = lattice::best_period(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
-    let writes = lattice::best_period(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
-    let forced = lattice::best_period(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
+    let flushes =
+        lattice::fit_period(&timings.overwrites.iter().map(|overwrite| overwrite.flush.to).collect::<Vec<_>>());
+    let writes =
+        lattice::fit_period(&timings.overwrites.iter().map(|overwrite| overwrite.write.to).collect::<Vec<_>>());
+    let forced = lattice::fit_period(&timings.forced.iter().map(|interval| interval.to).collect::<Vec<_>>());
     let figures = audit_medians(timings);
-    let revolution = find_spindle(&[writes, flushes, forced]);
-    let ends: fn(&TwoOverwrites) -> [Instant; 2] = match (writes.is_spindle(), flushes.is_spindle()) {
-        (true, _) => |it| [it.first.write.to, it.other.write.to],
-        (false, true) => |it| [it.first.flush.to, it.other.flush.to],
-        (false, false) => |it| it.forced.map(|took| took.to),
+    let revolution = longest_spindle(&[writes, flushes, forced]);
+    let spindle_ends: fn(&TwoOverwrites) -> [Instant; 2] = match (writes.fits_spindle(), flushes.fits_spindle()) {
+        (true, _) => |pair| [pair.first.write.to, pair.other.write.to],
+        (false, true) => |pair| [pair.first.flush.to, pair.other.flush.to],
+        (false, false) => |pair| pair.forced.map(|interval| interval.to),
     };
-    let signs = Signs::from_timings(timings, revolution.map_or(0.0, |found| found.period_ms), ends);
+    let signs = Signs::from_timings(timings, revolution.map_or(0.0, |lattice| lattice.period_ms), spindle_ends);
     let evidence = AuditEvidence { flushes, writes, forced, signs, figures, forces: timings.forces };
-    let (verdict, certainty, why) = evidence.reach_verdict();
+    let ReasonedVerdict { verdict, certainty, why } = evidence.reach_verdict();
     let revolution = revolution.filter(|_| verdict != AuditVerdict::CannotTell);
     AuditJudgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
 }
 
-/// A spindle has one period: the longest, because ends at two angles fit half of it; among those that fit it, the best.
-fn find_spindle(found: &[Lattice]) -> Option<Lattice> {
-    let holding = || found.iter().copied().filter(Lattice::is_spindle);
-    let longest = holding().map(|it| it.period_ms).fold(0.0, f64::max);
-    holding().filter(|it| it.period_ms > 0.95 * longest).max_by(|a, b| a.held.total_cmp(&b.held))
+/// The spindle among the periods found. Ends at two angles fit half a revolution too, so it is the longest period, and of those equal to it
+/// within a twentieth the one that fits best.
+fn longest_spindle(lattices: &[Lattice]) -> Option<Lattice> {
+    let spindles = || lattices.iter().copied().filter(Lattice::fits_spindle);
+    let longest_ms = spindles().map(|lattice| lattice.period_ms).fold(0.0, f64::max);
+    spindles().filter(|lattice| lattice.period_ms > 0.95 * longest_ms).max_by(|a, b| a.held.total_cmp(&b.held))
 }
 
 fn audit_medians(timings: &AuditTimings) -> AuditMedians {
-    let took = |it: &AuditInterval| it.span();
     let overwrites = &timings.overwrites;
     AuditMedians {
         read_ms: median_ms(timings.reads.iter().copied()),
         read_again_ms: median_ms(timings.again.iter().copied()),
         empty_flush_ms: median_ms(timings.empty.iter().copied()),
-        write_ms: median_ms(overwrites.iter().map(|it| it.write.span())),
-        flush_ms: median_ms(overwrites.iter().map(|it| it.flush.span())),
-        forced_ms: median_ms(timings.forced.iter().map(took)),
-        scattered_write_ms: median_ms(timings.rounds.iter().map(|it| it.writes)) / SCATTERED as f64,
-        scattered_flush_ms: median_ms(timings.rounds.iter().map(|it| it.flush)),
-        read_beside_flush_ms: median_ms(timings.beside.iter().map(|it| it.slowest)),
+        write_ms: median_ms(overwrites.iter().map(|overwrite| overwrite.write.span())),
+        flush_ms: median_ms(overwrites.iter().map(|overwrite| overwrite.flush.span())),
+        forced_ms: median_ms(timings.forced.iter().map(AuditInterval::span)),
+        scattered_write_ms: median_ms(timings.rounds.iter().map(|round| round.writes)) / SCATTERED as f64,
+        scattered_flush_ms: median_ms(timings.rounds.iter().map(|round| round.flush)),
+        read_beside_flush_ms: median_ms(timings.beside.iter().map(|flush| flush.slowest)),
         path_ms: timings.path.nanos() as f64 / 1e6,
     }
 }
@@ -187,43 +188,60 @@ fn median_ms(spans: impl Iterator<Item = Span>) -> f64 {
     nanos.get(nanos.len() / 2).map_or(0.0, |&nanos| nanos as f64 / 1e6)
 }
 
-/// The evidence for a verdict.
+/// The evidence for a verdict: how well one period fits the ends of each kind of write, and the other measurements.
 struct AuditEvidence {
     flushes: Lattice,
     writes: Lattice,
     forced: Lattice,
     signs: Signs,
     figures: AuditMedians,
+    /// Whether forced writes are one command; not always known.
     forces: Option<bool>,
 }
 
-type Found = (AuditVerdict, Certainty, Vec<String>);
+/// A verdict with its reasons, a sentence each.
+struct ReasonedVerdict {
+    verdict: AuditVerdict,
+    certainty: Certainty,
+    why: Vec<String>,
+}
+
+impl ReasonedVerdict {
+    fn open(why: Vec<String>) -> ReasonedVerdict {
+        ReasonedVerdict { verdict: AuditVerdict::CannotTell, certainty: Certainty::Open, why }
+    }
+
+    fn likely(verdict: AuditVerdict, why: Vec<String>) -> ReasonedVerdict {
+        ReasonedVerdict { verdict, certainty: Certainty::Likely, why }
+    }
+}
 
 impl AuditEvidence {
-    fn reach_verdict(&self) -> Found {
+    fn reach_verdict(&self) -> ReasonedVerdict {
         if self.flushes.number == 0 {
-            return (AuditVerdict::CannotTell, Certainty::Open, vec!["Nothing was measured".to_owned()]);
+            return ReasonedVerdict::open(vec!["Nothing was measured".to_owned()]);
         }
-        if self.writes.is_spindle() {
+        if self.writes.fits_spindle() {
             return self.judge_cache_off();
         }
-        if self.flushes.is_spindle() {
+        if self.flushes.fits_spindle() {
             return self.judge_waiting_flush();
         }
         let AuditMedians { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
-        if self.forced.is_spindle() && flush_ms < WAITS_MS {
+        if self.forced.fits_spindle() && flush_ms < MEDIUM_WAIT_MS {
             let why = format!(
                 "Forced writes end whole revolutions apart ({}); a write with its flush ends at any angle",
                 self.forced
             );
-            let mut why = vec![why, self.early_flush_reason()];
-            self.add_signs(&self.forced, &mut why);
-            return (AuditVerdict::FlushIgnored, self.certainty_of_period(&self.forced), why);
+            let mut why = vec![why, self.early_flush_sentence()];
+            self.push_sign_reasons(&self.forced, &mut why);
+            let certainty = self.certainty_of_period(&self.forced);
+            return ReasonedVerdict { verdict: AuditVerdict::FlushIgnored, certainty, why };
         }
-        if read_ms < TURNS_MS {
+        if read_ms < SPINDLE_READ_MS {
             return self.judge_without_spindle();
         }
-        if flush_ms < WAITS_MS && scattered_flush_ms < WAITS_MS {
+        if flush_ms < MEDIUM_WAIT_MS && scattered_flush_ms < MEDIUM_WAIT_MS {
             return self.judge_early_flush();
         }
         let why = format!(
@@ -232,55 +250,57 @@ impl AuditEvidence {
              the disk, several disks behind one name, or writes that go elsewhere first",
             self.flushes
         );
-        (AuditVerdict::CannotTell, Certainty::Open, vec![why])
+        ReasonedVerdict::open(vec![why])
     }
 
-    /// Certain if the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed
-    /// that disks have, and if reads wait for a spindle too. If a timer may have that period, each place must have its
-    /// own angle as well.
+    /// Certain if the period is that of a commercial speed and fits tightly, and if reads wait for a spindle too. If a timer may have that
+    /// period, each block must have an angle of its own as well.
     fn certainty_of_period(&self, lattice: &Lattice) -> Certainty {
-        let keeps = lattice.held >= lattice::TIGHT && lattice.commercial_speed().is_some();
-        let turns = self.signs.places_differ() || !lattice.may_be_a_tick();
-        if keeps && self.signs.reads_turn() && turns { Certainty::Certain } else { Certainty::Likely }
+        let is_known_speed = lattice.held >= lattice::TIGHT_FIT && lattice.commercial_speed().is_some();
+        let is_no_timer = self.signs.places_differ() || !lattice.may_be_timer_tick();
+        if is_known_speed && self.signs.reads_turn() && is_no_timer { Certainty::Certain } else { Certainty::Likely }
     }
 
-    /// Adds the signs of a spindle besides the period, and those that are missing.
-    fn add_signs(&self, lattice: &Lattice, why: &mut Vec<String>) {
+    /// Adds a sentence on each sign of a spindle besides the period, be it present or missing.
+    fn push_sign_reasons(&self, lattice: &Lattice, why: &mut Vec<String>) {
         let Signs { reads_apart, reads_held, places_held, places_alike } = self.signs;
-        let said = match self.signs.reads_turn() {
+        let reads = match self.signs.reads_turn() {
             true => "Random reads end at any angle",
             false => "Random reads show no rotation",
         };
-        why.push(format!("{said}: 90 % lie within {reads_apart:.1} revolutions of one another, and whole revolutions fit {reads_held:.2} (1 is perfect)"));
-        let said = match self.signs.places_differ() {
+        why.push(format!("{reads}: 90 % lie within {reads_apart:.1} revolutions of one another, and whole revolutions fit {reads_held:.2} (1 is perfect)"));
+        let places = match self.signs.places_differ() {
             true => "Each place has its own angle",
             false => "Other places do not show their own angles",
         };
         why.push(format!(
-            "{said}: own angles fit {places_held:.2}, one angle for all fits {places_alike:.2} (1 is perfect)"
+            "{places}: own angles fit {places_held:.2}, one angle for all fits {places_alike:.2} (1 is perfect)"
         ));
-        if lattice.may_be_a_tick() && !self.signs.places_differ() {
+        if lattice.may_be_timer_tick() && !self.signs.places_differ() {
             why.push("A timer may have this period too: the disk may be simulated or throttled".to_owned());
         }
     }
 
-    /// Why a period is not that of a spindle after all.
-    fn find_contradiction(&self, lattice: &Lattice) -> Option<Found> {
-        // A disk may begin while it still receives blocks.
+    /// The verdict `CannotTell` if something contradicts that a period is a spindle's; otherwise `None`.
+    fn find_contradiction(&self, lattice: &Lattice) -> Option<ReasonedVerdict> {
+        // A disk may begin to write while it still receives blocks, so the time counts from the first of them.
         let scattered_ms = self.figures.scattered_write_ms * SCATTERED as f64 + self.figures.scattered_flush_ms;
-        let (turn, sold) = (lattice.period_ms, lattice.commercial_speed().is_some());
-        let but = if scattered_ms < turn {
+        let (period_ms, is_commercial) = (lattice.period_ms, lattice.commercial_speed().is_some());
+        let but = if scattered_ms < period_ms {
             format!(
-                "But {SCATTERED} scattered blocks are written and flushed in {scattered_ms:.2} ms, less than one revolution ({turn:.2} ms): no \
+                "But {SCATTERED} scattered blocks are written and flushed in {scattered_ms:.2} ms, less than one revolution ({period_ms:.2} ms): no \
                  rotating disk can do that"
             )
-        } else if self.figures.read_ms > turn / 4.0 && self.signs.reads_held >= lattice::HOLDS {
-            // An answer without any wait takes no revolution, which is a whole number of them, too.
+        } else if self.figures.read_ms > period_ms / 4.0 && self.signs.reads_held >= lattice::SPINDLE_FIT {
+            // Reads that wait for nothing all take zero revolutions, which is a whole number too: they contradict nothing.
             format!(
                 "But random reads all end at the same angle (fit {:.2}; 1 is perfect): that is a timer, not a spindle",
                 self.signs.reads_held
             )
-        } else if lattice.may_be_a_tick() && !self.signs.places_differ() && !(self.signs.reads_turn() && sold) {
+        } else if lattice.may_be_timer_tick()
+            && !self.signs.places_differ()
+            && !(self.signs.reads_turn() && is_commercial)
+        {
             format!(
                 "But a timer may have this period too, and other places do not show their own angles (own angles fit {:.2}, one \
                  angle for all fits {:.2})",
@@ -289,41 +309,44 @@ impl AuditEvidence {
         } else {
             return None;
         };
-        let keeps = format!("Writes wait for something periodic ({lattice})");
-        Some((AuditVerdict::CannotTell, Certainty::Open, vec![keeps, but]))
+        let periodic = format!("Writes wait for something periodic ({lattice})");
+        Some(ReasonedVerdict::open(vec![periodic, but]))
     }
 
-    fn judge_cache_off(&self) -> Found {
-        if let Some(found) = self.find_contradiction(&self.writes) {
-            return found;
+    /// The verdict if writes alone fit a spindle.
+    fn judge_cache_off(&self) -> ReasonedVerdict {
+        if let Some(contradicted) = self.find_contradiction(&self.writes) {
+            return contradicted;
         }
         let mut why = vec![format!("Writes end whole revolutions apart even without a flush ({})", self.writes)];
         why.push(format!("A flush after one takes {:.2} ms: nothing is left to write", self.figures.flush_ms));
-        self.add_signs(&self.writes, &mut why);
-        (AuditVerdict::CacheOff, self.certainty_of_period(&self.writes), why)
+        self.push_sign_reasons(&self.writes, &mut why);
+        let certainty = self.certainty_of_period(&self.writes);
+        ReasonedVerdict { verdict: AuditVerdict::CacheOff, certainty, why }
     }
 
-    fn judge_waiting_flush(&self) -> Found {
+    /// The verdict if writes with their flush fit a spindle, and writes alone do not.
+    fn judge_waiting_flush(&self) -> ReasonedVerdict {
         let AuditMedians { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
-        if let Some(found) = self.find_contradiction(&self.flushes) {
-            return found;
+        if let Some(contradicted) = self.find_contradiction(&self.flushes) {
+            return contradicted;
         }
         let mut why = vec![format!(
             "A write is acknowledged after {write_ms:.2} ms, at any angle; writes with their flush end whole revolutions apart ({})",
             self.flushes
         )];
         why.push(format!("A flush of {SCATTERED} scattered blocks takes {scattered_flush_ms:.1} ms"));
-        self.add_signs(&self.flushes, &mut why);
+        self.push_sign_reasons(&self.flushes, &mut why);
         let certainty = self.certainty_of_period(&self.flushes);
-        if self.forces != Some(false) && !self.forced.is_spindle() && forced_ms < WAITS_MS {
+        if self.forces != Some(false) && !self.forced.fits_spindle() && forced_ms < MEDIUM_WAIT_MS {
             why.push(format!("Forced writes are acknowledged after {forced_ms:.2} ms, at any angle ({})", self.forced));
-            return (AuditVerdict::FuaIgnored, certainty, why);
+            return ReasonedVerdict { verdict: AuditVerdict::FuaIgnored, certainty, why };
         }
-        (AuditVerdict::Honest, certainty, why)
+        ReasonedVerdict { verdict: AuditVerdict::Honest, certainty, why }
     }
 
-    /// The verdict without a spindle.
-    fn judge_without_spindle(&self) -> Found {
+    /// The verdict if reads are too fast for a spindle.
+    fn judge_without_spindle(&self) -> ReasonedVerdict {
         let AuditMedians { read_ms, flush_ms, .. } = self.figures;
         let mut why = vec![format!(
             "Random reads take {read_ms:.2} ms, too little for a rotating disk: nothing rotates, or a cache answers"
@@ -337,39 +360,39 @@ impl AuditEvidence {
              flushed. A datasheet or a real power cut can"
                 .to_owned(),
         );
-        (AuditVerdict::NothingRotates, Certainty::Likely, why)
+        ReasonedVerdict::likely(AuditVerdict::NothingRotates, why)
     }
 
-    /// The verdict if it rotates and a flush does not wait.
-    fn judge_early_flush(&self) -> Found {
+    /// The verdict if reads are as slow as on a rotating disk, and a flush does not wait.
+    fn judge_early_flush(&self) -> ReasonedVerdict {
         let AuditMedians { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
         let mut why =
-            vec![format!("Reads take as long as on a rotating disk ({read_ms:.1} ms)"), self.early_flush_reason()];
-        let (command, cached) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
-        if cached > 0.0 && command < REACHES * cached {
+            vec![format!("Reads take as long as on a rotating disk ({read_ms:.1} ms)"), self.early_flush_sentence()];
+        let (flush_cost_ms, block_cost_ms) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
+        if block_cost_ms > 0.0 && flush_cost_ms < ELECTRONICS_SHARE * block_cost_ms {
             why.push(format!(
-                "Besides the round trip, a flush takes {:.3} ms, and a block to or from the disk's buffer {cached:.3} ms: flushes do \
+                "Besides the round trip, a flush takes {:.3} ms, and a block to or from the disk's buffer {block_cost_ms:.3} ms: flushes do \
                  not reach the disk. The layer that drops them trusts the disk's cache",
-                command.max(0.0)
+                flush_cost_ms.max(0.0)
             ));
-            return (AuditVerdict::FlushIgnored, Certainty::Likely, why);
+            return ReasonedVerdict::likely(AuditVerdict::FlushIgnored, why);
         }
-        if self.forces == Some(true) && forced_ms < WAITS_MS {
+        if self.forces == Some(true) && forced_ms < MEDIUM_WAIT_MS {
             why.push(format!(
                 "Forced writes are acknowledged as early ({forced_ms:.2} ms): a power-protected cache explains both, while a disk \
                  that lies would have to lie twice"
             ));
-            return (AuditVerdict::Protected, Certainty::Likely, why);
+            return ReasonedVerdict::likely(AuditVerdict::Protected, why);
         }
         why.push(
             "Either the disk's cache is power-protected, or the disk ignores flushes: both take the same time. Its datasheet \
              says which"
                 .to_owned(),
         );
-        (AuditVerdict::CannotTell, Certainty::Open, why)
+        ReasonedVerdict::open(why)
     }
 
-    fn early_flush_reason(&self) -> String {
+    fn early_flush_sentence(&self) -> String {
         let AuditMedians { flush_ms, scattered_flush_ms, .. } = self.figures;
         format!(
             "A flush is acknowledged before the blocks can be on the medium: {flush_ms:.2} ms after one block, {scattered_flush_ms:.2} ms \
@@ -378,18 +401,21 @@ impl AuditEvidence {
     }
 }
 
-/// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps
-/// in it.
-pub fn evidence_curve(timings: &AuditTimings) -> Vec<(f64, f64)> {
-    let ends: Vec<Instant> = timings.overwrites.iter().map(|it| it.flush.to).collect();
-    let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
-    apart.sort_by(f64::total_cmp);
-    let number = apart.len().max(1) as f64;
-    apart.into_iter().enumerate().map(|(at, ms)| (100.0 * (at + 1) as f64 / number, ms)).collect()
+/// A share of the overwrites in per cent, and a time in milliseconds.
+pub type PercentAndMs = (f64, f64);
+
+/// The times between the ends of consecutive flushed overwrites, sorted, with the share of the overwrites up to each. A spindle makes steps of
+/// its revolution in this curve.
+pub fn flush_gap_percentiles(timings: &AuditTimings) -> Vec<PercentAndMs> {
+    let ends: Vec<Instant> = timings.overwrites.iter().map(|overwrite| overwrite.flush.to).collect();
+    let mut gaps_ms: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
+    gaps_ms.sort_by(f64::total_cmp);
+    let count = gaps_ms.len().max(1) as f64;
+    gaps_ms.into_iter().enumerate().map(|(index, ms)| (100.0 * (index + 1) as f64 / count, ms)).collect()
 }
 
-/// The picture of the curve, with its axes.
-pub fn evidence_picture(points: &[(f64, f64)]) -> Picture<'_> {
+/// The picture of such a curve, with its axes.
+pub fn flush_gap_picture(points: &[PercentAndMs]) -> Picture<'_> {
     Picture {
         title: "From the end of one flushed overwrite to the next: a spindle makes steps of its revolution",
         x: "share of the overwrites, shortest time first (%)",

@@ -1,4 +1,4 @@
-//! The built-in drives and studies: what can be checked of each drive, its curves as text and as pictures; the studies.
+//! The built-in drives, with checks and curves of each, profiles drafted from datasheets, and the built-in studies.
 //!
 //! | room | what it is |
 //! |---|---|
@@ -21,12 +21,12 @@ use seekwise_drives::drives;
 pub use seekwise_drives::drives::{find_text, names};
 use seekwise_drives::profile::DriveFile;
 
-/// Reads a built-in drive, where a file could be named too. An unknown name is an error that names the nearest.
+/// Loads a built-in drive by name. The error for an unknown name suggests the nearest name, or a profile's file.
 pub fn load_drive(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     drives::load(name).map_err(|mut errors| {
         let expected = errors.iter_mut().filter_map(|error| error.expected.as_mut());
-        let general = expected.filter(|expected| expected.ends_with("lists"));
-        general.for_each(|expected| expected.push_str(", or a profile's file"));
+        let lists = expected.filter(|expected| expected.ends_with("lists"));
+        lists.for_each(|expected| expected.push_str(", or a profile's file"));
         errors
     })
 }

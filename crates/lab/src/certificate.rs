@@ -1,5 +1,5 @@
-//! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how it
-//! was played, and how close to their instants its requests were issued.
+//! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how the trace was played, and
+//! how far from their instants its requests were issued.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::time::Span;
@@ -16,11 +16,11 @@ use crate::trace::LoadedTrace;
 /// The certificate of a run of a trace.
 pub fn trace_certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Option<Certificate> {
     let (JobOrigin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
-    let LoadedTrace { survey, asked, .. } = &**traced;
+    let LoadedTrace { survey, options, .. } = &**traced;
     let played = achieved.played;
     let seconds = |span: Span| span.nanos() as f64 / 1e9;
     let moved = (survey.reads + survey.writes).max(1);
-    let by_instants = asked.mode.uses_instants();
+    let by_instants = options.mode.uses_instants();
     Some(Certificate {
         format: survey.format.spec().word.to_owned(),
         requests: survey.requests,
@@ -32,9 +32,9 @@ pub fn trace_certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Opt
         size_median: u64::from(survey.median) * SECTOR,
         size_largest: u64::from(survey.largest) * SECTOR,
         span_s: seconds(survey.span),
-        recorded_per_s: (survey.span > Span::ZERO).then(|| survey.rate()),
-        mode: loop_word(asked.mode).to_owned(),
-        speed: by_instants.then(|| f64::from(asked.speed.thousandths) / 1e3),
+        recorded_per_s: (survey.span > Span::ZERO).then(|| survey.requests_per_s()),
+        mode: loop_word(options.mode).to_owned(),
+        speed: by_instants.then(|| f64::from(options.speed.thousandths) / 1e3),
         recorded_s: seconds(played.recorded),
         played_s: played.last.nanos() as f64 / 1e9,
         issue_error_ms: TimingErrors::from_lateness(&achieved.off),
@@ -46,18 +46,18 @@ pub fn trace_certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Opt
         extent: survey.total_sectors().saturating_mul(SECTOR),
         elsewhere: survey.met.elsewhere,
         passed_over: survey.met.passed_over,
-        map: asked.map.word().to_owned(),
+        map: options.map.word().to_owned(),
         moved: achieved.moved,
         clipped: achieved.clipped,
-        taken: interpretations(traced),
+        taken: interpretation_lines(traced),
     })
 }
 
-/// How units were interpreted, and what was derived.
-fn interpretations(traced: &LoadedTrace) -> Vec<String> {
-    let LoadedTrace { survey, asked, sectors } = traced;
-    let units = asked.reading.units(survey.format);
-    let bytes = |bytes: u64| match bytes {
+/// Sentences on how units were interpreted, and what was derived.
+fn interpretation_lines(traced: &LoadedTrace) -> Vec<String> {
+    let LoadedTrace { survey, options, sectors } = traced;
+    let units = options.reading.units(survey.format);
+    let unit_words = |bytes: u64| match bytes {
         1 => "bytes".to_owned(),
         512 => "sectors of 512 bytes".to_owned(),
         other => format!("units of {other} bytes"),
@@ -65,8 +65,8 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
     let mut taken = vec![format!(
         "instants in {}, addresses in {}, sizes in {}",
         time_unit_name(units.time),
-        bytes(units.address),
-        bytes(units.length)
+        unit_words(units.address),
+        unit_words(units.length)
     )];
     match (survey.format, survey.wait) {
         (TraceFormat::Tencent, _) => taken.push("requests of one second are spread evenly over it".to_owned()),
@@ -79,18 +79,18 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
         (_, Some(WaitMeaning::Absolute)) => taken.push("`wait` counts milliseconds from the beginning".to_owned()),
         _ => {}
     }
-    if survey.devices.len() > 1 && asked.reading.device.is_none() {
+    if survey.devices.len() > 1 && options.reading.device.is_none() {
         taken.push(format!("its {} devices lie one behind another, each from a whole MiB on", survey.devices.len()));
     }
     if survey.met.cut {
         taken.push("the last line has no end: the file may have been cut".to_owned());
     }
     let missing = survey.requests - survey.responses;
-    if asked.mode == LoopMode::Dependent && missing > 0 {
+    if options.mode == LoopMode::Dependent && missing > 0 {
         taken.push(format!("{missing} requests do not say when they were over: nothing waits for them"));
     }
-    if matches!(asked.map, AddressMapping::Wrap | AddressMapping::Scale) && survey.total_sectors() <= *sectors {
-        taken.push(format!("nothing lies beyond the target: trace.map={} changes nothing", asked.map.word()));
+    if matches!(options.map, AddressMapping::Wrap | AddressMapping::Scale) && survey.total_sectors() <= *sectors {
+        taken.push(format!("nothing lies beyond the target: trace.map={} changes nothing", options.map.word()));
     }
     taken
 }
@@ -99,7 +99,7 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use seekwise_formats::trace::{PackedInput, TracePart};
+    use seekwise_formats::trace::{TraceInput, TracePart};
 
     use super::*;
     use crate::inputs::Inputs;
@@ -110,11 +110,11 @@ mod tests {
     const TRACE: &str = "5,W,1048576,8192,1000000\n3,R,0,4096,1010000\n3,R,4096,4096,1020000\n9,R,0,512,1030000\n";
 
     fn open(name: &str) -> std::io::Result<Vec<TracePart>> {
-        let input: PackedInput = Box::new(TRACE.as_bytes());
+        let input: TraceInput = Box::new(TRACE.as_bytes());
         Ok(vec![(name.to_owned(), input)])
     }
 
-    /// The certificate of the trace, played with these keys besides.
+    /// The certificate of the trace, played with these further keys.
     fn certified(keys: &[(&str, &str)]) -> Certificate {
         let all = [("drive", "barracuda-7200.7-ncq"), ("job", "t.csv")];
         let settings = all.iter().chain(keys).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
@@ -131,11 +131,11 @@ mod tests {
         assert_eq!((all.requests, all.issued, all.flushes, all.trims, all.elsewhere), (4, 4, 0, 0, 0));
         assert_eq!((all.reads_percent, all.bytes), (75.0, 8192 + 4096 + 4096 + 512));
         assert_eq!((all.size_median, all.size_largest, all.span_s), (4096, 8192, 0.03));
-        // Devices begin at whole MiB: the first ends 8 KiB into its second one, the others in their first.
+        // Devices begin at whole MiB: the first device ends 8 KiB into its second MiB, the others end in their first.
         assert_eq!((all.devices, all.extent), (3, 4 << 20));
-        let behind = |said: &String| said.starts_with("its 3 devices lie one behind another");
-        assert!(all.taken.iter().any(behind), "{:?}", all.taken);
-        // The first device was seen before the one that is wanted, and has no request of it.
+        let tells_devices = |line: &String| line.starts_with("its 3 devices lie one behind another");
+        assert!(all.taken.iter().any(tells_devices), "{:?}", all.taken);
+        // The rows of the first device come before those of the wanted one, and are not counted.
         let one = certified(&[("trace.device", "3")]);
         assert_eq!((one.devices, one.requests, one.issued, one.elsewhere), (1, 2, 2, 2));
         assert_eq!((one.reads_percent, one.bytes), (100.0, 8192));

@@ -1,4 +1,5 @@
-//! Fills a [`Report`] from a study, what its cells ran, and their records. No statistics are computed here.
+//! Builds the data of a study's page, a [`Report`], from the study, the provenance of its cells and the records of their runs.
+//! Estimates, intervals and verdicts come from `finding` and `stats`; this room selects, orders and words them.
 
 pub mod answer;
 pub mod parts;
@@ -26,11 +27,11 @@ use seekwise_drives::stack::{self, Setting};
 /// The material of a report.
 pub struct ReportMaterial<'a> {
     pub study: &'a Study,
-    /// The provenance of its cells.
+    /// The study's cells as they were prepared, with all their settings.
     pub made: &'a StudyProvenance,
-    /// The results.
+    /// The record of each run that is done.
     pub records: &'a [RunRecord],
-    /// The command that repeats the study.
+    /// The command line that repeats the study.
     pub command: &'a str,
 }
 
@@ -40,17 +41,21 @@ pub fn build_report(material: &ReportMaterial<'_>) -> Report {
     let evidence = Evidence::new(study, made, records);
     let account = SamplingAccount::from_evidence(&evidence);
     let (findings, overall) = evidence.findings();
-    let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, findings));
+    let overall_verdicts = overall.iter().map(|summary| overall_verdict(&evidence, summary, findings));
     let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
-    verdicts.sort_by(|one, other| {
-        other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { compare_by_size(one, other) })
+    // Leading comparisons come first, in the study's order.
+    verdicts.sort_by(|one, other| match (one.leads, other.leads) {
+        (true, true) => Ordering::Equal,
+        (false, false) => compare_by_outcome_and_size(one, other),
+        (one_leads, other_leads) => other_leads.cmp(&one_leads),
     });
-    // A comparison in a single cell is that of the cell.
-    let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
-    let mut cells: Vec<report::ReportVerdict> =
-        findings.iter().filter(several).map(|finding| cell_verdict(material, finding)).collect();
-    cells.sort_by(compare_by_size);
-    verdicts.extend(cells);
+    // The verdict over a single cell already is the verdict on that cell.
+    let has_several_cells =
+        |finding: &&Finding| overall.iter().any(|summary| summary.compare == finding.compare && summary.cells != 1);
+    let mut cell_verdicts: Vec<report::ReportVerdict> =
+        findings.iter().filter(has_several_cells).map(|finding| cell_verdict(&evidence, finding)).collect();
+    cell_verdicts.sort_by(compare_by_outcome_and_size);
+    verdicts.extend(cell_verdicts);
     Report {
         title: study.title.clone(),
         question: study.question.clone(),
@@ -58,16 +63,21 @@ pub fn build_report(material: &ReportMaterial<'_>) -> Report {
         command: command.to_owned(),
         version: made.program.version.clone(),
         seed: study.seed,
-        runs_per_cell: account.as_ref().map_or([study.runs.into(); 2], |it| [it.least_runs, it.most_runs]),
-        runs_planned: runs_planned(study, made, records),
+        runs_per_cell: account
+            .as_ref()
+            .map_or([study.runs.into(); 2], |account| [account.least_runs, account.most_runs]),
+        runs_planned: count_planned_runs(study, made, records),
         runs_done: records.len() as u64,
-        runtime_s: account.as_ref().and_then(|it| it.runtime_s).unwrap_or([runtime_s(study, made, records); 2]),
+        runtime_s: account
+            .as_ref()
+            .and_then(|account| account.runtime_s)
+            .unwrap_or([stated_or_longest_runtime_s(study, made, records); 2]),
         virtual_time: !made.is_measured(),
-        interval: interval_text(study, &evidence, account.as_ref()),
+        interval: explain_intervals(study, &evidence, account.as_ref()),
         meanings: verdict_meanings(),
-        stretches: make_stretches(made, &animated_cells(&verdicts, &evidence, made)),
+        stretches: make_stretches(made, &cells_to_animate(&verdicts, &evidence, made)),
         verdicts,
-        stack: report_layers(made),
+        stack: to_report_layers(made),
         factors: study
             .factor
             .iter()
@@ -80,22 +90,21 @@ pub fn build_report(material: &ReportMaterial<'_>) -> Report {
             .collect(),
         cells: (0..made.cells.len())
             .filter(|&cell| !evidence.cell_runs(cell).is_empty())
-            .map(|cell| report_cell(made, &evidence, cell))
+            .map(|cell| to_report_cell(made, &evidence, cell))
             .collect(),
         best: evidence
             .best_levels()
             .into_iter()
-            .filter_map(|(question, answer)| report_best(study, question, answer))
+            .filter_map(|(question, answer)| to_report_best(study, question, answer))
             .collect(),
-        claims: evidence.judge_claims().iter().map(report_claim).collect(),
+        claims: evidence.judge_claims().iter().map(to_report_claim).collect(),
         warnings: made.warnings.clone(),
-        provenance: report_provenance(made),
+        provenance: to_report_provenance(made),
     }
 }
 
-/// The order of verdicts: refused ones, then differences with the largest first, then those without one, then undecided
-/// ones.
-fn compare_by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
+/// Orders verdicts for the page: refused comparisons, differences (the largest first), no difference, undecided.
+fn compare_by_outcome_and_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
     let rank = |verdict: &report::ReportVerdict| match verdict.verdict {
         Outcome::Refused => 0,
         Outcome::Faster | Outcome::Slower | Outcome::Mixed => 1,
@@ -106,35 +115,35 @@ fn compare_by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -
     rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))
 }
 
-/// The cells of the moving picture: the headline's sides, or, if not both are done, the first cell that is.
-fn animated_cells(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
-    let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
-    let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
-    let done = |cell: &usize| !evidence.cell_runs(*cell).is_empty();
-    match !judged.is_empty() && judged.iter().all(done) {
-        true => judged,
-        false => (0..made.cells.len()).find(done).into_iter().collect(),
+/// The cells of the moving picture: both sides of the first verdict; if one of them has no run yet, the first cell that has one.
+fn cells_to_animate(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
+    let cell_ids = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
+    let sides: Vec<usize> = cell_ids.iter().filter_map(|id| id.parse().ok()).collect();
+    let has_runs = |cell: &usize| !evidence.cell_runs(*cell).is_empty();
+    match !sides.is_empty() && sides.iter().all(has_runs) {
+        true => sides,
+        false => (0..made.cells.len()).find(has_runs).into_iter().collect(),
     }
 }
 
-/// The length of a run, in seconds: as the study says; if it says nothing, or runs were sampled until decided (which may shorten them),
-/// that of the longest.
-fn runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
+/// The run time that the study states, in seconds. If it states none, or sampling until decided may have shortened runs, the
+/// longest run's.
+fn stated_or_longest_runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
     let stated = study.runtime.filter(|_| made.sampling.is_none());
     stated.map_or_else(|| longest_run_s(records), |runtime| runtime.seconds())
 }
 
-/// The longest run, if the job itself said when to end.
 fn longest_run_s(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
-/// Number of runs planned; with sampling until decided, as far as the records show its end.
-fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
+/// Number of planned runs; with sampling until decided, as far as the records show where it ends.
+fn count_planned_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
     rounds::sample_order(study, made, records).len() as u64
 }
 
-fn interval_text(study: &Study, evidence: &Evidence<'_>, account: Option<&SamplingAccount>) -> String {
+/// The sentence on what intervals mean: method, level and unit of sampling.
+fn explain_intervals(study: &Study, evidence: &Evidence<'_>, account: Option<&SamplingAccount>) -> String {
     let paired = pairing_words(evidence.made);
     match (account, study.runs) {
         (Some(account), _) => format!(
@@ -150,7 +159,7 @@ fn interval_text(study: &Study, evidence: &Evidence<'_>, account: Option<&Sampli
     }
 }
 
-/// How the runs of two sides are paired.
+/// Words for how the runs of two sides are paired.
 pub fn pairing_words(made: &StudyProvenance) -> &'static str {
     match made.is_measured() {
         true => "in randomised blocks, one run of each side in turn",
@@ -160,34 +169,36 @@ pub fn pairing_words(made: &StudyProvenance) -> &'static str {
 
 fn verdict_meanings() -> Vec<report::VerdictMeaning> {
     let meaning = |(word, says): (&str, &str)| report::VerdictMeaning { word: word.to_owned(), says: says.to_owned() };
-    stats::meanings().map(meaning).collect()
+    stats::verdict_meanings().map(meaning).collect()
 }
 
-fn report_interval(interval: Interval) -> report::ReportInterval {
+fn to_report_interval(interval: Interval) -> report::ReportInterval {
     report::ReportInterval { estimate: interval.estimate, low: interval.low, high: interval.high }
 }
 
-fn judgement_text(compare: &ComparisonSpec, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
-    match (refused, judgement) {
+fn judgement_text(metric: &Metric, judgement: Option<&Judgement>, refusal: Option<&String>) -> String {
+    match (refusal, judgement) {
         (Some(why), _) => format!("refused: {why};"),
-        (None, Some(judgement)) => DifferenceWords::for_metric(compare.metric()).verdict_and_ratio(judgement),
+        (None, Some(judgement)) => DifferenceWords::for_metric(metric).verdict_and_ratio(judgement),
         (None, None) => "not enough data".to_owned(),
     }
 }
 
-/// The ratio for the page, if it has an interval.
-fn finite_ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
-    judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(report_interval)
+/// The ratio for the page; `None` if its interval is unbounded, as for a single run.
+fn ratio_with_finite_interval(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
+    judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(to_report_interval)
 }
 
-fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
-    let compare = &material.study.compare[finding.compare];
+/// The verdict on one cell of a comparison.
+fn cell_verdict(evidence: &Evidence<'_>, finding: &Finding) -> report::ReportVerdict {
+    let compare = &evidence.study.compare[finding.compare];
+    let metric = evidence.judged_metric(finding.compare);
     let judgement = finding.judgement.as_ref();
-    let text = judgement_text(compare, judgement, finding.refused.as_ref());
+    let text = judgement_text(metric, judgement, finding.refused.as_ref());
     let outcome = judgement_outcome(judgement, finding.refused.as_ref());
     let word = match outcome {
         Outcome::NotEnoughData => UNDECIDED,
-        outcome => DifferenceWords::for_metric(compare.metric()).outcome_word(outcome),
+        outcome => DifferenceWords::for_metric(metric).outcome_word(outcome),
     };
     let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
@@ -201,84 +212,94 @@ fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::Rep
         side_b: compare.to.clone(),
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
-        metric: compare.metric().title(),
-        better: compare.metric().better_direction().to_owned(),
-        ratio: finite_ratio(judgement),
+        metric: metric.title(),
+        better: metric.better_direction().to_owned(),
+        ratio: ratio_with_finite_interval(judgement),
         range: None,
         cells: 1,
         verdict: outcome,
         word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
-        margin_percent: Some(material.study.margin_percent),
-        differs: differing_settings(material, finding),
+        margin_percent: Some(evidence.study.margin_percent),
+        differs: differing_setting_keys(evidence, finding),
         at_once: finding.at_once.iter().map(ToString::to_string).collect(),
         note: finding.refused.clone().or_else(|| doubt_note(finding)),
-        cause: finding.cause.as_ref().map(report_cause),
+        cause: finding.cause.as_ref().map(to_report_cause),
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         ..report::ReportVerdict::default()
     };
-    temper_cpu_gain(&mut verdict, compare, &finding.beside);
+    qualify_cpu_gain_for_less_work(&mut verdict, metric, &finding.beside);
     verdict
 }
 
-/// Tempers a lower use of the processor by a side that does less work: it is no plain gain.
-fn temper_cpu_gain(verdict: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
-    let less = beside.iter().any(|figure| figure.worse && figure.metric.figure == Statistic::Iops);
-    if less && compare.metric().figure == Statistic::Cpu && verdict.verdict == Outcome::Faster {
+/// Qualifies a lower use of the processor by "for less work" if fewer requests a second were done: it is no plain gain.
+fn qualify_cpu_gain_for_less_work(
+    verdict: &mut report::ReportVerdict,
+    metric: &Metric,
+    secondary_figures: &[SecondaryFigure],
+) {
+    let less_work = secondary_figures.iter().any(|figure| figure.worse && figure.metric.figure == Statistic::Iops);
+    if less_work && metric.figure == Statistic::Cpu && verdict.verdict == Outcome::Faster {
         verdict.qualify("for less work");
     }
 }
 
+/// The verdict on all cells of a comparison together.
 fn overall_verdict(
-    material: &ReportMaterial<'_>,
+    evidence: &Evidence<'_>,
     overall: &OverallComparison,
     findings: &[Finding],
 ) -> report::ReportVerdict {
-    let compare = &material.study.compare[overall.compare];
+    let compare = &evidence.study.compare[overall.compare];
+    let metric = evidence.judged_metric(overall.compare);
     let judgement = overall.judgement.as_ref();
-    let own: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
-    let strongest = own.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
-    let words = DifferenceWords::for_metric(compare.metric());
+    let own_findings: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
+    let strongest = own_findings.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
+    let words = DifferenceWords::for_metric(metric);
     let (outcome, word) = match overall.refused {
         Some(_) => (Outcome::Refused, Outcome::Refused.name().to_owned()),
         None => (overall.tally.outcome(), overall.tally.outcome_words(words)),
     };
-    let beside: Vec<SecondaryFigure> = match &own[..] {
+    let beside: Vec<SecondaryFigure> = match &own_findings[..] {
         [finding] => finding.beside.clone(),
         _ => overall.beside.clone(),
     };
     let mut verdict = report::ReportVerdict {
         name: compare.name.clone(),
-        headline: comparison_headline(compare, overall),
+        headline: comparison_headline(evidence, overall),
         leads: compare.headline,
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
-        cell: match &own[..] {
+        cell: match &own_findings[..] {
             [finding] => finding.cell.clone(),
-            _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(material, compare)),
+            _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(evidence.study, compare)),
         },
         cell_ids: strongest.map_or(Vec::new(), |finding| vec![finding.from.to_string(), finding.to.to_string()]),
-        metric: compare.metric().title(),
-        better: compare.metric().better_direction().to_owned(),
-        ratio: finite_ratio(judgement),
+        metric: metric.title(),
+        better: metric.better_direction().to_owned(),
+        ratio: ratio_with_finite_interval(judgement),
         range: overall.range.filter(|_| overall.cells > 1),
         verdict: outcome,
         word,
         cells: overall.cells,
         varied: compare.factor.clone(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
-        margin_percent: Some(material.study.margin_percent),
+        margin_percent: Some(evidence.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
-        differs: own.first().map_or(Vec::new(), |finding| differing_settings(material, finding)),
-        note: overall.refused.clone().or_else(|| extreme_cells(compare.metric(), &own)),
-        cause: own.first().filter(|_| own.len() == 1).and_then(|finding| finding.cause.as_ref()).map(report_cause),
+        differs: own_findings.first().map_or(Vec::new(), |finding| differing_setting_keys(evidence, finding)),
+        note: overall.refused.clone().or_else(|| extreme_cells_sentence(metric, &own_findings)),
+        cause: own_findings
+            .first()
+            .filter(|_| own_findings.len() == 1)
+            .and_then(|finding| finding.cause.as_ref())
+            .map(to_report_cause),
         beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
         ..report::ReportVerdict::default()
     };
-    add_cell_cases(&mut verdict, material, overall, &own);
-    temper_cpu_gain(&mut verdict, compare, &beside);
+    set_cell_cases_and_slightness(&mut verdict, evidence, overall, &own_findings);
+    qualify_cpu_gain_for_less_work(&mut verdict, metric, &beside);
     if let Some(price) = &overall.price
         && let Some(text) = price.text(&compare.factor, &compare.from)
     {
@@ -287,38 +308,41 @@ fn overall_verdict(
     verdict
 }
 
-/// Adds what each cell of a comparison says, and whether their common difference is too slight for a colour.
-fn add_cell_cases(
+/// Sets the result of each cell of a comparison, and whether their common difference is too slight for a colour.
+fn set_cell_cases_and_slightness(
     verdict: &mut report::ReportVerdict,
-    material: &ReportMaterial<'_>,
+    evidence: &Evidence<'_>,
     overall: &OverallComparison,
     findings: &[&Finding],
 ) {
-    let compare = &material.study.compare[overall.compare];
-    let factors = || material.study.factor.iter().map(|factor| &factor.name);
-    let judged = |words: DifferenceWords, each: &[(Outcome, f64)]| {
+    let study = evidence.study;
+    let compare = &study.compare[overall.compare];
+    let factors = || study.factor.iter().map(|factor| &factor.name);
+    let judged_cases = |words: DifferenceWords, outcomes_and_ratios: &[(Outcome, f64)]| {
         let case = |(finding, &(outcome, ratio)): (&&Finding, &(Outcome, f64))| {
-            let levels = factors().zip(&material.made.cells[finding.from].cell.levels);
+            let levels = factors().zip(&evidence.made.cells[finding.from].cell.levels);
             let others = levels.filter(|(factor, _)| **factor != compare.factor);
             let levels = others.map(|(factor, level)| (factor.clone(), level.clone())).collect();
             CellCase { levels, outcome, ratio }
         };
-        report::JudgedCases { words, cases: findings.iter().zip(each).map(case).collect() }
+        report::JudgedCases { words, cases: findings.iter().zip(outcomes_and_ratios).map(case).collect() }
     };
     let ratio = |judgement: Option<Judgement>| judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
     let outcome = |finding: &&Finding| judgement_outcome(finding.judgement.as_ref(), None);
-    let each: Vec<(Outcome, f64)> =
+    let outcomes_and_ratios: Vec<(Outcome, f64)> =
         findings.iter().map(|finding| (outcome(finding), ratio(finding.judgement))).collect();
-    verdict.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
-    verdict.cases = Some(judged(DifferenceWords::for_metric(compare.metric()), &each));
+    verdict.slight = overall.tally.is_slight(ratio(overall.judgement), study.margin_percent / 100.0);
+    verdict.cases =
+        Some(judged_cases(DifferenceWords::for_metric(evidence.judged_metric(overall.compare)), &outcomes_and_ratios));
     let per_request = &overall.per_request;
-    verdict.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
+    verdict.per_request = (!per_request.is_empty()).then(|| judged_cases(PROCESSOR_TIME, per_request));
 }
 
-/// Describes the cells of a comparison.
-fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
-    let others = material.study.factor.iter().filter(|factor| factor.name != compare.factor);
-    let varied: Vec<&str> = others.filter(|it| it.level_names().len() > 1).map(|it| it.name.as_str()).collect();
+/// Describes the cells of a comparison by the other factors: "one for each depth".
+fn describe_cells(study: &Study, compare: &ComparisonSpec) -> String {
+    let others = study.factor.iter().filter(|factor| factor.name != compare.factor);
+    let varied: Vec<&str> =
+        others.filter(|factor| factor.level_names().len() > 1).map(|factor| factor.name.as_str()).collect();
     match &varied[..] {
         [one] => format!("one for each {one}"),
         [before @ .., last] => format!("one for each combination of {} and {last}", before.join(", ")),
@@ -326,23 +350,27 @@ fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> St
     }
 }
 
-/// The headline: where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
-/// answer.
-pub fn comparison_headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
-    let text = judgement_text(compare, overall.judgement.as_ref(), overall.refused.as_ref());
+/// The headline of a comparison over several cells: in which of them the effect is. The geometric mean over all cells is no answer, because
+/// some cells can show no effect; the page gives it below the headline.
+pub fn comparison_headline(evidence: &Evidence<'_>, overall: &OverallComparison) -> String {
+    let name = &evidence.study.compare[overall.compare].name;
+    let metric = evidence.judged_metric(overall.compare);
+    let text = judgement_text(metric, overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
-        Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
-        _ if overall.cells == 1 => format!("{}: {text}", compare.name),
-        _ => format!("{}: {text} over all {} cells", compare.name, overall.cells),
+        Some(place) if overall.cells > 1 => format!("{name}: {}", place.text),
+        _ if overall.cells == 1 => format!("{name}: {text}"),
+        _ => format!("{name}: {text} over all {} cells", overall.cells),
     }
 }
 
+/// The size of a finding's effect: the absolute logarithm of its ratio.
 fn effect_size(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// Names the worst and the best cell by `metric`, so that a mean does not hide them.
-pub fn extreme_cells(metric: &Metric, findings: &[&Finding]) -> Option<String> {
+/// The sentence that names the worst and the best cell by `metric`, so that a mean does not hide them; `None` if there is one cell, or if
+/// all ratios are equal.
+pub fn extreme_cells_sentence(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
     let most = findings.iter().max_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -354,7 +382,7 @@ pub fn extreme_cells(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     (!alike).then(|| format!("Worst at {}; best at {}.", worst.cell, best.cell))
 }
 
-fn report_cause(cause: &Cause) -> report::ReportCause {
+fn to_report_cause(cause: &Cause) -> report::ReportCause {
     let ms = |ns: i64| ns as f64 / 1e6;
     let changed = cause.parts.iter().filter(|change| change.difference_ns() != 0);
     report::ReportCause {
@@ -366,8 +394,8 @@ fn report_cause(cause: &Cause) -> report::ReportCause {
     }
 }
 
-fn differing_settings(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
-    differing_keys(material.made.cell_settings(finding.from), material.made.cell_settings(finding.to))
+fn differing_setting_keys(evidence: &Evidence<'_>, finding: &Finding) -> Vec<String> {
+    differing_keys(evidence.made.cell_settings(finding.from), evidence.made.cell_settings(finding.to))
 }
 
 /// Reasons to doubt the verdict.
@@ -380,20 +408,20 @@ fn doubt_note(finding: &Finding) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
+fn to_report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
     let runs = evidence.cell_runs(cell);
     let histogram = pool_responses(runs);
     // A boxed slice has no spare capacity, and a page has hundreds of them.
     let buckets: Box<[(f64, u64)]> =
         histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect();
-    let mean = |value: fn(&RunRecord) -> f64| report_interval(evidence.cell_mean(cell, value));
+    let mean = |value: fn(&RunRecord) -> f64| to_report_interval(evidence.cell_mean(cell, value));
     let part = |part: Part| {
         let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part)).sum();
         sum / runs.len() as f64
     };
-    let kind = |of: fn(&RunRecord) -> &crate::run::KindRecord| {
-        let done: Vec<Response> = runs.iter().filter_map(|run| of(run).response_ms).collect();
-        (!done.is_empty()).then(|| Response::average(&done))
+    let kind_response = |kind_of_run: fn(&RunRecord) -> &crate::run::KindRecord| {
+        let responses: Vec<Response> = runs.iter().filter_map(|run| kind_of_run(run).response_ms).collect();
+        (!responses.is_empty()).then(|| Response::average(&responses))
     };
     let mut flags: Vec<String> = runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect();
     flags.sort();
@@ -409,39 +437,39 @@ fn report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> 
             mean: evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate,
             ..Response::from_histogram(&histogram).unwrap_or_default()
         },
-        reads: kind(|run| &run.read),
-        writes: kind(|run| &run.write),
-        flushes: kind(|run| &run.flush),
+        reads: kind_response(|run| &run.read),
+        writes: kind_response(|run| &run.write),
+        flushes: kind_response(|run| &run.flush),
         flushes_per_s: evidence.cell_mean(cell, |run| run.flush.iops).estimate,
         histogram: buckets.into_vec(),
         anatomy_ms: Anatomy::from_parts(part),
         elapsed_s: mean(|run| run.elapsed_s),
-        operations: report_operations(evidence, cell),
-        cpu: mean_cpu(runs),
-        arrivals: report_arrivals(runs),
+        operations: to_report_operations(evidence, cell),
+        cpu: mean_cpu_use(runs),
+        arrivals: to_report_arrivals(runs),
         flags,
     }
 }
 
-/// The operations of a scene's programs. A program that did nothing in some run is left out.
-fn report_operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
+/// The operations of a scene's programs. A program without operations in some run is left out.
+fn to_report_operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
     let runs = evidence.cell_runs(cell);
     let first = runs.first().into_iter().flat_map(|run| run.issuer.operations.keys());
-    let of_program = |program: &String| {
+    let operations_of = |program: &String| {
         let done: Vec<_> = runs.iter().map(|run| run.issuer.operations.get(program)).collect::<Option<_>>()?;
         let count = done.iter().map(|done| done.count).sum();
-        let of = |run: &RunRecord| run.issuer.operations.get(program).map_or(0.0, |done| done.per_s);
+        let rate = |run: &RunRecord| run.issuer.operations.get(program).map_or(0.0, |done| done.per_s);
         done.iter().all(|done| done.count > 0).then(|| report::ReportOperations {
             program: program.clone(),
             count,
-            per_s: report_interval(evidence.cell_mean(cell, of)),
+            per_s: to_report_interval(evidence.cell_mean(cell, rate)),
             response_ms: Response::average(&done.iter().filter_map(|done| done.response_ms).collect::<Vec<_>>()),
         })
     };
-    first.filter_map(of_program).collect()
+    first.filter_map(operations_of).collect()
 }
 
-fn mean_cpu(runs: &[&RunRecord]) -> Option<CpuRecord> {
+fn mean_cpu_use(runs: &[&RunRecord]) -> Option<CpuRecord> {
     let cpus: Vec<CpuRecord> = runs.iter().filter_map(|run| run.cpu).collect();
     let mean = |value: fn(&CpuRecord) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
     (!cpus.is_empty()).then(|| CpuRecord {
@@ -452,8 +480,8 @@ fn mean_cpu(runs: &[&RunRecord]) -> Option<CpuRecord> {
     })
 }
 
-/// Arrivals at instants of their own; nothing if some run had none.
-fn report_arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
+/// Open arrivals, as means over the runs; `None` if some run has none.
+fn to_report_arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
     let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
     let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
     let first = all.first()?;
@@ -467,27 +495,28 @@ fn report_arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
     })
 }
 
-/// The job and the layers of all cells together: a varied setting shows all its values.
-fn report_layers(made: &StudyProvenance) -> Vec<ReportLayer> {
-    let mut all = made.all_settings();
-    let of_job = work::ALL.iter().map(|key| (*key).to_owned());
-    let order: Vec<String> = of_job.chain(stack::keys()).collect();
-    all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
+/// The job and the layers of all cells together; a setting that varies shows all its values.
+fn to_report_layers(made: &StudyProvenance) -> Vec<ReportLayer> {
+    let mut all_settings = made.all_settings();
+    let job_keys = work::ALL.iter().map(|key| (*key).to_owned());
+    let order: Vec<String> = job_keys.chain(stack::keys()).collect();
+    all_settings.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
     let mut roles: Vec<&str> = vec!["job", "stack"];
     for layer in stack::layers() {
-        let of_kind = all.iter().map(|setting| setting.key.split('.').next().unwrap_or_default());
-        let mut numbered: Vec<&str> = of_kind.filter(|role| stack::strip_number(role) == layer).collect();
+        let layer_names = all_settings.iter().map(|setting| setting.key.split('.').next().unwrap_or_default());
+        let mut numbered: Vec<&str> = layer_names.filter(|role| stack::strip_number(role) == layer).collect();
         numbered.sort_unstable();
         numbered.dedup();
         roles.extend(numbered);
     }
-    roles.into_iter().filter_map(|role| report_layer(role, &all)).collect()
+    roles.into_iter().filter_map(|role| to_report_layer(role, &all_settings)).collect()
 }
 
-fn report_layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
+/// The layer `role` with the settings that begin with its name; `None` if it has none.
+fn to_report_layer(role: &str, all_settings: &[&Setting]) -> Option<ReportLayer> {
     let prefix = format!("{role}.");
     let mut settings: Vec<report::ReportSetting> = Vec::new();
-    for setting in all.iter().filter(|setting| setting.key == role || setting.key.starts_with(&prefix)) {
+    for setting in all_settings.iter().filter(|setting| setting.key == role || setting.key.starts_with(&prefix)) {
         let value = match setting.unit.as_str() {
             "" => setting.value.clone(),
             unit => format!("{} {unit}", setting.value),
@@ -509,7 +538,7 @@ fn report_layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     (!settings.is_empty()).then(|| ReportLayer { role: role.to_owned(), name, settings })
 }
 
-fn report_best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
+fn to_report_best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
     let BestLevel { best, shares } = answer?;
     let level = |LevelShare { level, ratio, alike }: &LevelShare| report::ReportShare {
         level: level.clone(),
@@ -528,7 +557,7 @@ fn report_best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>
     })
 }
 
-fn report_claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
+fn to_report_claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
     report::ReportClaim {
         id: judged.claim.id.clone(),
         class: judged.claim.class.letter().to_owned(),
@@ -545,10 +574,10 @@ fn report_claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
     }
 }
 
-fn report_provenance(made: &StudyProvenance) -> Provenance {
+fn to_report_provenance(made: &StudyProvenance) -> Provenance {
     let ProgramVersion { build, .. } = &made.program;
     let this = ProgramVersion::current();
-    let other = (made.program != this).then(|| {
+    let other_program = (made.program != this).then(|| {
         format!(
             "This page was made by {this}, which did not run this: it has no picture of the arm and no single requests."
         )
@@ -556,7 +585,7 @@ fn report_provenance(made: &StudyProvenance) -> Provenance {
     Provenance {
         hash: made.hash(),
         drive: made.drives.join(", "),
-        notes: other.into_iter().chain([
+        notes: other_program.into_iter().chain([
             match made.is_measured() {
                 true => "Measured in real time: the figures are of this machine, and another run's are others.".to_owned(),
                 false => "A modelled drive in virtual time: the figures are the model's, not a measurement.".to_owned(),
@@ -575,10 +604,11 @@ mod tests {
     use crate::finding::CellTally;
     use crate::inputs::Inputs;
     use crate::plan;
+    use crate::provenance::RunSample;
     use crate::run::blank::record_with;
     use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
 
-    /// Of each cell the second side takes so many times what the first has.
+    /// A finding for each cell: the second side takes `ratio` times as long as the first.
     fn findings(ratios: &[(&str, f64)]) -> Vec<Finding> {
         let finding = |&(cell, ratio): &(&str, f64)| {
             let paired = PairedRatios::new(&[1.0, 1.1, 1.2], &[ratio, 1.1 * ratio, 1.21 * ratio]).unwrap();
@@ -605,10 +635,10 @@ mod tests {
     #[test]
     fn the_worst_and_the_best_cell_go_by_what_is_measured() {
         let cells = findings(&[("depth 1", 0.9), ("depth 8", 0.5), ("depth 64", 1.5)]);
-        let said = |metric: &str| extreme_cells(&metric.parse().unwrap(), &cells.iter().collect::<Vec<_>>());
+        let said = |metric: &str| extreme_cells_sentence(&metric.parse().unwrap(), &cells.iter().collect::<Vec<_>>());
         assert_eq!(said("iops").unwrap(), "Worst at depth 8; best at depth 64.");
         assert_eq!(said("mean").unwrap(), "Worst at depth 64; best at depth 8.");
-        assert_eq!(extreme_cells(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
+        assert_eq!(extreme_cells_sentence(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
     }
 
     #[test]
@@ -621,8 +651,9 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
-        let material = ReportMaterial { study: &study, made: &made, records: &[], command: "" };
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
+        let evidence = Evidence::new(&study, &made, &[]);
         // The first factor varies slowest: cells 0 and 1 are of depth 1, 2 and 3 of depth 8.
         let mut judged = findings(&[("depth 1", 0.5), ("depth 8", 0.9)]);
         (judged[1].from, judged[1].to) = (2, 3);
@@ -641,7 +672,7 @@ mod tests {
             refused: None,
         };
         let mut said = report::ReportVerdict::default();
-        add_cell_cases(&mut said, &material, &overall, &judged.iter().collect::<Vec<_>>());
+        set_cell_cases_and_slightness(&mut said, &evidence, &overall, &judged.iter().collect::<Vec<_>>());
         let levels = |judged: &report::JudgedCases| -> Vec<Vec<(String, String)>> {
             judged.cases.iter().map(|case| case.levels.clone()).collect()
         };
@@ -681,13 +712,13 @@ mod tests {
             backlog_mean_ms: 3.0,
             backlog_max_ms: 8.0,
         };
-        assert_eq!(report_arrivals(&runs.iter().collect::<Vec<_>>()), Some(expected));
+        assert_eq!(to_report_arrivals(&runs.iter().collect::<Vec<_>>()), Some(expected));
         let bytes = |asked: f64| format!(r#""asked_iops":null,"asked_bytes_per_s":{asked:?}"#);
         let [one, other] = [2e6, 4e6].map(|asked| due(&bytes(asked), [1.0, 1e6], [0.0, 0.0]));
-        let found = report_arrivals(&[&one, &other]).unwrap();
+        let found = to_report_arrivals(&[&one, &other]).unwrap();
         assert_eq!((found.asked_iops, found.asked_mb_per_s), (None, Some(3.0)));
         let closed = run("null", "null");
-        assert_eq!([report_arrivals(&[&one, &closed]), report_arrivals(&[])], [None, None], "a run had none");
+        assert_eq!([to_report_arrivals(&[&one, &closed]), to_report_arrivals(&[])], [None, None], "a run had none");
 
         let busy = |percent: f64| {
             let [ios, iops, mb] = [2.0, 4.0, 8.0].map(|factor| factor * percent);
@@ -699,7 +730,7 @@ mod tests {
         };
         let expected =
             CpuRecord { percent: 30.0, ios_per_cpu_second: 60.0, iops_per_percent: 120.0, mb_per_s_per_percent: 240.0 };
-        assert_eq!(mean_cpu(&[&busy(20.0), &closed, &busy(40.0)]), Some(expected), "of the runs that have it");
-        assert_eq!(mean_cpu(&[&closed]), None);
+        assert_eq!(mean_cpu_use(&[&busy(20.0), &closed, &busy(40.0)]), Some(expected), "of the runs that have it");
+        assert_eq!(mean_cpu_use(&[&closed]), None);
     }
 }

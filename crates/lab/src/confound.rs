@@ -1,15 +1,14 @@
-//! Confounding: what a difference may be credited to. Two sides of a comparison differ in settings, of the stack and of
-//! the job; settings belong to concerns (the flush policy, the command queue, the depth, …). A headline that credits
-//! one concern with the effect of another is refused, by name.
+//! Confounding: the concerns to which a difference may be credited. Two sides of a comparison differ in settings, of the stack and of the
+//! job; each setting belongs to a concern (the flush policy, the command queue, the depth, …). A headline that credits one concern with the
+//! effect of another is refused, by name.
 //!
-//! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ, and no other.
-//!   `drive` stands for what comes with another drive (`COMES_WITH_DRIVE`).
-//! - A comparison that does not is credited to its factor: a bundle to all that it sets, a key to what is below it. The
-//!   name of a layer (`driver`) stands for the whole layer, a variable of a job for all that it changes in the job.
-//! - Another job (the key `job`), or a variable that turns reads into writes, a stream into random places, or changes
-//!   sizes, is other work. Two kinds of work are not compared, unless `credit` names everything in which they differ.
-//! - A job that takes a share of its drive is laid out differently on a larger one. The drive or the array causes that,
-//!   and is judged itself.
+//! - A comparison with a `credit` must name each concern in which its sides differ, and no other. `drive` stands for what comes with another
+//!   drive (`COMES_WITH_DRIVE`).
+//! - A comparison without one is credited to its factor: a bundle to all that it sets, a key to all keys below it. The name of a layer
+//!   (`driver`) stands for the whole layer, a variable of a job for all that it changes in the job.
+//! - Another job (the key `job`), or a variable that turns reads into writes, a stream into random places, or changes sizes, is other work.
+//!   Two kinds of work are not compared, unless `credit` names everything in which they differ.
+//! - A job that takes a share of its drive is laid out differently on a larger one. The drive or the array causes that, and is judged itself.
 //!
 //! Whether a difference has an effect is not decided here.
 
@@ -32,15 +31,15 @@ const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechani
 /// A side of a comparison.
 pub(crate) struct ComparisonSide<'a> {
     settings: Vec<&'a Setting>,
-    /// The job as asked for, with its variables, before it was laid out.
+    /// The job and its variables as the cell has them, before the job was laid out.
     job: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> ComparisonSide<'a> {
     /// The side of a study's cell.
     pub(crate) fn from_cell(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
-        let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
-        let job = asked.filter(|(key, _)| key == "job" || job_variable(key).is_some());
+        let cell_settings = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
+        let job = cell_settings.filter(|(key, _)| key == "job" || job_variable(key).is_some());
         let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
         ComparisonSide { settings: made.cell_settings(cell).collect(), job: job.collect() }
     }
@@ -57,7 +56,7 @@ fn factor_keys(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
     }
 }
 
-/// The settings that count and in which two sides differ, each with its concern.
+/// The keys in which two sides differ and that have a concern, each with it.
 fn differing_settings(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
     let [from, to] = sides;
     let mut keys = differing_keys(from.settings.iter().copied(), to.settings.iter().copied());
@@ -74,15 +73,14 @@ pub fn differing_concerns(made: &StudyProvenance, from: usize, to: usize) -> Vec
 }
 
 /// True if the sides have drives of different names.
-fn is_other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
+fn have_different_drives(sides: &[ComparisonSide<'_>; 2]) -> bool {
     let name = |side: &ComparisonSide<'_>| {
         side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone())
     };
     name(&sides[0]) != name(&sides[1])
 }
 
-/// The credit of a comparison, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
-/// differ.
+/// The credit of a comparison, for a reader: the concerns that it names or in which a bundle differs, else the factor's name.
 pub(crate) fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
     match credited_concerns(compare, factor, sides) {
         concerns if concerns.is_empty() => compare.factor.clone(),
@@ -90,7 +88,8 @@ pub(crate) fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[Co
     }
 }
 
-/// The concerns in which its sides differ at once, if there are several: the comparison cannot tell what each does by itself.
+/// The titles of the concerns in which the sides of a comparison differ at once, if there are several: it cannot tell what each does by
+/// itself.
 pub(crate) fn joint_concerns(
     compare: &ComparisonSpec,
     factor: &Factor,
@@ -100,7 +99,7 @@ pub(crate) fn joint_concerns(
     if concerns.len() < 2 { Vec::new() } else { concerns.into_iter().map(Concern::title).collect() }
 }
 
-/// The concerns that a comparison credits; none for the key of a factor.
+/// The concerns that a comparison credits; none if its factor has a key.
 fn credited_concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<Concern> {
     match (&compare.credit, &factor.key) {
         (Some(concerns), _) => concerns.clone(),
@@ -121,10 +120,10 @@ pub(crate) fn refusal_reason(
 ) -> Option<String> {
     let differ = differing_settings(sides);
     let keys = factor_keys(factor, [&compare.from, &compare.to]);
-    let brings = is_other_drive(sides);
-    let covered = |key: &str, concern: Concern| match &compare.credit {
+    let other_drive = have_different_drives(sides);
+    let is_covered = |key: &str, concern: Concern| match &compare.credit {
         Some(credit) => {
-            credit.contains(&concern) || brings && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
+            credit.contains(&concern) || other_drive && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
         }
         // A variable stands for all that it changes in a job; if it makes other work, it is another job.
         None => keys.iter().any(|named| {
@@ -132,21 +131,21 @@ pub(crate) fn refusal_reason(
             may_change(named, key) && !other_work
         }),
     };
-    let mut besides: BTreeMap<Concern, Vec<&str>> = BTreeMap::new();
-    for (key, concern) in differ.iter().filter(|(key, concern)| !covered(key, *concern)) {
-        besides.entry(*concern).or_default().push(key);
+    let mut uncredited: BTreeMap<Concern, Vec<&str>> = BTreeMap::new();
+    for (key, concern) in differ.iter().filter(|(key, concern)| !is_covered(key, *concern)) {
+        uncredited.entry(*concern).or_default().push(key);
     }
-    let same = |concern: &&Concern| match concern {
-        Drive => !brings,
+    let is_equal = |concern: &&Concern| match concern {
+        Drive => !other_drive,
         concern => !differ.iter().any(|(_, other)| other == *concern),
     };
-    let idle: Vec<Concern> = compare.credit.iter().flatten().filter(same).copied().collect();
-    let what = credit_text(compare, factor, sides);
-    let named = |work: bool| {
-        let of = besides.iter().filter(|(concern, _)| concern.is_work() == work);
-        of.map(|(concern, keys)| concern_with_keys(*concern, keys)).collect::<Vec<_>>().join(", ")
+    let without_difference: Vec<Concern> = compare.credit.iter().flatten().filter(is_equal).copied().collect();
+    let credit = credit_text(compare, factor, sides);
+    let uncredited_words = |work: bool| {
+        let concerns = uncredited.iter().filter(|(concern, _)| concern.is_work() == work);
+        concerns.map(|(concern, keys)| concern_with_keys(*concern, keys)).collect::<Vec<_>>().join(", ")
     };
-    match (named(true), named(false)) {
+    match (uncredited_words(true), uncredited_words(false)) {
         (work, _) if !work.is_empty() => {
             let concerns: BTreeSet<Concern> = differ.iter().map(|(_, concern)| *concern).collect();
             let concerns: Vec<&str> = concerns.into_iter().map(Concern::word).collect();
@@ -158,18 +157,18 @@ pub(crate) fn refusal_reason(
                      sides one, or more workers (numjobs) of that depth"
                         .to_owned()
                 }
-                Some(_) => format!(", and it credits {what}"),
+                Some(_) => format!(", and it credits {credit}"),
                 None => format!("; a study that compares work says so: credit = {concerns:?}"),
             };
             Some(format!("the sides do different work: they differ in {work}{why}"))
         }
-        (_, stack) if !stack.is_empty() => Some(format!("it credits {what}, but the sides differ in {stack} too")),
-        _ if idle.is_empty() => None,
-        _ => Some(format!("it credits {what}, but the sides do not differ in {}", list_titles(&idle))),
+        (_, stack) if !stack.is_empty() => Some(format!("it credits {credit}, but the sides differ in {stack} too")),
+        _ if without_difference.is_empty() => None,
+        _ => Some(format!("it credits {credit}, but the sides do not differ in {}", join_titles(&without_difference))),
     }
 }
 
-fn list_titles(concerns: &[Concern]) -> String {
+fn join_titles(concerns: &[Concern]) -> String {
     concerns.iter().map(|concern| concern.title()).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,15 +1,14 @@
-//! The crash laboratory: from one recorded session of a program on a modelled disk, it derives what power cuts at many
-//! instants would leave, and has the program's own check look at each.
+//! The crash laboratory: from one recorded session of a program on a modelled disk, it derives what power cuts at many instants would leave,
+//! and has the program's own check look at each result.
 //!
-//! Nothing runs again for a cut: the judge of [`seekwise_disk::durability`] computes what it leaves, as in simulated
-//! runs, and the check gets a medium with exactly that. No file system is known here, and no program is started: the
-//! caller supplies the check.
+//! Nothing runs again for a cut: the judge of [`seekwise_disk::durability`] computes what a cut leaves, as in simulated runs, and the check
+//! gets a medium with exactly that. No file system is known here, and no program is started: the caller supplies the check.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`proof`] | the check's own trial, on media whose answer is known |
+//! | [`proof`] | the trial of the check itself, on media with a known answer |
 //! | [`instants`] | the instants of the cuts |
-//! | [`orders`] | what else a cut could have left |
+//! | [`orders`] | other outcomes that a cut could have had |
 //! | [`verdict`] | the answers of a check |
 //! | [`purpose`] | the purpose of lost writes in a file system |
 //! | [`trial`] | all trials, and their results |

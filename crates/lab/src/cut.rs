@@ -1,12 +1,12 @@
 //! Losses by power cuts, from one run: the instants of the cuts, and a report of what the judge of the model
-//! ([`seekwise_disk::durability`]) finds at each. The words are defined there.
+//! ([`seekwise_disk::durability`]) finds at each. That room defines the words.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `tally` | what a judge tells as it goes, summed up |
+//! | `tally` | sums of what a judge records during a run |
 //! | [`curve`] | data at risk over time |
-//! | [`file_losses`] | what cuts left of files and operations |
-//! | [`blame`] | who broke the promises that were found broken |
+//! | [`file_losses`] | losses of files and operations |
+//! | [`blame`] | the levels of a stack that broke promises |
 //! | [`plot`] | data at risk as a picture |
 
 pub mod blame;
@@ -34,7 +34,7 @@ use seekwise_run::place::Target;
 use seekwise_run::sim::{self, RunEnding};
 use seekwise_run::work::Work;
 use seekwise_work::durability::FileJudge;
-use seekwise_work::durability::losses::FileLossCounts as Left;
+use seekwise_work::durability::losses::FileLossCounts;
 use seekwise_work::files::note::FileNotes;
 use seekwise_work::files::scene::SceneEnd;
 use serde::Serialize;
@@ -55,12 +55,12 @@ pub enum CutTime {
     At(Vec<Instant>),
     /// Once in each of several runs with seeds of their own: `pause` after the last completion.
     After {
-        /// How many runs.
+        /// Number of runs.
         cuts: u32,
-        /// From the job's end until the cut.
+        /// Time from the job's end until the cut.
         pause: Span,
     },
-    /// Once after each of this many runs with seeds of their own, in order: the program has ended, the system switches
+    /// Once after each of this many runs with seeds of their own, as an orderly power-off: the program has ended, the system switches
     /// off, and the driver's power-off policy applies.
     Off(u32),
 }
@@ -77,13 +77,13 @@ pub struct CutReport {
     pub writes: u64,
     /// Flushes completed, over all runs.
     pub flushes: u64,
-    /// The drive acknowledges writes that a cut can lose.
+    /// True if the drive acknowledges writes that a cut can lose.
     pub volatile_cache: bool,
-    /// The drive's buffer survives a cut.
+    /// True if the drive's buffer survives a cut.
     pub saves_buffer: bool,
     /// The sector under the head after a cut: `finished`, `old` or `unreadable`.
     pub cut_sector: &'static str,
-    /// No data were lost that the drive, or the system, had promised to be durable.
+    /// True if no data were lost that the drive, or the system, had promised to be durable.
     pub promise_kept: bool,
     /// The levels of the stack that broke a promise on writes, and their settings; empty if no such write was lost.
     pub broken_by: Vec<BlamedLevel>,
@@ -126,15 +126,15 @@ pub struct ClassLosses {
     pub writes: u64,
     /// Writes a cut.
     pub writes_mean: f64,
-    /// The most of one cut.
+    /// Writes, the largest number of one cut.
     pub writes_max: u64,
     /// Bytes a cut, each counted once.
     pub bytes_mean: f64,
-    /// The most of one cut.
+    /// Bytes, the largest number of one cut.
     pub bytes_max: u64,
     /// Ages of the lost writes, over all cuts; `None` without any.
     pub age_ms: Option<Ages>,
-    /// The age of the oldest lost write of a cut, over the cuts with a loss: how far back it reaches.
+    /// Ages of the oldest lost write of each cut with a loss: how far back losses reach.
     pub oldest_ms: Option<Ages>,
 }
 
@@ -186,11 +186,11 @@ pub struct StripeLosses {
     pub cuts: u64,
     /// Rows a cut.
     pub inconsistent_mean: f64,
-    /// The most of one cut.
+    /// Rows, the largest number of one cut.
     pub inconsistent_max: u64,
     /// Bytes of data a cut that would be reconstructed wrongly if their drive were lost then.
     pub bytes_mean: f64,
-    /// The most of one cut.
+    /// Bytes, the largest number of one cut.
     pub bytes_max: u64,
 }
 
@@ -213,12 +213,11 @@ pub fn cut_array(stack: &Stack, work: &Work) -> Result<CutArray, String> {
     }
 }
 
-/// The observer of progress: how much is done, and of how much if that is known; requests, or runs if there are
-/// several.
+/// The observer of progress: gets the number of requests done (or of runs, if there are several), and their total if it is known.
 pub(crate) type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 
 /// Requests between two reports of progress.
-const STEP: u64 = 1 << 16;
+const REPORT_STEP: u64 = 1 << 16;
 
 /// Runs `work`, each time to `cutoff` at most, and judges cuts.
 pub fn judge_cuts(
@@ -226,85 +225,95 @@ pub fn judge_cuts(
     stack: &Stack,
     work: &Work,
     seed: u64,
-    when: &CutTime,
+    cut_time: &CutTime,
     progress: &ProgressFn<'_>,
 ) -> Result<CutReport, RunError> {
-    let run = CutRun { stack, work, cutoff };
+    let cut_run = CutRun { stack, work, cutoff };
     let terms = DriveTerms::from_stack(stack);
-    let plan = cut_array(stack, work).map_err(RunError::Unfit)?;
-    let new = |cuts, pause| CutJudge::new(terms, plan.clone(), cuts, pause, CutSums::default());
-    let (linger, ends) = (RunEnding::Linger, SceneEnd::Ends);
-    let runs = match when {
-        CutTime::Random(n) => {
-            // The instants lie all over a run whose length is not known before.
-            let mut seen = 0;
-            let tell = &mut |_: &_| count_one(&mut seen, |n| progress(n, None));
-            let before = sim::run_source(stack, work.make_source(Seed(seed)), cutoff, Seed(seed), tell)?.figures;
-            let judge = new(draw_instants(Seed(seed), *n, before.end), None);
-            run.run_judged(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?.into_single()
+    let array = cut_array(stack, work).map_err(RunError::Unfit)?;
+    let new_judge = |cuts, pause| CutJudge::new(terms, array.clone(), cuts, pause, CutSums::default());
+    let ending = CutRunEnding { run: RunEnding::Linger, scene: SceneEnd::Ends };
+    let runs = match cut_time {
+        CutTime::Random(count) => {
+            // The instants lie all over a run whose length is not known before, so it is run once without cuts.
+            let mut issued = 0;
+            let count_record = &mut |_: &_| count_request(&mut issued, |n| progress(n, None));
+            let uncut = sim::run_source(stack, work.make_source(Seed(seed)), cutoff, Seed(seed), count_record)?.figures;
+            let judge = new_judge(draw_instants(Seed(seed), *count, uncut.end), None);
+            cut_run.run_judged(Seed(seed), ending, judge, &|n| progress(n, Some(uncut.issued)))?.into_single()
         }
-        CutTime::At(at) => {
-            run.run_judged(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?.into_single()
+        CutTime::At(instants) => {
+            let judge = new_judge(instants.clone(), None);
+            cut_run.run_judged(Seed(seed), ending, judge, &|n| progress(n, None))?.into_single()
         }
         CutTime::After { cuts, pause } => {
-            let ending = (linger, SceneEnd::GoesOn(*pause));
-            run.run_several(Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
+            let ending = CutRunEnding { scene: SceneEnd::GoesOn(*pause), ..ending };
+            cut_run.run_several(Seed(seed), *cuts, ending, &|| new_judge(Vec::new(), Some(*pause)), progress)?
         }
         CutTime::Off(cuts) => {
             // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
-            let new = || CutJudge::new(terms, plan.clone(), Vec::new(), None, CutSums::default());
-            run.run_several(Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
+            let new_judge = || CutJudge::new(terms, array.clone(), Vec::new(), None, CutSums::default());
+            let ending = CutRunEnding { run: RunEnding::PowerOff, scene: SceneEnd::Unmounts };
+            cut_run.run_several(Seed(seed), *cuts, ending, &new_judge, progress)?
         }
     };
-    let report = make_report(terms, &plan, runs);
-    Ok(CutReport { broken_by: blame_levels(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
+    let report = make_report(terms, &array, runs);
+    let orderly = matches!(cut_time, CutTime::Off(_));
+    Ok(CutReport { broken_by: blame_levels(stack, &report.each, orderly), ..report })
+}
+
+/// The end of a run that is cut, and of its scene.
+#[derive(Clone, Copy)]
+struct CutRunEnding {
+    run: RunEnding,
+    scene: SceneEnd,
 }
 
 /// The judge of a run, and of the files of a scene.
 type SceneCutJudge = CutJudge<CutSums, Option<FileJudge>>;
 
 /// The findings of a judge, without its tally.
-type CutFindings = CutJudgement<(), Option<Left>>;
+type CutFindings = CutJudgement<(), Option<FileLossCounts>>;
 
 /// The end of a run, the findings of its judge, and its tally.
 struct JudgedRun {
     end: Instant,
-    found: CutFindings,
-    told: CutSums,
+    findings: CutFindings,
+    sums: CutSums,
 }
 
-/// Runs, and the tally of their judges: the ages of all, the curve of the first. The ages of two hundred runs, each
+/// Runs with their ends, and the tally of their judges: the ages of all, the curve of the first. The ages of two hundred runs, each
 /// kept apart, would take tens of megabytes.
 struct JudgedRuns {
-    each: Vec<(Instant, CutFindings)>,
-    told: CutSums,
+    runs: Vec<(Instant, CutFindings)>,
+    sums: CutSums,
 }
 
 impl JudgedRun {
     fn into_single(self) -> JudgedRuns {
-        JudgedRuns { each: vec![(self.end, self.found)], told: self.told }
+        JudgedRuns { runs: vec![(self.end, self.findings)], sums: self.sums }
     }
 }
 
-/// Counts one more; calls `tell` every `STEP`.
-fn count_one(seen: &mut u64, tell: impl Fn(u64)) {
-    *seen += 1;
-    if seen.is_multiple_of(STEP) {
-        tell(*seen);
+/// Counts a request; reports the count every [`REPORT_STEP`].
+fn count_request(count: &mut u64, report: impl Fn(u64)) {
+    *count += 1;
+    if count.is_multiple_of(REPORT_STEP) {
+        report(*count);
     }
 }
 
-/// `n` instants of a run until `end`, in rising order.
-fn draw_instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
-    let mut chance = seed.stream("cut");
+/// Draws instants of a run until `end`, in rising order.
+fn draw_instants(seed: Seed, count: u32, end: Instant) -> Vec<Instant> {
+    let mut rng = seed.stream("cut");
     let mut instants: Vec<Instant> =
-        (0..n).map(|_| Instant::from_nanos(chance.below(end.nanos().saturating_add(1)))).collect();
+        (0..count).map(|_| Instant::from_nanos(rng.below(end.nanos().saturating_add(1)))).collect();
     instants.sort_unstable();
     instants
 }
 
-/// A run that is cut, and where it ends early.
+/// A run that is cut, and its cutoff.
 struct CutRun<'a> {
     stack: &'a Stack,
     work: &'a Work,
@@ -312,76 +321,70 @@ struct CutRun<'a> {
 }
 
 impl CutRun<'_> {
-    /// Several runs, each with a seed and a judge of its own.
+    /// Makes several runs, each with a seed and a judge of its own.
     fn run_several(
         &self,
         seed: Seed,
-        cuts: u32,
-        ending: (RunEnding, SceneEnd),
-        new: &(dyn Fn() -> SceneCutJudge + Sync),
+        count: u32,
+        ending: CutRunEnding,
+        new_judge: &(dyn Fn() -> SceneCutJudge + Sync),
         progress: &ProgressFn<'_>,
     ) -> Result<JudgedRuns, RunError> {
-        let (done, all) = (AtomicU64::new(0), Mutex::new(CutSums::default()));
+        let (done, all_sums) = (AtomicU64::new(0), Mutex::new(CutSums::default()));
         let run = |&index: &u32| {
-            let judged = self.run_judged(seed.run_seed(u64::from(index)), ending, new(), &|_| ());
-            progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
-            let JudgedRun { end, found, told } = judged?;
-            let mut all = all.lock().expect("no holder panics");
+            let judged = self.run_judged(seed.run_seed(u64::from(index)), ending, new_judge(), &|_| ());
+            progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(count)));
+            let JudgedRun { end, findings, sums } = judged?;
+            let mut all_sums = all_sums.lock().expect("no holder panics");
             // Counts add up to the same in any order.
-            all.ages.iter_mut().zip(&told.ages).for_each(|(all, own)| all.merge(own));
+            all_sums.ages.iter_mut().zip(&sums.ages).for_each(|(all, ages)| all.merge(ages));
             if index == 0 {
-                all.curve = told.curve;
+                all_sums.curve = sums.curve;
             }
-            Ok((end, found))
+            Ok((end, findings))
         };
-        let each: Result<Vec<_>, RunError> = Workers::Shared.map(&(0..cuts).collect::<Vec<_>>(), run);
-        Ok(JudgedRuns { each: each?, told: all.into_inner().expect("no holder panics") })
+        let runs: Result<Vec<_>, RunError> = Workers::Shared.map(&(0..count).collect::<Vec<_>>(), run);
+        Ok(JudgedRuns { runs: runs?, sums: all_sums.into_inner().expect("no holder panics") })
     }
 
-    /// A single run.
+    /// Makes a single run. `report` gets the number of requests from time to time.
     fn run_judged(
         &self,
         seed: Seed,
-        ending: (RunEnding, SceneEnd),
+        ending: CutRunEnding,
         judge: SceneCutJudge,
-        tell: &dyn Fn(u64),
+        report: &dyn Fn(u64),
     ) -> Result<JudgedRun, RunError> {
         let CutRun { stack, work, cutoff } = *self;
-        let ((ending, closing), notes) = (ending, FileNotes::default());
+        let notes = FileNotes::default();
         let judge = match work.scene() {
             Some(scene) => judge.with_source(Some(FileJudge::new(scene, notes.clone()))),
             None => judge,
         };
-        let mut telling = CountingWitness { judge, seen: 0, tell };
-        let (outcome, off) = sim::run_witnessed(
-            stack,
-            work.make_judged_source(seed, notes, closing),
-            cutoff,
-            seed,
-            ending,
-            &mut telling,
-        )?;
-        let found = match ending {
-            RunEnding::Linger => telling.judge.finish(outcome.figures.end),
-            RunEnding::PowerOff => telling.judge.finish_powered_off(off),
+        let mut witness = CountingWitness { judge, count: 0, report };
+        let source = work.make_source_with_file_notes(seed, notes, ending.scene);
+        let (outcome, off) = sim::run_witnessed(stack, source, cutoff, seed, ending.run, &mut witness)?;
+        let judgement = match ending.run {
+            RunEnding::Linger => witness.judge.finish(outcome.figures.end),
+            RunEnding::PowerOff => witness.judge.finish_powered_off(off),
         };
-        let CutJudgement { cuts, tally: told, acknowledged, flushes, longest_at_risk, source } = found;
+        let CutJudgement { cuts, tally: sums, acknowledged, flushes, longest_at_risk, source } = judgement;
         let source = source.map(FileJudge::finish).transpose().map_err(RunError::Unfit)?;
-        let found = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, source };
-        Ok(JudgedRun { end: outcome.figures.end, found, told })
+        let findings = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, source };
+        Ok(JudgedRun { end: outcome.figures.end, findings, sums })
     }
 }
 
-/// A judge whose requests are counted as they go by.
+/// A judge, with a count of the requests that it sees.
 struct CountingWitness<'a> {
     judge: SceneCutJudge,
-    seen: u64,
-    tell: &'a dyn Fn(u64),
+    count: u64,
+    report: &'a dyn Fn(u64),
 }
 
 impl Witness for CountingWitness<'_> {
     fn note_submission(&mut self, now: Instant, request: &Request) {
-        count_one(&mut self.seen, self.tell);
+        count_request(&mut self.count, self.report);
         self.judge.note_submission(now, request);
     }
     fn note_completion(&mut self, request: &Request, completion: &Completion) {
@@ -398,35 +401,36 @@ impl Witness for CountingWitness<'_> {
     }
 }
 
-fn make_report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: JudgedRuns) -> CutReport {
-    let each: Vec<CutLoss> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
+fn make_report(terms: DriveTerms, array: &CutArray, judged: JudgedRuns) -> CutReport {
+    let JudgedRuns { runs, sums } = judged;
+    let each: Vec<CutLoss> = runs.iter().flat_map(|(_, findings)| findings.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
-        WriteClass::ALL.map(|class| class_losses(class, &each, &told.ages[class as usize]));
+        WriteClass::ALL.map(|class| class_losses(class, &each, &sums.ages[class as usize]));
     let count = |holds: fn(&CutLoss) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
     let sum = |value: fn(&CutLoss) -> u64| each.iter().map(value).sum::<u64>();
     let mean = |value: fn(&CutLoss) -> u64| sum(value) as f64 / each.len().max(1) as f64;
     let most = |value: fn(&CutLoss) -> u64| each.iter().map(value).max().unwrap_or(0);
-    let curve = &told.curve;
-    let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
-    let mut left: Option<Left> = None;
-    for (_, found) in &runs {
-        if let Some(more) = &found.source {
-            left.get_or_insert_default().merge(more);
+    let curve = &sums.curve;
+    let longest = runs.iter().map(|(_, findings)| findings.longest_at_risk).max();
+    let mut file_losses: Option<FileLossCounts> = None;
+    for (_, findings) in &runs {
+        if let Some(more) = &findings.source {
+            file_losses.get_or_insert_default().merge(more);
         }
     }
-    let (files, operations) =
-        (left.as_ref().map(FileLosses::from_counts), left.as_ref().map(OperationLosses::from_counts));
-    let kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
+    let files = file_losses.as_ref().map(FileLosses::from_counts);
+    let operations = file_losses.as_ref().map(OperationLosses::from_counts);
+    let file_promises_kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
         && operations.as_ref().is_none_or(|operations| operations.promised_lost.count == 0);
     CutReport {
         cuts: each.len() as u32,
         elapsed_s: runs.first().map_or(0.0, |(end, _)| end.nanos() as f64 / 1e9),
-        writes: runs.iter().map(|(_, found)| found.acknowledged).sum(),
-        flushes: runs.iter().map(|(_, found)| found.flushes).sum(),
+        writes: runs.iter().map(|(_, findings)| findings.acknowledged).sum(),
+        flushes: runs.iter().map(|(_, findings)| findings.flushes).sum(),
         volatile_cache: terms.volatile,
         saves_buffer: terms.saves,
         cut_sector: terms.cut_sector_name(),
-        promise_kept: promised_lost.writes == 0 && kept,
+        promise_kept: promised_lost.writes == 0 && file_promises_kept,
         broken_by: Vec::new(),
         acknowledged_lost,
         flushed_lost,
@@ -440,7 +444,7 @@ fn make_report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told
         },
         in_flight: InFlightWrites { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
         partial: PartialWrites { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
-        stripes: (plan.has_parity() && !terms.saves).then(|| StripeLosses {
+        stripes: (array.has_parity() && !terms.saves).then(|| StripeLosses {
             cuts: count(|cut| cut.holes.rows > 0),
             inconsistent_mean: mean(|cut| cut.holes.rows),
             inconsistent_max: most(|cut| cut.holes.rows),
@@ -456,11 +460,11 @@ fn make_report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told
     }
 }
 
-fn class_losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassLosses {
-    let of = |cut: &CutLoss| cut.lost[class as usize];
-    let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
+fn class_losses(class: WriteClass, cuts: &[CutLoss], ages: &Histogram) -> ClassLosses {
+    let class_loss = |cut: &CutLoss| cut.lost[class as usize];
+    let with_loss = || cuts.iter().map(class_loss).filter(|lost| lost.writes > 0);
     let mean = |value: fn(&ClassLoss) -> u64| {
-        with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64
+        with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / cuts.len().max(1) as f64
     };
     let mut oldest = Histogram::default();
     with_loss().for_each(|lost| oldest.record(lost.oldest));
@@ -478,8 +482,13 @@ fn class_losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassL
 
 impl Ages {
     fn from_histogram(times: &Histogram) -> Option<Ages> {
-        let at = |share| times.quantile(share).map(span_ms);
-        Some(Ages { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: times.max().map(span_ms)? })
+        let quantile_ms = |share| times.quantile(share).map(span_ms);
+        Some(Ages {
+            p50: quantile_ms(0.5)?,
+            p90: quantile_ms(0.9)?,
+            p99: quantile_ms(0.99)?,
+            max: times.max().map(span_ms)?,
+        })
     }
 }
 

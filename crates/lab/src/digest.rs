@@ -1,4 +1,4 @@
-//! Digests that tell apart what made a result: of texts, and of settings.
+//! Digests by which results are told apart: of texts, and of settings.
 
 use seekwise_drives::stack::Setting;
 use sha2::{Digest, Sha256};
@@ -8,10 +8,11 @@ pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells
-/// of equal hashes run the same work on the same stack.
+/// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells with equal hashes run the
+/// same work on the same stack.
 pub(crate) fn settings_hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
-    let mut lines: Vec<String> = settings.map(|s| format!("{}={} {}\n", s.key, s.value, s.unit)).collect();
+    let mut lines: Vec<String> =
+        settings.map(|setting| format!("{}={} {}\n", setting.key, setting.value, setting.unit)).collect();
     lines.sort_unstable();
     sha256(lines.concat().as_bytes())[..16].to_owned()
 }

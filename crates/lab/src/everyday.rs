@@ -1,13 +1,13 @@
-//! Everyday work on a drive (streams, cached writes, random reads, parts of a sector) against arithmetic from the
-//! drive's own figures: the expectation of anyone with its datasheet and a pencil, and the simulator's result.
+//! Everyday work on a drive (streams, cached writes, random reads, parts of a sector): the simulator's rates against those that anyone would
+//! calculate from the drive's datasheet with a pencil.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`matrix`] | the cases, and the job of each |
 //! | [`arithmetic`] | the expectation for a case, its law, and its tolerance |
 //!
-//! If a drive really behaves otherwise, `[everyday]` of its profile says so, with the source; it is shown, and an
-//! unexpected agreement fails as well.
+//! If a drive really behaves otherwise, `[everyday]` of its profile says so, with the source. The row then shows that; should such a drive
+//! agree with arithmetic after all, that fails as well.
 
 pub mod arithmetic;
 pub mod matrix;
@@ -39,12 +39,13 @@ pub enum CaseVerdict {
     AsExpected,
     /// Disagrees, as the profile says.
     KnownMiss,
+    /// Disagrees with arithmetic.
     Off,
     /// Agrees with arithmetic, though the profile says otherwise.
     NotOff,
 }
 
-/// A comparison. Rates are in its unit.
+/// The comparison of a case with arithmetic. Rates are in the row's `unit`.
 #[derive(Clone, Debug, Serialize)]
 pub struct EverydayRow {
     pub case: &'static str,
@@ -56,7 +57,7 @@ pub struct EverydayRow {
     pub found: f64,
     /// The unit of all three: MB/s (10^6 bytes a second) or requests a second.
     pub unit: &'static str,
-    /// How far the result is outside the expectation, in per cent.
+    /// How far the result is outside the expectation, in per cent of the nearer bound.
     pub off_percent: f64,
     /// The largest such difference allowed.
     pub tolerance_percent: f64,
@@ -65,13 +66,13 @@ pub struct EverydayRow {
     pub verdict: CaseVerdict,
     /// Why the drive behaves otherwise, if its profile says so.
     pub misses: Option<String>,
-    /// The origin of that knowledge.
+    /// How it is known that the drive behaves otherwise.
     pub kind: Option<FigureOrigin>,
-    /// The citation or derivation.
+    /// The citation or derivation of that knowledge.
     pub source: Option<String>,
     /// The fio job of the run.
     pub job: String,
-    /// Settings of the drive for it.
+    /// Settings of the drive for the run.
     pub set: Option<&'static str>,
 }
 
@@ -96,7 +97,7 @@ impl EverydayReport {
 }
 
 impl EverydayRow {
-    /// True if it is as expected, or missed as the profile says.
+    /// True if the row is as expected, or missed as the profile says.
     pub fn is_as_expected(&self) -> bool {
         matches!(self.verdict, CaseVerdict::AsExpected | CaseVerdict::KnownMiss)
     }
@@ -112,107 +113,107 @@ struct PlannedCase<'a> {
 /// The comparisons to make on some drives.
 pub struct EverydayPlan<'a> {
     drives: &'a [DriveFile],
-    todo: Vec<PlannedCase<'a>>,
+    planned: Vec<PlannedCase<'a>>,
 }
 
 /// The cases of all `drives`.
 pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    plan_drives(drives, matrix::applicable_cases)
+    plan_drive_cases(drives, matrix::applicable_cases)
 }
 
-/// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
-/// regardless of what a profile says about those.
+/// Lone streams on all `drives`: reads and cached writes of many sizes at many depths. The exceptions of profiles do not apply to them.
 pub fn plan_streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    plan_drives(drives, |_, _, _| matrix::stream_cases())
+    plan_drive_cases(drives, |_, _, _| matrix::stream_cases())
 }
 
-/// The `cases` of each drive and its profile as delivered.
-fn plan_drives(
+/// The comparisons on all drives; `drive_cases` gives the cases of a drive and its profile as delivered.
+fn plan_drive_cases(
     drives: &[DriveFile],
-    cases: impl Fn(&DriveFile, &Profile, &ReadingCache) -> Vec<EverydayCase>,
+    drive_cases: impl Fn(&DriveFile, &Profile, &ReadingCache) -> Vec<EverydayCase>,
 ) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
-    let (mut todo, reading) = (Vec::new(), ReadingCache::default());
+    let (mut planned, reading) = (Vec::new(), ReadingCache::default());
     for drive in drives {
         let delivered = drive.build_profile(&reading)?;
-        for case in cases(drive, &delivered, &reading) {
+        for case in drive_cases(drive, &delivered, &reading) {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                op => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
+                op => matrix::profile_with_write_cache(drive, op == CaseOp::Cached, &reading),
             };
-            todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
+            planned.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
     }
-    Ok(EverydayPlan { drives, todo })
+    Ok(EverydayPlan { drives, planned })
 }
 
 impl EverydayPlan<'_> {
     /// Number of comparisons.
     pub fn case_count(&self) -> usize {
-        self.todo.len()
+        self.planned.len()
     }
 
-    /// Makes the comparisons on all cores and calls `done` after each. Returns them in the drives' order.
-    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<EverydayReport>, RunError> {
-        let row = |todo: &PlannedCase<'_>| {
-            let row = todo.compare_case();
-            done();
+    /// Makes the comparisons on all cores and calls `on_case_done` after each. Returns them in the drives' order.
+    pub fn run(&self, on_case_done: impl Fn() + Sync) -> Result<Vec<EverydayReport>, RunError> {
+        let compare = |planned: &PlannedCase<'_>| {
+            let row = planned.measure_and_compare();
+            on_case_done();
             row
         };
-        let rows: Result<Vec<EverydayRow>, RunError> = Workers::Shared.map(&self.todo, row);
-        let mut rows = self.todo.iter().zip(rows?).peekable();
+        let rows: Result<Vec<EverydayRow>, RunError> = Workers::Shared.map(&self.planned, compare);
+        let mut rows = self.planned.iter().zip(rows?).peekable();
         let mut reports = Vec::new();
         for drive in self.drives {
-            let mut own = Vec::new();
-            while let Some((_, row)) = rows.next_if(|(todo, _)| std::ptr::eq(todo.drive, drive)) {
-                own.push(row);
+            let mut drive_rows = Vec::new();
+            while let Some((_, row)) = rows.next_if(|(planned, _)| std::ptr::eq(planned.drive, drive)) {
+                drive_rows.push(row);
             }
-            reports.push(EverydayReport { drive: drive.name.clone(), rows: own });
+            reports.push(EverydayReport { drive: drive.name.clone(), rows: drive_rows });
         }
         Ok(reports)
     }
 }
 
-/// Requests of a random case: the mean of this many differs from the true one by 0.25 % (one deviation), since the time
-/// of an access deviates by about a third of itself.
-const RANDOM: f64 = 20_000.0;
+/// Requests of a random case. The standard deviation of an access is about a third of its mean, so that of the mean of so many is 0.25 %.
+const RANDOM_REQUESTS: f64 = 20_000.0;
 
-/// The fewest requests of a stream: one more or less at the window's edges is 0.25 %.
-const STREAM: f64 = 400.0;
+/// The fewest requests of a stream. One request more or less at the window's edges is 0.25 % of so many.
+const STREAM_REQUESTS: f64 = 400.0;
 
-/// The shortest window in seconds: some hundred revolutions, and many rounds of any segment.
-const SHORTEST: f64 = 3.0;
+/// The shortest window, in seconds: some hundred revolutions, in which any segment is filled and emptied many times.
+const SHORTEST_WINDOW_S: f64 = 3.0;
 
-/// The longest run-in in seconds: after that, a buffer that still fills does so at less than a twentieth of the
-/// medium's rate.
-const RUN_IN: f64 = 30.0;
+/// The longest ramp before the window, in seconds. A buffer that still fills after that does so at less than a twentieth of the medium's
+/// rate.
+const LONGEST_RAMP_S: f64 = 30.0;
 
-/// The seed of all rows: they are compared with arithmetic, not with one another.
+/// The seed of all runs, which are compared with arithmetic and not with one another.
 const SEED: u64 = 1;
 
 impl PlannedCase<'_> {
-    fn compare_case(&self) -> Result<EverydayRow, RunError> {
+    /// Runs the case and compares its rate with the expected one.
+    fn measure_and_compare(&self) -> Result<EverydayRow, RunError> {
         let figures = CaseFigures::new(&self.profile, self.case);
         let expected = figures.expected_rate();
-        let random = self.case.pattern == CasePattern::Random;
-        let requests = if random { RANDOM } else { STREAM };
-        let window = (requests / expected.high.min(1000.0)).max(SHORTEST);
-        // Half as much again, for a drive that destages meanwhile.
-        let ramp = (0.5 + 1.5 * figures.buffer_fill_time()).min(RUN_IN);
-        let job = self.case.fio_job(&self.profile, (ramp * 1e3).ceil() as u64, (window * 1e3).ceil() as u64);
-        let found = self.measure_rate(&job)?;
-        Ok(self.build_row(&expected, found, job))
+        let is_random = self.case.pattern == CasePattern::Random;
+        let requests = if is_random { RANDOM_REQUESTS } else { STREAM_REQUESTS };
+        let window_s = (requests / expected.high.min(1000.0)).max(SHORTEST_WINDOW_S);
+        // A drive that destages meanwhile takes longer to fill its buffer: half as much again is allowed for.
+        let ramp_s = (0.5 + 1.5 * figures.buffer_fill_s()).min(LONGEST_RAMP_S);
+        let job = self.case.fio_job(&self.profile, (ramp_s * 1e3).ceil() as u64, (window_s * 1e3).ceil() as u64);
+        let rate = self.measure_rate(&job)?;
+        Ok(self.build_row(&expected, rate, job))
     }
 
-    /// Measures the requests a second of a run.
+    /// Runs a fio job on the drive and returns its requests a second.
     fn measure_rate(&self, job: &str) -> Result<f64, RunError> {
-        let read = |_: &str| Ok(job.to_owned());
-        let loaded = jobs::load_job("everyday.fio", self.profile.geometry.sectors(), &Inputs::from_today(&read), &[]);
+        let read_job = |_: &str| Ok(job.to_owned());
+        let loaded =
+            jobs::load_job("everyday.fio", self.profile.geometry.sectors(), &Inputs::from_today(&read_job), &[]);
         let loaded = loaded.unwrap_or_else(|faults| panic!("{}: {faults:?}", self.case.name));
         let run = measure_run(&self.case_stack().into(), &loaded.job, SEED, |_| {})?.run;
         Ok(run.reads_and_writes().iops())
     }
 
-    /// The drive alone; if a command cannot carry a request, below a driver that splits it and costs nothing.
+    /// The stack of the run: the drive alone, or below a driver without cost that splits requests too large for a command.
     fn case_stack(&self) -> Stack {
         let EverydayCase { bytes, depth, .. } = self.case;
         let Profile { link, firmware, .. } = &self.profile;
@@ -222,14 +223,15 @@ impl PlannedCase<'_> {
         Stack { layers, ..Stack::bare(self.profile.clone()) }
     }
 
-    fn build_row(&self, expected: &ExpectedRate, found: f64, job: String) -> EverydayRow {
+    /// The row of a measured rate in requests a second.
+    fn build_row(&self, expected: &ExpectedRate, rate: f64, job: String) -> EverydayRow {
         let EverydayCase { name, op, bytes, .. } = self.case;
-        let streams = self.case.pattern == CasePattern::Sequential;
-        let (unit, scale) = if streams { ("MB/s", bytes as f64 / 1e6) } else { ("/s", 1.0) };
-        let off = share_outside(expected, found);
-        let met = off.abs() <= expected.law.tolerance();
-        let known: Option<&CaseException> = self.drive.otherwise.iter().find(|known| known.case == name);
-        let verdict = match (met, known) {
+        let is_stream = self.case.pattern == CasePattern::Sequential;
+        let (unit, scale) = if is_stream { ("MB/s", bytes as f64 / 1e6) } else { ("/s", 1.0) };
+        let outside = share_outside(expected, rate);
+        let agrees = outside.abs() <= expected.law.tolerance();
+        let exception: Option<&CaseException> = self.drive.otherwise.iter().find(|exception| exception.case == name);
+        let verdict = match (agrees, exception) {
             (true, None) => CaseVerdict::AsExpected,
             (false, Some(_)) => CaseVerdict::KnownMiss,
             (false, None) => CaseVerdict::Off,
@@ -239,15 +241,15 @@ impl PlannedCase<'_> {
             case: name,
             low: expected.low * scale,
             high: expected.high * scale,
-            found: found * scale,
+            found: rate * scale,
             unit,
-            off_percent: 100.0 * off,
+            off_percent: 100.0 * outside,
             tolerance_percent: 100.0 * expected.law.tolerance(),
             law: expected.law,
             verdict,
-            misses: known.map(|known| known.misses.clone()),
-            kind: known.map(|known| known.kind),
-            source: known.map(|known| known.source.clone()),
+            misses: exception.map(|exception| exception.misses.clone()),
+            kind: exception.map(|exception| exception.kind),
+            source: exception.map(|exception| exception.source.clone()),
             job,
             set: match op {
                 CaseOp::Read => None,
@@ -258,11 +260,11 @@ impl PlannedCase<'_> {
     }
 }
 
-/// How far `found` is below the least or above the most expected, as a share of that.
-fn share_outside(expected: &ExpectedRate, found: f64) -> f64 {
-    match found {
-        _ if found < expected.low => found / expected.low - 1.0,
-        _ if found > expected.high => found / expected.high - 1.0,
+/// How far a rate is below the least (negative) or above the most (positive) expected, as a share of that bound.
+fn share_outside(expected: &ExpectedRate, rate: f64) -> f64 {
+    match rate {
+        _ if rate < expected.low => rate / expected.low - 1.0,
+        _ if rate > expected.high => rate / expected.high - 1.0,
         _ => 0.0,
     }
 }
@@ -276,7 +278,7 @@ mod tests {
     fn row(drive: &DriveFile, case: &str) -> EverydayRow {
         let drives = [drive.clone()];
         let mut plan = plan_cases(&drives).unwrap();
-        plan.todo.retain(|todo| todo.case.name == case);
+        plan.planned.retain(|planned| planned.case.name == case);
         plan.run(|| {}).unwrap().remove(0).rows.remove(0)
     }
 
@@ -309,7 +311,7 @@ mod tests {
             kind: FigureOrigin::Measured,
             source: "a diary".to_owned(),
         });
-        // It does not: an unexpected agreement fails.
+        // The drive agrees with arithmetic, against its profile: that fails.
         let found = row(&drive, case);
         assert_eq!((found.verdict, found.is_as_expected()), (CaseVerdict::NotOff, false));
         drive.otherwise[0].case = "overwrite and flush, 4 KiB";
@@ -323,7 +325,7 @@ mod tests {
     fn cases_are_left_out_where_they_say_nothing() {
         let has = |drive: &DriveFile, case: &str| {
             let drives = [drive.clone()];
-            plan_cases(&drives).unwrap().todo.iter().any(|todo| todo.case.name == case)
+            plan_cases(&drives).unwrap().planned.iter().any(|planned| planned.case.name == case)
         };
         let part = "random uncached writes, 512 B, depth 1";
         assert!(has(&load_drive("exos-x18").unwrap(), part) && !has(&load_drive("caviar-wd400jb").unwrap(), part));

@@ -3,7 +3,7 @@
 //!
 //! | file | what it answers |
 //! |---|---|
-//! | `metric` | the value of a metric in a run |
+//! | `metric` | the metric that suits a study's work, and its value in a run |
 //! | `equal_cells` | cells that are the same run, and tests that are one |
 //! | `cause` | which parts of the response changed |
 //! | `best` | which level of a factor is best for a kind of work |
@@ -64,6 +64,8 @@ pub struct Evidence<'a> {
     /// The provenance of the results.
     pub made: &'a StudyProvenance,
     by_cell: Vec<Vec<&'a RunRecord>>,
+    /// The metric of comparisons that name none.
+    default_metric: &'static Metric,
     /// Computed on first use.
     alike: OnceCell<Vec<usize>>,
     findings: OnceCell<(Vec<Finding>, Vec<OverallComparison>)>,
@@ -209,7 +211,13 @@ impl<'a> Evidence<'a> {
                 cell.push(record);
             }
         }
-        Evidence { study, made, by_cell, alike: OnceCell::new(), findings: OnceCell::new() }
+        let default_metric = metric::default_metric(made);
+        Evidence { study, made, by_cell, default_metric, alike: OnceCell::new(), findings: OnceCell::new() }
+    }
+
+    /// The metric by which a comparison of the study is judged.
+    pub fn judged_metric(&self, compare: usize) -> &'a Metric {
+        self.study.compare[compare].metric.as_ref().unwrap_or(self.default_metric)
     }
 
     /// The runs of a cell.
@@ -285,7 +293,7 @@ impl<'a> Evidence<'a> {
 
     /// The test of comparisons of one kind; `None` without any.
     fn comparison_test(&self, findings: &[&Finding]) -> Option<ComparisonTest> {
-        let metric = self.study.compare[findings.first()?.compare].metric().clone();
+        let metric = self.judged_metric(findings.first()?.compare).clone();
         let sides = findings.iter().map(|finding| (finding.from, finding.to));
         Some(ComparisonTest::new(sides, metric, self.first_equal_cells()))
     }
@@ -295,10 +303,7 @@ impl<'a> Evidence<'a> {
         let each = findings.iter().map(|finding| (self.comparison_test(&[finding]), self.own_metric_ratios(finding)));
         let overall = (0..self.study.compare.len()).map(|index| {
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
-            (
-                self.comparison_test(&of),
-                self.overall_ratios(self.study.compare[index].metric(), &of, self.study.runs as usize),
-            )
+            (self.comparison_test(&of), self.overall_ratios(self.judged_metric(index), &of, self.study.runs as usize))
         });
         self.judge_all(each.chain(overall).collect())
     }
@@ -343,7 +348,7 @@ impl<'a> Evidence<'a> {
             let cell = named.collect::<Vec<_>>().join(", ");
             let sides = [from, to].map(|cell| ComparisonSide::from_cell(self.made, cell));
             let refused = confound::refusal_reason(compare, &self.study.factor[factor], &sides);
-            let refused = refused.or_else(|| self.given_rate_refusal(compare.metric(), [from, to]));
+            let refused = refused.or_else(|| self.given_rate_refusal(self.judged_metric(index), [from, to]));
             let credit = confound::credit_text(compare, &self.study.factor[factor], &sides);
             let at_once = match refused {
                 Some(_) => Vec::new(),
@@ -399,7 +404,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn own_metric_ratios(&self, finding: &Finding) -> Option<PairedRatios> {
-        self.metric_ratios(finding, self.study.compare[finding.compare].metric())
+        self.metric_ratios(finding, self.judged_metric(finding.compare))
     }
 
     fn metric_ratios(&self, finding: &Finding, metric: &Metric) -> Option<PairedRatios> {
@@ -413,7 +418,7 @@ impl<'a> Evidence<'a> {
 
     /// Explains a judged finding: where its difference comes from, and what went the other way.
     fn explain_finding(&self, finding: &mut Finding) {
-        let metric = self.study.compare[finding.compare].metric();
+        let metric = self.judged_metric(finding.compare);
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
         // How long a run took follows from its responses only if both sides issue the same amount.
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
@@ -477,14 +482,14 @@ impl<'a> Evidence<'a> {
             })
         };
         let places: Vec<CellOutcome> = of.iter().map(place).collect::<Option<_>>()?;
-        let words = DifferenceWords::for_metric(self.study.compare[compare].metric());
+        let words = DifferenceWords::for_metric(self.judged_metric(compare));
         location::describe_location(&axes, &places, OutcomeWording { margin: self.study.margin_percent / 100.0, words })
     }
 
     /// The rates that went the other way than the metric compared over all cells. A side that uses less of the processor may only do less
     /// work: the requests for each second of the processor then follow its rate.
     fn opposing_rates(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
-        let metric = self.study.compare[compare].metric();
+        let metric = self.judged_metric(compare);
         let Some(judgement) = judgement else { return Vec::new() };
         let runs = of.iter().map(|it| self.by_cell[it.from].len().min(self.by_cell[it.to].len())).min().unwrap_or(0);
         let ratio = |metric: Metric| Some((self.overall_ratios(&metric, of, runs)?.ratio_interval(0.05), metric));
@@ -509,7 +514,7 @@ impl<'a> Evidence<'a> {
     /// processor's share. The time is the inverse of the requests that a second of the processor serves. A smaller share of the processor
     /// may come of less work alone.
     fn per_request_outcomes(&self, compare: usize, of: &[&Finding]) -> Vec<(Outcome, f64)> {
-        let metric = self.study.compare[compare].metric();
+        let metric = self.judged_metric(compare);
         if metric.figure != Statistic::Cpu {
             return Vec::new();
         }

@@ -45,9 +45,9 @@ use std::collections::BTreeMap;
 
 use seekwise_drives::profile::DriveFile;
 
-use data::FitData;
-use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_better};
-use frugal_search::Fidelities;
+use data::{FitData, LossAndDraws};
+use evaluator::{FitEnding, FitListener, PointEvaluator, Question, share_of_draws_better};
+use frugal_search::{EvaluatorPair, SearchEnd};
 use interval::{IntervalQuery, Intervals};
 use judge::RejectionReason;
 use parameter::Parameter;
@@ -61,19 +61,19 @@ pub struct FitResult {
     pub parameters: Vec<Parameter>,
     /// The fitted value of each.
     pub point: Vec<f64>,
-    /// Why a parameter did not move.
-    pub left: Vec<Option<RejectionReason>>,
-    /// Intervals of those that moved; none if it ended early.
+    /// For each parameter why it did not move; `None` if it moved.
+    pub reasons: Vec<Option<RejectionReason>>,
+    /// Intervals of the parameters that moved; none if the fit ended early.
     pub intervals: Intervals,
-    /// The loss on the seen data, before and after.
+    /// The losses on the seen data, before and after the fit.
     pub seen: (f64, f64),
-    /// The loss on the held-back data.
+    /// The losses on the held-back data, before and after the fit; `None` without such data.
     pub held: Option<(f64, f64)>,
-    /// Effect of each key on each figure; all 0 if the fit ended before it was measured.
+    /// Effect of each key on each figure; all 0 if the fit ended before they were measured.
     pub sensitivity: Sensitivity,
     /// Points tried.
     pub points: u64,
-    /// Where the fit ended early, if it did; the point is then the best so far.
+    /// The early end of the fit, if it had one; the point is then the best so far.
     pub ending: Option<FitEnding>,
 }
 
@@ -84,205 +84,234 @@ pub struct FitTask<'a> {
     pub parameters: Vec<Parameter>,
     pub data: &'a [FitData],
     pub effort: SearchEffort,
-    /// The limit of points, where the fit ends early: at the same place on every machine.
-    pub most: Option<u64>,
-    /// The answers of an interrupted fit.
-    pub known: BTreeMap<String, Vec<f64>>,
+    /// The number of points after which the fit ends early, at the same place on every machine.
+    pub point_limit: Option<u64>,
+    /// The answers of an interrupted fit, by their keys in its journal.
+    pub known_answers: BTreeMap<String, LossAndDraws>,
 }
 
-/// Fits a drive to data. `listener` gets each event, and may end the fit: with the best point so far, or without a result.
-pub fn fit(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
-    let FitTask { drive, parameters, data, effort, most, known } = task;
-    let whole = PointEvaluator::new(drive, &parameters, data, known, listener).with_point_limit(most);
-    let shorter = whole.shorten_data();
-    let rough = whole.with_short_data(&shorter);
-    let at = Fidelities { rough: if effort.thorough { &whole } else { &rough }, whole: &whole };
+/// Fits a drive to data. `listener` gets each event, and may end the fit: with the best point so far, or without a result (`None`).
+pub fn fit_unless_cancelled(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
+    let FitTask { drive, parameters, data, effort, point_limit, known_answers } = task;
+    let whole = PointEvaluator::new(drive, &parameters, data, known_answers, listener).with_point_limit(point_limit);
+    let short_data = whole.data_with_short_jobs();
+    let short = whole.with_short_data(&short_data);
+    let evaluators = EvaluatorPair { short: if effort.thorough { &whole } else { &short }, whole: &whole };
     let origin = parameter::original_point(&parameters);
-    let mut left: Vec<Option<RejectionReason>> = vec![None; origin.len()];
-    at.rough.begin_stage("what each key can move", expected_points(&parameters, effort));
-    let sensitivity = measure_effects(at.rough, &origin);
-    let (mut point, free, intervals) = search_and_judge(at, &origin, effort, &sensitivity, &mut left);
+    let mut reasons: Vec<Option<RejectionReason>> = vec![None; origin.len()];
+    evaluators.short.begin_stage("what each key can move", expected_point_count(&parameters, effort));
+    let sensitivity = measure_effects(evaluators.short, &origin);
+    let JudgedPoint { mut point, free, intervals } =
+        search_and_judge(evaluators, &origin, effort, &sensitivity, &mut reasons);
     let ending = whole.ending();
     if ending.is_some() {
-        whole.begin_judging();
-        point = judge_early_end(at, &origin, point, effort, &mut left);
+        whole.reopen_for_judging();
+        point = put_back_after_early_end(evaluators, &origin, point, effort, &mut reasons);
     }
-    let told = |index: usize| match (free[index], effort.thorough || sensitivity.strengths[index] == 0.0) {
-        (true, _) => RejectionReason::NotMoved,
-        (false, true) => RejectionReason::NotFelt,
-        (false, false) => RejectionReason::TooLittle,
+    let reason_unmoved = |index: usize| {
+        if ending.is_some() {
+            RejectionReason::NotJudged
+        } else if free[index] {
+            RejectionReason::NotMoved
+        } else if effort.thorough || sensitivity.strengths[index] == 0.0 {
+            RejectionReason::NotFelt
+        } else {
+            RejectionReason::TooLittle
+        }
     };
-    for (index, left) in left.iter_mut().enumerate().filter(|(index, _)| point[*index] == origin[*index]) {
-        let otherwise = if ending.is_some() { RejectionReason::NotJudged } else { told(index) };
-        left.get_or_insert(otherwise);
+    for (index, reason) in reasons.iter_mut().enumerate().filter(|(index, _)| point[*index] == origin[*index]) {
+        reason.get_or_insert(reason_unmoved(index));
     }
-    let both = |question| (whole.ask(question, &origin)[0], whole.ask(question, &point)[0]);
-    let seen = both(Question::Seen);
-    let held = whole.has_held_data().then(|| both(Question::Held));
+    let before_and_after = |question| (whole.ask(question, &origin)[0], whole.ask(question, &point)[0]);
+    let seen = before_and_after(Question::Seen);
+    let held = whole.has_held_data().then(|| before_and_after(Question::Held));
     let (complete, points) = (!whole.was_cancelled(), whole.point_count());
-    drop((whole, rough));
-    complete.then_some(FitResult { parameters, point, left, intervals, seen, held, sensitivity, points, ending })
+    drop((whole, short));
+    complete.then_some(FitResult { parameters, point, reasons, intervals, seen, held, sensitivity, points, ending })
 }
 
-/// Points that a thorough search tries for each parameter: 254 in a fit of six figures to five jobs (measured). The number varies with the
-/// data.
+/// Points that a thorough search tries for each parameter: measured in a fit of six figures to five jobs. The number varies with the data.
 const THOROUGH_POINTS: u64 = 254;
 
 /// Number of points that a fit is expected to try.
-pub fn expected_points(parameters: &[Parameter], effort: SearchEffort) -> u64 {
+pub fn expected_point_count(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     match effort.thorough {
         true => sensitivity::trial_point_count(parameters) + THOROUGH_POINTS * parameters.len() as u64,
-        false => frugal_search::expected_points(parameters, effort),
+        false => frugal_search::expected_point_count(parameters, effort),
     }
 }
 
-/// Searches and judges: the point that stays, the parameters that affect the loss, and the intervals; if the fit ends early, what it has so
-/// far.
+/// The point that stays after judging.
+struct JudgedPoint {
+    point: Vec<f64>,
+    /// For each parameter whether it affects the loss.
+    free: Vec<bool>,
+    intervals: Intervals,
+}
+
+/// Searches, and puts back changes that do not stay; if the fit ends early, returns the result so far.
 fn search_and_judge(
-    at: Fidelities<'_, '_>,
+    evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     effort: SearchEffort,
     sensitivity: &Sensitivity,
-    left: &mut [Option<RejectionReason>],
-) -> (Vec<f64>, Vec<bool>, Intervals) {
-    let Fidelities { rough, whole } = at;
-    let none = Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
-    let (found, free) = match effort.thorough {
+    reasons: &mut [Option<RejectionReason>],
+) -> JudgedPoint {
+    let EvaluatorPair { short, whole } = evaluators;
+    let intervals = Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
+    let SearchEnd { point: found, free } = match effort.thorough {
         true => search_thoroughly(whole, origin, effort),
-        false => frugal_search::search_by_plan(at, origin, effort, sensitivity),
+        false => frugal_search::search_by_plan(evaluators, origin, effort, sensitivity),
     };
-    if rough.reach_checkpoint() {
+    if short.ended_at_checkpoint() {
         // The best points so far are compared on the whole data.
-        let known = [whole.best_point(), rough.best_point()].into_iter().flatten().collect::<Vec<_>>();
-        whole.begin_judging();
-        let best = slope::best_of_points(whole, std::iter::once(origin.to_vec()).chain(known).collect());
-        return (best, free, none);
+        let candidates = [whole.best_point(), short.best_point()].into_iter().flatten().collect::<Vec<_>>();
+        whole.reopen_for_judging();
+        let point = slope::best_of_points(whole, std::iter::once(origin.to_vec()).chain(candidates).collect());
+        return JudgedPoint { point, free, intervals };
     }
-    rough.begin_stage("what can be put back", interval_points(origin, &found));
-    let mut point = judge::put_back_unneeded(at, origin, found.clone(), effort, left);
-    if rough.reach_checkpoint() {
-        return (point, free, none);
+    short.begin_stage("what can be put back", expected_interval_points(origin, &found));
+    let mut point = judge::put_back_unneeded(evaluators, origin, found.clone(), effort, reasons);
+    if short.ended_at_checkpoint() {
+        return JudgedPoint { point, free, intervals };
     }
-    point = judge::put_back_unconfirmed(whole, origin, point, effort.shares, left);
-    point = refine_moved(whole, origin, point, effort);
-    whole.begin_stage("intervals", interval_points(origin, &point));
-    let (point, intervals) = point_with_intervals(at, origin, point, (&found, &free), effort, left);
-    (point, free, intervals)
+    point = judge::put_back_unconfirmed(whole, origin, point, effort.shares, reasons);
+    point = refine_moved_numbers(whole, origin, point, effort);
+    whole.begin_stage("intervals", expected_interval_points(origin, &point));
+    let search_end = SearchEnd { point: found, free };
+    let (point, intervals) = put_back_by_intervals(evaluators, origin, point, &search_end, effort, reasons);
+    JudgedPoint { point, free: search_end.free, intervals }
 }
 
-/// Expected points of the intervals of what moved: two sides of five steps, with some five points each.
-fn interval_points(origin: &[f64], point: &[f64]) -> u64 {
-    50 * moved_parameters(origin, point).iter().filter(|moved| **moved).count() as u64
+/// Number of points that the intervals of moved parameters are expected to take: two sides of five steps, with some five points each.
+fn expected_interval_points(origin: &[f64], point: &[f64]) -> u64 {
+    50 * which_moved(origin, point).iter().filter(|moved| **moved).count() as u64
 }
 
 /// Puts back, after an early end, what the seen data do not need or the held-back data do not confirm; everything if the held-back data are
 /// met no better than by the profile.
-fn judge_early_end(
-    at: Fidelities<'_, '_>,
+fn put_back_after_early_end(
+    evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
     effort: SearchEffort,
-    left: &mut [Option<RejectionReason>],
+    reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let point = judge::put_back_unconfirmed(at.whole, origin, point, effort.shares, left);
-    if judge::is_surely_better(at.whole, origin, &point, effort.shares) != Some(false) {
+    let point = judge::put_back_unconfirmed(evaluators.whole, origin, point, effort.shares, reasons);
+    if judge::is_surely_better_on_held_data(evaluators.whole, origin, &point, effort.shares) != Some(false) {
         return point;
     }
-    mark_not_better(origin, &point, left);
+    mark_moved_as_not_better(origin, &point, reasons);
     origin.to_vec()
 }
 
-fn mark_not_better(origin: &[f64], point: &[f64], left: &mut [Option<RejectionReason>]) {
-    for (left, _) in left.iter_mut().zip(moved_parameters(origin, point)).filter(|(_, moved)| *moved) {
-        *left = Some(RejectionReason::NotBetter);
+fn mark_moved_as_not_better(origin: &[f64], point: &[f64], reasons: &mut [Option<RejectionReason>]) {
+    for (reason, _) in reasons.iter_mut().zip(which_moved(origin, point)).filter(|(_, moved)| *moved) {
+        *reason = Some(RejectionReason::NotBetter);
     }
 }
 
-/// Searches thoroughly: returns the end, and the parameters that affect the loss there. The search starts twice, with rules and with
-/// numbers, because whichever comes first also fits what belongs to the other; it continues from the end that is better on the held-back
-/// data.
-fn search_thoroughly(evaluator: &PointEvaluator<'_>, origin: &[f64], effort: SearchEffort) -> (Vec<f64>, Vec<bool>) {
+/// Searches thoroughly from two starts, one with rules first and one with numbers first: whichever comes first also fits errors that belong
+/// to the other. Continues from the end that is better on the held-back data.
+fn search_thoroughly(evaluator: &PointEvaluator<'_>, origin: &[f64], effort: SearchEffort) -> SearchEnd {
     let all = THOROUGH_POINTS * origin.len() as u64;
     evaluator.begin_stage("least squares", all);
     let free = search::sensitive_parameters(evaluator, origin);
-    let numbers = slope::descend(evaluator, origin.to_vec(), &free, &slope::WIDE);
+    let numbers = slope::descend_by_least_squares(evaluator, origin.to_vec(), &free, &slope::WIDE);
     let ends = [(origin.to_vec(), "from the profile", 0.9), (numbers, "from least squares", 0.65)].map(
-        |(start, name, left)| {
-            evaluator.begin_stage(name, (all as f64 * left) as u64);
-            search_in_turn(evaluator, start, effort)
+        |(start, name, share_left)| {
+            evaluator.begin_stage(name, (all as f64 * share_left) as u64);
+            search_rules_and_numbers_in_turn(evaluator, start, effort)
         },
     );
-    let [one, other] = ends;
+    let [from_profile, from_numbers] = ends;
     let judged = if evaluator.has_held_data() { Question::Held } else { Question::Seen };
-    let point = if evaluator.ask(judged, &other)[0] < evaluator.ask(judged, &one)[0] { other } else { one };
+    let numbers_first = evaluator.ask(judged, &from_numbers)[0] < evaluator.ask(judged, &from_profile)[0];
+    let point = if numbers_first { from_numbers } else { from_profile };
     evaluator.begin_stage("rules with numbers", (all as f64 * 0.4) as u64);
     let free = search::sensitive_parameters(evaluator, &point);
     let point = search::search_rules_with_numbers(evaluator, point, &free, effort);
-    (slope::descend(evaluator, point, &free, &slope::FINE), free)
+    SearchEnd { point: slope::descend_by_least_squares(evaluator, point, &free, &slope::FINE), free }
 }
 
 /// Searches rules and numbers in turn from `point` on, first wide, then close.
-fn search_in_turn(evaluator: &PointEvaluator<'_>, mut point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
+fn search_rules_and_numbers_in_turn(
+    evaluator: &PointEvaluator<'_>,
+    mut point: Vec<f64>,
+    effort: SearchEffort,
+) -> Vec<f64> {
     for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
-        if evaluator.reach_checkpoint() {
+        if evaluator.ended_at_checkpoint() {
             break;
         }
         let free = search::sensitive_parameters(evaluator, &point);
         point = search::search_rules(evaluator, point, &free);
         let free = search::sensitive_parameters(evaluator, &point);
         point = search::search_numbers(evaluator, point, &free, spread, generations);
-        point = slope::descend(evaluator, point, &free, &slope::FINE);
+        point = slope::descend_by_least_squares(evaluator, point, &free, &slope::FINE);
     }
     point
 }
 
-fn moved_parameters(origin: &[f64], point: &[f64]) -> Vec<bool> {
+fn which_moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
     origin.iter().zip(point).map(|(origin, value)| origin != value).collect()
 }
 
-/// Searches once more the parameters that stayed moved; keeps `point` if the held-back data get worse.
-fn refine_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
-    let moved = moved_parameters(origin, &point);
+/// Searches once more the numbers that stayed moved; keeps `point` if the result is worse on the held-back data.
+fn refine_moved_numbers(
+    evaluator: &PointEvaluator<'_>,
+    origin: &[f64],
+    point: Vec<f64>,
+    effort: SearchEffort,
+) -> Vec<f64> {
+    let moved = which_moved(origin, &point);
     let generations = if effort.thorough { effort.generations / 4 } else { 0 };
-    let again = search::search_numbers(evaluator, point.clone(), &moved, 0.02, generations);
-    let again = slope::descend(evaluator, again, &moved, effort.step_shares());
-    let held = |point: &[f64]| evaluator.ask(Question::Held, point);
-    let worse = evaluator.has_held_data() && share_better(&held(&point), &held(&again)) >= effort.shares.sure;
-    if worse || evaluator.reach_checkpoint() { point } else { again }
+    let refined = search::search_numbers(evaluator, point.clone(), &moved, 0.02, generations);
+    let refined = slope::descend_by_least_squares(evaluator, refined, &moved, effort.step_shares());
+    let held_losses = |point: &[f64]| evaluator.ask(Question::Held, point);
+    let worse = evaluator.has_held_data()
+        && share_of_draws_better(&held_losses(&point), &held_losses(&refined)) >= effort.shares.sure;
+    if worse || evaluator.ended_at_checkpoint() { point } else { refined }
 }
 
 /// Finds the intervals, and puts back numbers that they do not determine; everything if the held-back data are met no better than by the
-/// profile. `found` is where the search ended, `free` the parameters that affect the loss there.
-fn point_with_intervals(
-    at: Fidelities<'_, '_>,
+/// profile. Returns the point that remains, with its intervals.
+fn put_back_by_intervals(
+    evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
-    (found, free): (&[f64], &[bool]),
+    search_end: &SearchEnd,
     effort: SearchEffort,
-    left: &mut [Option<RejectionReason>],
+    reasons: &mut [Option<RejectionReason>],
 ) -> (Vec<f64>, Intervals) {
-    let Fidelities { rough, whole } = at;
+    let EvaluatorPair { short, whole } = evaluators;
     let none = || Intervals { of: vec![None; origin.len()], pairs: Vec::new() };
-    let worse = point == origin || judge::is_surely_better(whole, origin, &point, effort.shares) == Some(false);
-    if whole.reach_checkpoint() {
+    let worse =
+        point == origin || judge::is_surely_better_on_held_data(whole, origin, &point, effort.shares) == Some(false);
+    if whole.ended_at_checkpoint() {
         return (point, none());
     }
     if worse {
-        mark_not_better(origin, &point, left);
+        mark_moved_as_not_better(origin, &point, reasons);
         return (origin.to_vec(), none());
     }
-    // The numbers of `found` with the rules that stayed.
-    let number = |index: usize| whole.parameters[index].range().is_some();
-    let beside: Vec<f64> =
-        (0..point.len()).map(|index| if number(index) { found[index] } else { point[index] }).collect();
-    let moved = moved_parameters(origin, &point);
-    let asked = IntervalQuery { point: &point, beside: &beside, moved: &moved, free, thorough: effort.thorough };
-    let intervals = interval::find_intervals(rough, &asked);
-    if whole.reach_checkpoint() {
+    // The numbers at which the search ended, with the rules that stayed.
+    let is_number = |index: usize| whole.parameters[index].range().is_some();
+    let other_start: Vec<f64> =
+        (0..point.len()).map(|index| if is_number(index) { search_end.point[index] } else { point[index] }).collect();
+    let query = IntervalQuery {
+        point: &point,
+        other_start: &other_start,
+        moved: &which_moved(origin, &point),
+        free: &search_end.free,
+        thorough: effort.thorough,
+    };
+    let intervals = interval::find_intervals(short, &query);
+    if whole.ended_at_checkpoint() {
         return (point, none());
     }
-    let kept = judge::keep_determined(whole, origin, point.clone(), &intervals, effort, left);
-    if whole.reach_checkpoint() {
+    let kept = judge::put_back_undetermined(whole, origin, point.clone(), &intervals, effort, reasons);
+    if whole.ended_at_checkpoint() {
         return (point, none());
     }
     let intervals = intervals.adjusted_to(whole.parameters, &kept);

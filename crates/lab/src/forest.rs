@@ -1,5 +1,6 @@
-//! The answer of a study as a picture (a forest plot): for each cell of its leading comparison the ratio of the sides with its interval, a
-//! line at 1, and the verdict in words and in colour. Below them all cells together. The ground is white, whatever page it stands on.
+//! Draws the answer of a study as a forest plot: a row for each cell of its leading comparison, with the ratio of the sides, its interval,
+//! and the verdict in words and in colour. A vertical line marks the ratio 1, and the last row is for all cells together. The background is
+//! white on any page.
 
 use plotters::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, bre
 use crate::plot::format_tick;
 use crate::stats::{Judgement, Verdict};
 
-/// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.
+/// The most cells in a picture. Of more, those whose ratios are furthest from 1 are kept, in the study's order.
 const ROWS: usize = 40;
 /// The most letters of a cell's name that are shown: a name has a level of each factor.
 const NAME: usize = 64;
@@ -39,17 +40,17 @@ pub struct Forest {
     method: String,
 }
 
-/// A cell, or all of them.
+/// A row of the plot: a cell, or all cells together.
 #[derive(Clone, Debug)]
 struct ForestRow {
     name: String,
     judgement: Judgement,
-    /// The row of all cells together, which is drawn larger.
+    /// True for the row of all cells together, whose point is larger.
     is_overall: bool,
 }
 
 impl Forest {
-    /// The picture of the comparison that leads a study; nothing if it has none that was judged.
+    /// The picture of the comparison that leads a study, or else of its first; `None` if no cell of it was judged.
     pub fn from_evidence(evidence: &Evidence<'_>) -> Option<Forest> {
         let (findings, overall) = evidence.findings();
         let leads = |compare: usize| evidence.study.compare[compare].headline;
@@ -59,11 +60,11 @@ impl Forest {
             Some(ForestRow { name: finding.cell.clone(), judgement: finding.judgement?, is_overall: false })
         };
         let judged = |finding: &&Finding| finding.compare == leading.compare && finding.refused.is_none();
-        let all: Vec<ForestRow> = findings.iter().filter(judged).filter_map(row).collect();
-        let cells = all.len();
-        let ratios: Vec<f64> = all.iter().map(|row| row.judgement.ratio.estimate).collect();
+        let all_rows: Vec<ForestRow> = findings.iter().filter(judged).filter_map(row).collect();
+        let cells = all_rows.len();
+        let ratios: Vec<f64> = all_rows.iter().map(|row| row.judgement.ratio.estimate).collect();
         let mut rows: Vec<ForestRow> =
-            furthest_from_one(&ratios, ROWS).into_iter().map(|place| all[place].clone()).collect();
+            indices_furthest_from_one(&ratios, ROWS).into_iter().map(|index| all_rows[index].clone()).collect();
         let shown = match rows.len() {
             drawn if drawn < cells => format!("the {drawn} of {cells} cells furthest from 1"),
             1 => "1 cell".to_owned(),
@@ -75,9 +76,9 @@ impl Forest {
         if let (Some(judgement), true) = (leading.judgement, cells > 1) {
             rows.push(ForestRow { name: "all cells together".to_owned(), judgement, is_overall: true });
         }
-        let metric = compare.metric();
+        let metric = evidence.judged_metric(leading.compare);
         Some(Forest {
-            title: comparison_headline(compare, leading),
+            title: comparison_headline(evidence, leading),
             axis: format!(
                 "{}: {} over {} ({} is better)",
                 metric.title(),
@@ -99,33 +100,33 @@ impl Forest {
     }
 }
 
-/// The indices of the `most` ratios that are furthest from 1, in order.
-fn furthest_from_one(ratios: &[f64], most: usize) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..ratios.len()).collect();
-    places.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));
-    places.truncate(most);
-    places.sort_unstable();
-    places
+/// The indices of the `count` ratios that are furthest from 1, in rising order.
+fn indices_furthest_from_one(ratios: &[f64], count: usize) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..ratios.len()).collect();
+    indices.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));
+    indices.truncate(count);
+    indices.sort_unstable();
+    indices
 }
 
-/// The picture as a whole SVG document.
+/// Draws the picture as an SVG document.
 pub fn draw_svg(forest: &Forest) -> String {
     let mut text = String::new();
     let height = HEAD + ROW * forest.rows.len() as u32 + AXIS + FOOT;
-    let width = (names_width(forest) + ACROSS + WORDS).max(LEAST);
-    let drawn = draw_chart(forest, SVGBackend::with_string(&mut text, (width, height)));
-    // A text has no device that could fail; rows that cannot be laid out are an error of ours.
+    let width = (names_width_px(forest) + ACROSS + WORDS).max(LEAST);
+    let drawn = draw_rows(forest, SVGBackend::with_string(&mut text, (width, height)));
+    // Text output cannot fail; rows that cannot be laid out are a bug.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-/// Pixels across that the names take.
-fn names_width(forest: &Forest) -> u32 {
+/// Width of the names, in pixels.
+fn names_width_px(forest: &Forest) -> u32 {
     let longest = forest.rows.iter().map(|row| row.name.chars().count().min(NAME)).max().unwrap_or(0);
     longest as u32 * LETTER + 14
 }
 
-fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
+fn draw_rows(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (head, rest) = root.split_vertically(HEAD);
@@ -135,19 +136,19 @@ fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     }
     let (area, foot) = rest.split_vertically(ROW * forest.rows.len() as u32 + AXIS);
     foot.draw(&Text::new(forest.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
-    // The axis counts upwards.
+    // The vertical axis counts upwards, so the rows are reversed.
     let rows: Vec<&ForestRow> = forest.rows.iter().rev().collect();
     let names: Vec<String> = rows.iter().map(|row| shorten_text(&row.name, NAME)).collect();
-    // A range of plotters includes its end.
-    let places = (0..rows.len() - 1).into_segmented();
+    // A segmented range of plotters includes its end.
+    let segments = (0..rows.len() - 1).into_segmented();
     let mut chart = ChartBuilder::on(&area)
         .margin_left(10)
         .margin_right(WORDS)
         .x_label_area_size(AXIS - 20)
-        .y_label_area_size(self::names_width(forest))
-        .build_cartesian_2d(axis_range(&rows), places)?;
-    let name = |place: &SegmentValue<usize>| match place {
-        SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
+        .y_label_area_size(names_width_px(forest))
+        .build_cartesian_2d(ratio_axis_range(&rows), segments)?;
+    let name = |segment: &SegmentValue<usize>| match segment {
+        SegmentValue::CenterOf(index) => names.get(*index).cloned().unwrap_or_default(),
         _ => String::new(),
     };
     chart
@@ -163,29 +164,29 @@ fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .draw()?;
-    let one = [(1.0, SegmentValue::Exact(0)), (1.0, SegmentValue::Exact(rows.len()))];
-    chart.draw_series([PathElement::new(one.to_vec(), INK.stroke_width(1))])?;
+    let line_at_one = [(1.0, SegmentValue::Exact(0)), (1.0, SegmentValue::Exact(rows.len()))];
+    chart.draw_series([PathElement::new(line_at_one.to_vec(), INK.stroke_width(1))])?;
     for (index, row) in rows.iter().enumerate() {
         let ratio = row.judgement.ratio;
-        let at = |end: f64| (end, SegmentValue::CenterOf(index));
+        let point = |ratio: f64| (ratio, SegmentValue::CenterOf(index));
         let colour = verdict_colour(row.judgement.verdict);
-        let whole = ratio.low.is_finite() && ratio.high.is_finite();
-        if whole {
-            chart.draw_series([PathElement::new(vec![at(ratio.low), at(ratio.high)], colour.stroke_width(2))])?;
+        let has_interval = ratio.low.is_finite() && ratio.high.is_finite();
+        if has_interval {
+            chart.draw_series([PathElement::new(vec![point(ratio.low), point(ratio.high)], colour.stroke_width(2))])?;
         }
-        let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
-        let said = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict_words(row.judgement.verdict));
-        let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
+        let end = if has_interval { ratio.high.max(ratio.estimate) } else { ratio.estimate };
+        let words = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict_words(row.judgement.verdict));
+        let label = Text::new(words, (10, -7), ("sans-serif", 13).into_font().color(&INK));
         let radius = if row.is_overall { 6 } else { 4 };
-        chart.draw_series([EmptyElement::at(at(ratio.estimate)) + Circle::new((0, 0), radius, colour.filled())])?;
-        chart.draw_series([EmptyElement::at(at(end.max(1.0))) + words])?;
+        chart.draw_series([EmptyElement::at(point(ratio.estimate)) + Circle::new((0, 0), radius, colour.filled())])?;
+        chart.draw_series([EmptyElement::at(point(end.max(1.0))) + label])?;
     }
     root.present()?;
     Ok(())
 }
 
-/// From a little below the least end to a little above the largest, 1 among them.
-fn axis_range(rows: &[&ForestRow]) -> std::ops::Range<f64> {
+/// The range of the ratio axis: from a little below the least end of the intervals to a little above the largest; it contains 1.
+fn ratio_axis_range(rows: &[&ForestRow]) -> std::ops::Range<f64> {
     let ends =
         rows.iter().flat_map(|row| [row.judgement.ratio.low, row.judgement.ratio.high, row.judgement.ratio.estimate]);
     let (low, high) = ends
@@ -226,8 +227,8 @@ mod tests {
 
     #[test]
     fn of_too_many_cells_those_furthest_from_one_are_kept_in_their_order() {
-        assert_eq!(furthest_from_one(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
-        assert_eq!(furthest_from_one(&[1.5, 1.5, 1.5], 2), [0, 1]);
-        assert_eq!(furthest_from_one(&[1.5], 40), [0]);
+        assert_eq!(indices_furthest_from_one(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
+        assert_eq!(indices_furthest_from_one(&[1.5, 1.5, 1.5], 2), [0, 1]);
+        assert_eq!(indices_furthest_from_one(&[1.5], 40), [0]);
     }
 }

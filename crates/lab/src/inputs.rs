@@ -1,10 +1,12 @@
-//! The texts from which a plan is made: drives, stacks, jobs with what they include, and environment variables. Each is
-//! read once, and its text is kept. A plan made again from what was kept reads nothing else.
+//! The inputs of a plan: texts of drives, stacks, jobs and the files that jobs include, and environment variables.
 //!
-//! No file is opened here: the caller supplies a reader. A trace may be larger than any memory. The caller supplies an
-//! opener for it; it is surveyed once for each way of reading, and its properties are kept, not its text.
+//! Each input is read once and kept, so that results can name what made them. A plan that is made again from kept inputs reads nothing
+//! else. No file is opened here: the caller supplies a function that loads a text by name.
 //!
-//! Drives and scenes that were made of the texts are in a cache, which several inputs may share.
+//! A trace may be larger than any memory, so its text is not kept. The caller supplies a function that opens it; the trace is surveyed once
+//! for each set of options by which it is read, and a summary of the survey is kept.
+//!
+//! Drives and layouts of scenes that were built from the texts are in a cache, which several inputs may share.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ pub(crate) type OpenParts = Arc<dyn Fn(&str) -> io::Result<Vec<TracePart>> + Sen
 /// Fetches the text of a file.
 pub(crate) type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
-/// The role of a text. A drive and a job may have the same name.
+/// The role of a text; it belongs to the text's identity, because a drive and a job may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputRole {
@@ -38,7 +40,7 @@ pub enum InputRole {
     Stack,
     /// A job, or a file that a job includes.
     Job,
-    /// A trace; its text only states its properties.
+    /// A trace; its text is the summary of its survey.
     Trace,
 }
 
@@ -66,24 +68,24 @@ impl InputRole {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputText {
     pub role: InputRole,
-    /// The name it was asked for by.
+    /// The name by which it was loaded.
     pub name: String,
-    /// SHA-256 of the text; `None` if there was none.
+    /// SHA-256 of the text; `None` if there was no file.
     pub sha256: Option<String>,
-    /// `None` if there was none, as for an include that lies elsewhere than beside the job.
+    /// `None` if there was no file, as for an include that does not lie beside the job.
     pub text: Option<String>,
 }
 
 /// All that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputTexts {
-    /// In the order in which they were first asked for.
+    /// In the order in which they were first loaded.
     pub texts: Vec<InputText>,
-    /// Environment variables that jobs asked for; `None` for one that was not set.
+    /// Environment variables that jobs read; `None` for one that was not set.
     pub variables: BTreeMap<String, Option<String>>,
 }
 
-/// How today's files differ from what was kept.
+/// How today's files differ from the kept texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputChanges {
     /// Changed texts, each with its first different lines.
@@ -92,10 +94,10 @@ pub struct InputChanges {
     pub gone: Vec<String>,
 }
 
-/// Settings by key and value, with each unit and source that they have.
+/// Settings by key and value; those of one key and value may differ in unit and source.
 type KnownSettings = BTreeMap<(String, String), Vec<Arc<Setting>>>;
 
-/// Drives, and layouts of scenes, that were built before. Threads may share them; no result depends on it.
+/// Drives and layouts of scenes that were built before. Threads may share it; no result depends on it.
 #[derive(Default)]
 pub struct InputCache {
     pub drives: ReadingCache,
@@ -104,55 +106,63 @@ pub struct InputCache {
 
 /// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
-    /// `None`: only what was kept is read.
-    read: Option<Box<TextLoader<'a>>>,
-    /// `None`: no trace is opened.
-    open: Option<OpenParts>,
+    /// Loads a file's text; `None` if only kept texts are used.
+    load: Option<Box<TextLoader<'a>>>,
+    /// Opens a trace; `None` if no trace is opened.
+    open_trace: Option<OpenParts>,
     /// Places in real time that a plan may name.
     places: &'static [PlaceKind],
-    taken: RefCell<InputTexts>,
-    /// By name and way of reading.
+    /// The logs that fio jobs ask for are written.
+    pub(crate) writes_logs: bool,
+    kept: RefCell<InputTexts>,
+    /// Each with the trace's name and the options by which it was read.
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
-    /// Settings so far: most are those of many cells.
+    /// All settings of cells that were prepared; most occur in many cells.
     settings: RefCell<KnownSettings>,
-    /// Profiles and layouts of scenes so far.
     cache: Arc<InputCache>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
-    pub fn from_today(read: &'a TextLoader<'a>) -> Inputs<'a> {
-        Inputs::from_loader(Box::new(read))
+    /// Inputs as they are now: built-in drives and jobs, the files that `load` returns, and the environment.
+    pub fn from_today(load: &'a TextLoader<'a>) -> Inputs<'a> {
+        Inputs::from_loader(Box::new(load))
     }
 
-    /// As [`Inputs::from_today`], with a reader of its own.
-    pub fn from_loader(read: Box<TextLoader<'a>>) -> Inputs<'a> {
-        Inputs { read: Some(read), ..Inputs::from_kept(InputTexts::default()) }
+    /// As [`Inputs::from_today`], with a loader that the inputs own.
+    pub fn from_loader(load: Box<TextLoader<'a>>) -> Inputs<'a> {
+        Inputs { load: Some(load), ..Inputs::from_kept(InputTexts::default()) }
     }
 
-    /// Only kept texts are read.
-    pub fn from_kept(taken: InputTexts) -> Inputs<'static> {
+    /// Inputs of kept texts alone: any other text is missing.
+    pub fn from_kept(kept: InputTexts) -> Inputs<'static> {
         Inputs {
-            read: None,
-            open: None,
+            load: None,
+            open_trace: None,
             places: &[],
-            taken: RefCell::new(taken),
+            writes_logs: false,
+            kept: RefCell::new(kept),
             surveys: RefCell::default(),
             settings: RefCell::default(),
             cache: Arc::default(),
         }
     }
 
-    /// Adds an opener of traces.
+    /// Adds a function that opens traces.
     #[must_use]
-    pub fn with_opener(self, open: OpenParts) -> Inputs<'a> {
-        Inputs { open: Some(open), ..self }
+    pub fn with_opener(self, open_trace: OpenParts) -> Inputs<'a> {
+        Inputs { open_trace: Some(open_trace), ..self }
     }
 
     /// Adds places in real time.
     #[must_use]
     pub fn with_places(self, places: &'static [PlaceKind]) -> Inputs<'a> {
         Inputs { places, ..self }
+    }
+
+    /// For a run that writes the logs that fio jobs ask for.
+    #[must_use]
+    pub fn with_written_logs(self) -> Inputs<'a> {
+        Inputs { writes_logs: true, ..self }
     }
 
     /// Shares the cache of other inputs.
@@ -171,112 +181,112 @@ impl<'a> Inputs<'a> {
         self.places
     }
 
-    /// How traces are opened.
+    /// The function that opens traces.
     pub fn opener(&self) -> Option<&OpenParts> {
-        self.open.as_ref()
+        self.open_trace.as_ref()
     }
 
-    /// False if no trace of this name is opened: a plan that is made again opens those alone that were traces before.
+    /// True if a trace of this name may be opened. A plan that is made again from kept inputs opens only names that were traces before.
     pub(crate) fn may_be_trace(&self, name: &str) -> bool {
-        self.read.is_some() || self.keeps_trace(name)
+        self.load.is_some() || self.keeps_trace(name)
     }
 
-    /// True if a trace of this name was read.
+    /// True if the kept inputs have a trace of this name.
     pub(crate) fn keeps_trace(&self, name: &str) -> bool {
-        self.taken.borrow().find_text(InputRole::Trace, name).is_some()
+        self.kept.borrow().find_text(InputRole::Trace, name).is_some()
     }
 
-    /// The survey of the trace called `name`, read in this way; `make` surveys it. An error if it differs from the kept
-    /// one.
+    /// The survey of the trace `name` when it is read by these options. `make_survey` makes it, if this was not done before. An error if its
+    /// summary differs from the kept one.
     pub(crate) fn survey_trace(
         &self,
         name: &str,
-        reading: &TraceReadOptions,
-        touched: bool,
-        make: &dyn Fn() -> Result<TraceSurvey, Diagnostic>,
+        options: &TraceReadOptions,
+        with_touched_extents: bool,
+        make_survey: &dyn Fn() -> Result<TraceSurvey, Diagnostic>,
     ) -> Result<Arc<TraceSurvey>, Diagnostic> {
-        let way = format!("{name} {reading:?} {touched}");
-        if let Some((_, known)) = self.surveys.borrow().iter().find(|known| known.0 == way) {
+        let key = format!("{name} {options:?} {with_touched_extents}");
+        if let Some((_, known)) = self.surveys.borrow().iter().find(|known| known.0 == key) {
             return Ok(Arc::clone(known));
         }
-        let survey = Arc::new(make()?);
-        let words = survey.summary_line();
-        let mut taken = self.taken.borrow_mut();
-        let same = |kept: &&InputText| {
-            kept.role == InputRole::Trace && kept.name == name && kept.text.as_ref() == Some(&words)
+        let survey = Arc::new(make_survey()?);
+        let summary = survey.summary_line();
+        let mut kept = self.kept.borrow_mut();
+        let is_same = |text: &&InputText| {
+            text.role == InputRole::Trace && text.name == name && text.text.as_ref() == Some(&summary)
         };
-        match (taken.texts.iter().find(same), &self.read) {
+        match (kept.texts.iter().find(is_same), &self.load) {
             (Some(_), _) => {}
             (None, None) => {
                 let before =
-                    taken.find_text(InputRole::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
-                let why = format!("it is another trace now: {}", words.trim());
+                    kept.find_text(InputRole::Trace, name).and_then(|text| text.text.clone()).unwrap_or_default();
+                let why = format!("it is another trace now: {}", summary.trim());
                 return Err(Diagnostic::at(name, 0, why).with_expected(before.trim()));
             }
             (None, Some(_)) => {
-                let sha256 = Some(sha256(words.as_bytes()));
-                let kept = InputText { role: InputRole::Trace, name: name.to_owned(), sha256, text: Some(words) };
-                taken.texts.push(kept);
+                let sha256 = Some(sha256(summary.as_bytes()));
+                let text = InputText { role: InputRole::Trace, name: name.to_owned(), sha256, text: Some(summary) };
+                kept.texts.push(text);
             }
         }
-        self.surveys.borrow_mut().push((way, Arc::clone(&survey)));
+        self.surveys.borrow_mut().push((key, Arc::clone(&survey)));
         Ok(survey)
     }
 
-    /// Shares these settings: each that equals a kept one is replaced by that.
-    pub(crate) fn share_settings(&self, own: Vec<Setting>) -> Vec<Arc<Setting>> {
+    /// Shares these settings with those of other cells: a setting that equals an earlier one is replaced by it, to save memory.
+    pub(crate) fn share_settings(&self, settings: Vec<Setting>) -> Vec<Arc<Setting>> {
         let mut known = self.settings.borrow_mut();
-        let mut kept = |own: Setting| {
-            let alike = known.entry((own.key.clone(), own.value.clone())).or_default();
-            let found = alike.iter().find(|known| ***known == own).cloned();
-            found.unwrap_or_else(|| {
-                let own = Arc::new(own);
-                alike.push(Arc::clone(&own));
-                own
+        let mut share = |setting: Setting| {
+            let alike = known.entry((setting.key.clone(), setting.value.clone())).or_default();
+            let equal = alike.iter().find(|known| ***known == setting).cloned();
+            equal.unwrap_or_else(|| {
+                let setting = Arc::new(setting);
+                alike.push(Arc::clone(&setting));
+                setting
             })
         };
-        // Collecting by value would reuse the memory of `own`, thirteen times as much.
-        let mut shared = Vec::with_capacity(own.len());
-        shared.extend(own.into_iter().map(&mut kept));
+        // Collecting by value would reuse the memory of `settings`, which is thirteen times as much.
+        let mut shared = Vec::with_capacity(settings.len());
+        shared.extend(settings.into_iter().map(&mut share));
         shared
     }
 
-    /// The text of a built-in drive or job, or of a file, by name.
+    /// Reads the text of a built-in drive or job, or of a file, by name; keeps it, or that there is no such file.
     pub fn read_text(&self, role: InputRole, name: &str) -> io::Result<String> {
-        if let Some(kept) = self.taken.borrow().find_text(role, name) {
+        if let Some(kept) = self.kept.borrow().find_text(role, name) {
             return kept.text.clone().ok_or(ErrorKind::NotFound.into());
         }
-        let Some(read) = &self.read else { return Err(ErrorKind::NotFound.into()) };
-        let read = read_now(role, name, read);
-        let text = match &read {
+        let Some(load) = &self.load else { return Err(ErrorKind::NotFound.into()) };
+        let loaded = load_now(role, name, load);
+        let text = match &loaded {
             Ok(text) => Some(text.clone()),
             Err(why) if why.kind() == ErrorKind::NotFound => None,
-            Err(_) => return read,
+            Err(_) => return loaded,
         };
         let sha256 = text.as_ref().map(|text| sha256(text.as_bytes()));
-        self.taken.borrow_mut().texts.push(InputText { role, name: name.to_owned(), sha256, text });
-        read
+        self.kept.borrow_mut().texts.push(InputText { role, name: name.to_owned(), sha256, text });
+        loaded
     }
 
-    /// An environment variable.
+    /// Reads an environment variable, and keeps it.
     pub(crate) fn read_variable(&self, name: &str) -> Option<String> {
-        if let Some(value) = self.taken.borrow().variables.get(name) {
+        if let Some(value) = self.kept.borrow().variables.get(name) {
             return value.clone();
         }
-        let value = self.read.as_ref().and_then(|_| std::env::var(name).ok());
-        self.taken.borrow_mut().variables.insert(name.to_owned(), value.clone());
+        let value = self.load.as_ref().and_then(|_| std::env::var(name).ok());
+        self.kept.borrow_mut().variables.insert(name.to_owned(), value.clone());
         value
     }
 
-    /// All that was read so far.
+    /// All inputs that were read so far.
     pub fn texts_read(&self) -> InputTexts {
-        self.taken.borrow().clone()
+        self.kept.borrow().clone()
     }
 }
 
-/// The text as it is now.
-fn read_now(role: InputRole, name: &str, read: &TextLoader<'_>) -> io::Result<String> {
-    role.built_in(name).map_or_else(|| read(name), |text| Ok(text.to_owned()))
+/// The text of a built-in drive or job, else of the file as it is now.
+fn load_now(role: InputRole, name: &str, load: &TextLoader<'_>) -> io::Result<String> {
+    role.built_in(name).map_or_else(|| load(name), |text| Ok(text.to_owned()))
 }
 
 impl InputTexts {
@@ -293,53 +303,54 @@ impl InputTexts {
         }
     }
 
-    /// Changed and missing texts, compared with what `read` fetches and the environment has now.
-    pub fn find_changes(&self, read: &TextLoader<'_>) -> InputChanges {
+    /// Compares the texts and variables with the files that `load` returns and the environment as they are now.
+    pub fn find_changes(&self, load: &TextLoader<'_>) -> InputChanges {
         let mut changes = InputChanges::default();
-        // A survey shows later whether a trace is the same.
+        // A trace is compared when it is surveyed again.
         for InputText { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != InputRole::Trace) {
-            let what = format!("{} `{name}`", role.word());
-            match (text, read_now(*role, name, read)) {
+            let input = format!("{} `{name}`", role.word());
+            match (text, load_now(*role, name, load)) {
                 (Some(before), Ok(now)) if *before != now => {
-                    changes.differ.push(format!("{what} is another now:\n{}", first_differences(name, before, &now)));
+                    changes.differ.push(format!("{input} is another now:\n{}", first_differences(name, before, &now)));
                 }
-                (None, Ok(_)) => changes.differ.push(format!("{what} is there now, and was not")),
+                (None, Ok(_)) => changes.differ.push(format!("{input} is there now, and was not")),
                 (_, Ok(_)) => {}
-                (Some(_), Err(why)) => changes.gone.push(format!("{what}: {why}")),
+                (Some(_), Err(why)) => changes.gone.push(format!("{input}: {why}")),
                 (None, Err(_)) => {}
             }
         }
-        let said = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("`{value}`"));
+        let spoken = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("`{value}`"));
         for (name, before) in &self.variables {
             let now = std::env::var(name).ok();
             if now != *before {
-                changes.differ.push(format!("variable {name} was {} and is {}", said(before), said(&now)));
+                changes.differ.push(format!("variable {name} was {} and is {}", spoken(before), spoken(&now)));
             }
         }
         changes
     }
 }
 
-/// Lines of each side that a difference shows.
-const SHOWN: usize = 3;
+/// The most lines of each side that a difference shows.
+const SHOWN_LINES: usize = 3;
 
-/// The first lines in which two texts differ, each with its place.
+/// The first lines in which two versions of the text `name` differ, with their numbers, as `diff` marks them.
 pub fn first_differences(name: &str, before: &str, now: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let equal_head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let equal_tail =
+        old[equal_head..].iter().rev().zip(new[equal_head..].iter().rev()).take_while(|(a, b)| a == b).count();
     let side = |sign: char, lines: &[&str]| {
-        let changed = &lines[head..lines.len() - tail];
-        let numbered = changed.iter().take(SHOWN).enumerate();
-        let mut said: Vec<String> =
-            numbered.map(|(at, line)| format!("  {name}:{}: {sign} {line}", head + at + 1)).collect();
-        if changed.len() > SHOWN {
-            said.push(format!("  {sign} and {} lines more", changed.len() - SHOWN));
+        let changed = &lines[equal_head..lines.len() - equal_tail];
+        let numbered = changed.iter().take(SHOWN_LINES).enumerate();
+        let mut shown: Vec<String> =
+            numbered.map(|(index, line)| format!("  {name}:{}: {sign} {line}", equal_head + index + 1)).collect();
+        if changed.len() > SHOWN_LINES {
+            shown.push(format!("  {sign} and {} lines more", changed.len() - SHOWN_LINES));
         }
-        said
+        shown
     };
-    let said = [side('-', &old), side('+', &new)].concat();
-    if said.is_empty() { "  (only in the ends of its lines)".to_owned() } else { said.join("\n") }
+    let shown = [side('-', &old), side('+', &new)].concat();
+    if shown.is_empty() { "  (only in the ends of its lines)".to_owned() } else { shown.join("\n") }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A job's work as settings: how it was understood, laid out on its drive, after includes, variables and all that a
-//! study sets. Two cells with equal settings do the same work.
+//! A job's work as settings, so that results name it: two cells with equal settings do the same work.
 //!
-//! A setting lists the values of all workers, in their order; equal neighbours are counted: `1 (4 workers), 32`. The
-//! first word of its key is its concern: see [`concern_of`](seekwise_formats::keys::concern_of).
+//! The settings are those of the job as it runs: laid out on its drive, after includes, variables and all that a study sets. A setting lists
+//! the values of all workers in their order, and equal neighbours are counted: `1 (4 workers), 32`. Its key decides the concern to which
+//! a difference is credited: see [`concern_of`](seekwise_formats::keys::concern_of).
 
 use std::fmt::{Debug, Display};
 
@@ -19,42 +19,45 @@ use seekwise_work::workload::{
 
 use crate::digest::sha256;
 
-/// A worker's value of one of the keys of [`work`].
-type Told = (&'static str, String);
+/// A worker's setting: one of the keys of [`work`], and its value.
+type KeyValue = (&'static str, String);
 
-/// The settings of `job` on a volume of `capacity` sectors.
-pub(crate) fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
-    let told: Vec<Vec<Told>> = job.workers.iter().map(worker_values).collect();
+/// The settings of a job on a volume of `capacity_sectors`.
+pub(crate) fn from_job(job: &Job, capacity_sectors: u64) -> Vec<Setting> {
+    let by_worker: Vec<Vec<KeyValue>> = job.workers.iter().map(worker_settings).collect();
+    let values_of = |key: &'static str| {
+        by_worker.iter().map(move |worker| worker.iter().find(|(known, _)| *known == key).map(|(_, value)| value))
+    };
     let value = |key: &'static str| match key {
-        work::CAPACITY => Some(format!("{capacity} sectors")),
+        work::CAPACITY => Some(format!("{capacity_sectors} sectors")),
         work::WORKERS_COUNT => Some(job.workers.len().to_string()),
-        _ => count_equal(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
+        _ => list_with_equal_neighbours_counted(values_of(key)),
     };
     let setting =
         |key: &'static str| Some(Setting::set_by_user(key.to_owned(), value(key)?, "the job as it was understood"));
     work::ALL.iter().copied().filter_map(setting).collect()
 }
 
-/// The common settings of all scenes: when it ends, and the volume on which it is laid out.
-pub(crate) fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
+/// The settings that all scenes have: when it ends, and the capacity of its target.
+pub(crate) fn from_scene(runtime: Option<Span>, capacity_sectors: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), format_seconds);
-    let told = [(work::CAPACITY, format!("{capacity} sectors")), (work::DURATION_RUNTIME, end)];
-    told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
+    let settings = [(work::CAPACITY, format!("{capacity_sectors} sectors")), (work::DURATION_RUNTIME, end)];
+    settings.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
-/// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
-pub(crate) fn from_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
+/// The settings of a recorded session. A hash of all that is recorded of its requests identifies them.
+pub(crate) fn from_session(session: &RecordedSession, capacity_sectors: u64) -> Vec<Setting> {
     let hash = sha256(session.entries.iter().map(recording::request_line).collect::<String>().as_bytes());
-    let told = [
+    let settings = [
         (work::NAMES, session.name.clone()),
-        (work::CAPACITY, format!("{capacity} sectors")),
+        (work::CAPACITY, format!("{capacity_sectors} sectors")),
         (work::PATTERN_GENERATOR, format!("{} recorded requests, sha256 {hash}", session.entries.len())),
     ];
-    told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the session as it was recorded")).to_vec()
+    settings.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the session as it was recorded")).to_vec()
 }
 
-/// The workers' values in their order, equal neighbours counted; `None` if no worker has one.
-fn count_equal<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
+/// The workers' values in their order, with equal neighbours counted; `None` if no worker has a value.
+fn list_with_equal_neighbours_counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
     let mut runs: Vec<(Option<&String>, usize)> = Vec::new();
     for value in values {
         match runs.last_mut() {
@@ -66,26 +69,27 @@ fn count_equal<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<S
         [] | [(None, _)] => None,
         [(Some(value), _)] => Some(value.clone()),
         _ => {
-            let said = |&(value, count): &(Option<&String>, usize)| match (value.map_or("–", String::as_str), count) {
+            let words = |&(value, count): &(Option<&String>, usize)| match (value.map_or("–", String::as_str), count)
+            {
                 (value, 1) => value.to_owned(),
                 (value, count) => format!("{value} ({count} workers)"),
             };
-            Some(runs.iter().map(said).collect::<Vec<_>>().join(", "))
+            Some(runs.iter().map(words).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-fn worker_values(worker: &Worker) -> Vec<Told> {
-    // Taken apart by name, so that a new setting of a worker is not forgotten here.
+fn worker_settings(worker: &Worker) -> Vec<KeyValue> {
+    // Both patterns together name every field, so that a new field of a worker is not forgotten here.
     let Worker { name, stage, group, start_delay, ramp, counting, runtime, time_based, .. } = worker;
     let Worker { depth, pace, survives, pattern, .. } = worker;
-    let [after_read, after_write] = survives;
+    let [survives_read, survives_write] = survives;
     let rates = pace.rate.map(|rate| match rate {
         None => "none".to_owned(),
         Some(IssueRate::Bytes(rate)) => format!("{rate} bytes/s"),
         Some(IssueRate::Requests(rate)) => format!("{rate} requests/s"),
     });
-    let mut told = vec![
+    let mut settings = vec![
         (work::NAMES, name.clone()),
         (work::WORKERS_STAGE, stage.to_string()),
         (work::WORKERS_GROUP, group.to_string()),
@@ -94,25 +98,32 @@ fn worker_values(worker: &Worker) -> Vec<Told> {
         (work::DURATION_RAMP, format_seconds(*ramp)),
         (work::DURATION_REPEATS, time_based.to_string()),
         (work::RATE_START, format_seconds(*start_delay)),
-        (work::RATE_LIMIT, format_triple(&rates)),
-        (work::RATE_SPACING, process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text)),
-        (work::RATE_PAUSE, pace.think.map_or("none".to_owned(), think_text)),
+        (work::RATE_LIMIT, read_write_trim_text(&rates)),
+        (
+            work::RATE_SPACING,
+            arrival_process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text),
+        ),
+        (work::RATE_PAUSE, pace.think.map_or("none".to_owned(), think_time_text)),
         (
             work::PATTERN_FAILURES,
-            format!("a failed read {}, a failed write {}", failure_word(*after_read), failure_word(*after_write)),
+            format!(
+                "a failed read {}, a failed write {}",
+                failure_words(*survives_read),
+                failure_words(*survives_write)
+            ),
         ),
     ];
     if *counting == CountingRule::Window {
-        told.push((work::DURATION_COUNTED, "what completes in the run time".to_owned()));
+        settings.push((work::DURATION_COUNTED, "what completes in the run time".to_owned()));
     }
-    told.extend(match pattern {
-        Pattern::Fio(pattern) => fio_values(pattern, *depth),
-        Pattern::Iometer(pattern) => iometer_values(pattern),
+    settings.extend(match pattern {
+        Pattern::Fio(pattern) => fio_settings(pattern, *depth),
+        Pattern::Iometer(pattern) => iometer_settings(pattern),
     });
-    told
+    settings
 }
 
-const fn failure_word(survived: bool) -> &'static str {
+const fn failure_words(survived: bool) -> &'static str {
     if survived { "is passed over" } else { "ends it" }
 }
 
@@ -120,40 +131,40 @@ fn format_seconds(span: Span) -> String {
     format!("{} s", span.nanos() as f64 / 1e9)
 }
 
-/// Reads, writes and trims; one value if they are equal.
-fn format_triple<T: Display + PartialEq>(values: &[T; 3]) -> String {
+/// The values for reads, writes and trims; a single one if they are equal.
+fn read_write_trim_text<T: Display + PartialEq>(values: &[T; 3]) -> String {
     match values {
         [a, b, c] if a == b && b == c => a.to_string(),
         [a, b, c] => format!("{a} / {b} / {c}"),
     }
 }
 
-fn join_values<T>(values: &[T], said: impl Fn(&T) -> String) -> String {
-    values.iter().map(said).collect::<Vec<_>>().join(" + ")
+fn join_values<T>(values: &[T], to_text: impl Fn(&T) -> String) -> String {
+    values.iter().map(to_text).collect::<Vec<_>>().join(" + ")
 }
 
-/// The values of the lines of an access specification; one value if all are equal.
-fn line_values(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
-    let first = lines.first().map(&said);
-    match first.filter(|first| lines.iter().all(|line| said(line) == *first)) {
-        Some(all) => all,
-        None => join_values(lines, said),
+/// The values of the lines of an access specification; a single one if all are equal.
+fn access_lines_text(lines: &[AccessLine], to_text: impl Fn(&AccessLine) -> String) -> String {
+    let first = lines.first().map(&to_text);
+    match first.filter(|first| lines.iter().all(|line| to_text(line) == *first)) {
+        Some(common) => common,
+        None => join_values(lines, to_text),
     }
 }
 
-/// A value as the model's source writes it, for settings with several parameters.
-fn debug_text(value: &impl Debug) -> String {
+/// A value with several parameters, as Rust's `Debug` prints it.
+fn debug_form(value: &impl Debug) -> String {
     format!("{value:?}")
 }
 
-const fn process_word(process: ArrivalProcess) -> &'static str {
+const fn arrival_process_word(process: ArrivalProcess) -> &'static str {
     match process {
         ArrivalProcess::Linear => "even",
         ArrivalProcess::Poisson => "exponential",
     }
 }
 
-fn think_text(think: ThinkTime) -> String {
+fn think_time_text(think: ThinkTime) -> String {
     let ThinkTime { time, spin, blocks, on_issue } = think;
     let (time, spin) = (format_seconds(time), format_seconds(spin));
     format!("{time} after {blocks} blocks {}, {spin} of it computing", if on_issue { "issued" } else { "done" })
@@ -163,7 +174,7 @@ fn region_text(region: &Region) -> String {
     format!("{} bytes at {}", region.bytes, region.start)
 }
 
-fn fio_values(pattern: &FioPattern, depth: u32) -> Vec<Told> {
+fn fio_settings(pattern: &FioPattern, depth: u32) -> Vec<KeyValue> {
     let FioPattern {
         direction,
         random,
@@ -194,8 +205,8 @@ fn fio_values(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         engine,
         priority,
     } = pattern;
-    let hangs = syncs.has_any() || backlog.is_some() || *flush_at_end || zoned.is_some();
-    let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
+    let depends_on_polling = syncs.has_any() || backlog.is_some() || *flush_at_end || zoned.is_some();
+    let by_randomness = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
     let generator = match generator {
         Generator::Tausworthe => "tausworthe",
         Generator::Tausworthe64 => "tausworthe64",
@@ -208,29 +219,29 @@ fn fio_values(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     };
     vec![
         (work::PATTERN_GENERATOR, format!("fio, {generator}")),
-        (work::PATTERN_DIRECTION, self::direction_word(*direction).to_owned()),
+        (work::PATTERN_DIRECTION, direction_word(*direction).to_owned()),
         (work::PATTERN_READS, reads),
-        (work::PATTERN_RANDOM, format!("{} %", format_triple(random))),
-        (work::PATTERN_ORDER, format!("{}; {}", order_text(*modifier), service_word(*file_service))),
-        (work::PATTERN_DISTRIBUTION, self::distribution_text(distribution)),
+        (work::PATTERN_RANDOM, format!("{} %", read_write_trim_text(random))),
+        (work::PATTERN_ORDER, format!("{}; {}", address_order_text(*modifier), file_service_word(*file_service))),
+        (work::PATTERN_DISTRIBUTION, distribution_text(distribution)),
         (work::PATTERN_COVERAGE, (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
-        (work::PATTERN_SEED, self::seed_text(*seed, *repeat)),
+        (work::PATTERN_SEED, seed_text(*seed, *repeat)),
         (work::PATTERN_VERIFY, verify_text(*verify, *sizes_alike, *backlog)),
-        (work::PATTERN_PRIORITY, format!("{} %", format_triple(priority))),
-        (work::SIZE_BLOCKS, format_triple(&blocks.each_ref().map(self::blocks_text)) + by),
-        (work::SIZE_ALIGN, format!("{} bytes", format_triple(align))),
+        (work::PATTERN_PRIORITY, format!("{} %", read_write_trim_text(priority))),
+        (work::SIZE_BLOCKS, read_write_trim_text(&blocks.each_ref().map(block_sizes_text)) + by_randomness),
+        (work::SIZE_ALIGN, format!("{} bytes", read_write_trim_text(align))),
         (work::PLACE_FILES, join_values(files, region_text)),
         (work::PLACE_BYTES, bytes.to_string()),
         (work::PLACE_ZONES, zones_text(strided.as_ref(), zoned.as_ref())),
         (work::DURATION_REQUESTS, requests.map_or("no limit".to_owned(), |count| count.to_string())),
         (work::DURATION_PASSES, format!("{loops}{}", if *done_for_good { ", each file done once" } else { "" })),
-        (work::FLUSH_EVERY, self::syncs_text(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
-        (work::DEPTH_ENGINE, self::engine_text(*engine, depth, hangs)),
+        (work::FLUSH_EVERY, syncs_text(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
+        (work::DEPTH_ENGINE, engine_text(*engine, depth, depends_on_polling)),
         (work::FLUSH_EACH, (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
 }
 
-fn order_text(modifier: Option<RwModifier>) -> String {
+fn address_order_text(modifier: Option<RwModifier>) -> String {
     match modifier {
         None => "each by itself".to_owned(),
         Some(RwModifier::Run(count)) => format!("{count} in sequence from each place"),
@@ -239,7 +250,7 @@ fn order_text(modifier: Option<RwModifier>) -> String {
     }
 }
 
-/// The seed; for fio's own, the original words.
+/// The seed; with a note if the random streams run on from pass to pass.
 fn seed_text(seed: u64, repeat: RandomRepeat) -> String {
     match repeat {
         RandomRepeat::Runs => format!("{seed}, of which passes differ"),
@@ -253,32 +264,34 @@ fn flow_text(flow: Flow) -> String {
     format!("; weight {} in flow {}{sleep}", flow.weight, flow.id)
 }
 
-/// For a single sync, the original words.
+/// After how many writes each kind of sync comes; of fsync and fdatasync, one alone is not told from the other, because both flush.
 fn syncs_text(syncs: Syncs) -> String {
     let Syncs { fsync, fdatasync, file_range } = syncs;
-    let mut said = match (fsync, fdatasync) {
+    let mut text = match (fsync, fdatasync) {
         (every, 0) | (0, every) => format!("{every} writes"),
         (whole, data) => format!("{whole} writes, data alone every {data}"),
     };
     if file_range > 0 {
-        said += &format!(", sync_file_range every {file_range}");
+        text += &format!(", sync_file_range every {file_range}");
     }
-    said
+    text
 }
 
-fn verify_text(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String {
+/// Whether data are verified, in which batches, and whether reads and writes draw their sizes alike, as verifying makes them.
+fn verify_text(verify: bool, sizes_alike: bool, backlog: Option<VerifyBacklog>) -> String {
     match backlog {
-        None if alike && !verify => "false, with sizes as if it did".to_owned(),
+        None if sizes_alike && !verify => "false, with sizes as if it did".to_owned(),
         Some(VerifyBacklog { every, batch }) => format!("{verify}, {batch} after each {every} writes"),
         None => verify.to_string(),
     }
 }
 
-/// With one request in flight, or if no sync depends on when fio looks, all engines are the same.
-fn engine_text(engine: IoEngine, depth: u32, hangs: bool) -> String {
+/// How the I/O engine hands over and collects requests. All engines do the same with one request in flight, or if nothing
+/// `depends_on_polling`, that is on when fio collects completions.
+fn engine_text(engine: IoEngine, depth: u32, depends_on_polling: bool) -> String {
     let IoEngine { kind, least, most, low, batch } = engine;
     let plain = kind != EngineKind::OneGroupAtATime && engine == (IoEngine { kind, batch, ..IoEngine::default() });
-    if depth == 1 || (!hangs && plain) {
+    if depth == 1 || (!depends_on_polling && plain) {
         return "as each completes".to_owned();
     }
     let kind = match kind {
@@ -302,7 +315,7 @@ const fn direction_word(direction: Direction) -> &'static str {
     }
 }
 
-const fn service_word(service: FileService) -> &'static str {
+const fn file_service_word(service: FileService) -> &'static str {
     match service {
         FileService::RoundRobin => "files by turns",
         FileService::Sequential => "files one after another",
@@ -313,11 +326,11 @@ const fn service_word(service: FileService) -> &'static str {
 fn distribution_text(distribution: &Distribution) -> String {
     match distribution {
         Distribution::Uniform => "even".to_owned(),
-        other => debug_text(other),
+        other => debug_form(other),
     }
 }
 
-fn blocks_text(blocks: &BlockSizes) -> String {
+fn block_sizes_text(blocks: &BlockSizes) -> String {
     match blocks {
         BlockSizes::Fixed(bytes) => format!("{bytes} bytes"),
         BlockSizes::Range { min, max, unaligned } => {
@@ -330,40 +343,40 @@ fn blocks_text(blocks: &BlockSizes) -> String {
 fn zones_text(strided: Option<&StridedZones>, zoned: Option<&Zoned>) -> String {
     match (strided, zoned) {
         (Some(StridedZones { range, size, skip }), _) => format!("{size} of each {range} bytes, {skip} skipped"),
-        (None, Some(zoned)) => written_zones(zoned),
+        (None, Some(zoned)) => zoned_text(zoned),
         (None, None) => "none".to_owned(),
     }
 }
 
-fn written_zones(zoned: &Zoned) -> String {
+fn zoned_text(zoned: &Zoned) -> String {
     let Zoned { size, capacity, most_open, most_open_of_worker, skip, beyond, reset_threshold, reset_every, .. } =
         zoned;
-    let mut said = format!("made of {size} bytes, {capacity} written from the first on, {skip} skipped");
+    let mut text = format!("made of {size} bytes, {capacity} written from the first on, {skip} skipped");
     if *most_open > 0 {
-        said += &format!("; {most_open} open");
+        text += &format!("; {most_open} open");
     }
     if *most_open_of_worker > 0 {
-        said += &format!(", {most_open_of_worker} of a worker");
+        text += &format!(", {most_open_of_worker} of a worker");
     }
     if *reset_every > 0 {
         let percent = f64::from(*reset_threshold) / 1e4;
-        said += &format!("; from {percent} % on one emptied each {reset_every} writes");
+        text += &format!("; from {percent} % on one emptied each {reset_every} writes");
     }
-    said + if *beyond { "; read beyond what is written" } else { "" }
+    text + if *beyond { "; read beyond what is written" } else { "" }
 }
 
-fn iometer_values(pattern: &IometerPattern) -> Vec<Told> {
+fn iometer_settings(pattern: &IometerPattern) -> Vec<KeyValue> {
     let IometerPattern { spec, area, worker_seed, target_seed } = pattern;
-    let told = |said: fn(&AccessLine) -> String| line_values(&spec.lines, said);
+    let by_line = |to_text: fn(&AccessLine) -> String| access_lines_text(&spec.lines, to_text);
     vec![
         (work::PATTERN_GENERATOR, "Iometer".to_owned()),
-        (work::PATTERN_READS, told(|line| format!("{} %", line.reads))),
-        (work::PATTERN_RANDOM, told(|line| format!("{} %", line.random))),
+        (work::PATTERN_READS, by_line(|line| format!("{} %", line.reads))),
+        (work::PATTERN_RANDOM, by_line(|line| format!("{} %", line.random))),
         (work::PATTERN_SHARES, join_values(&spec.lines, |line| format!("{} %", line.share))),
         (work::PATTERN_SEED, format!("{worker_seed}, {target_seed}")),
-        (work::SIZE_BLOCKS, told(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
-        (work::SIZE_ALIGN, told(|line| format!("{} bytes", line.align))),
-        (work::RATE_PAUSE, told(|line| format!("{} before {}", format_seconds(line.delay), line.burst))),
+        (work::SIZE_BLOCKS, by_line(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
+        (work::SIZE_ALIGN, by_line(|line| format!("{} bytes", line.align))),
+        (work::RATE_PAUSE, by_line(|line| format!("{} before {}", format_seconds(line.delay), line.burst))),
         (work::PLACE_FILES, region_text(area)),
     ]
 }

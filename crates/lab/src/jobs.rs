@@ -1,5 +1,5 @@
-//! Jobs that can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, and the built-in
-//! patterns, jobs and scenes, told apart by name and content. Nothing is run here.
+//! Loads a job by its name: a built-in pattern, job or scene, or a file. The content of a file says what it is: a fio job file, an Iometer
+//! configuration, a scene, a recorded session or a trace. Nothing is run here.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ use crate::trace::{self, LoadedTrace, TraceLimits};
 /// The default run time of a pattern: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
 
-/// The ramp of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
+/// The ramp of a pattern: several times as long as it takes to fill a queue of 256 and a drive's buffer.
 const PATTERN_RAMP: Span = Span::from_secs(5);
 
 /// A built-in pattern.
@@ -65,7 +65,7 @@ pub enum JobOrigin {
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
-    /// A recorded session, with what was done to the disk in it.
+    /// A recorded session, with the orders that the disk got in it: changes of settings and of the power.
     Session(Vec<WrittenChange>),
     Trace(Box<LoadedTrace>),
 }
@@ -76,19 +76,19 @@ pub struct LoadedJob {
     /// The job, laid out on the drive.
     pub job: Work,
     pub origin: JobOrigin,
-    /// The figures of its page cache, if a job other than a scene has one.
+    /// Settings of the page cache, if a job other than a scene goes through one.
     pub system: Vec<Setting>,
-    /// Devices beside the drive that it also uses.
+    /// Further devices that a scene uses besides the drive.
     pub beside: Vec<FlashSpec>,
     /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::FioOpenFlags>>,
-    /// Logs of its requests that a fio job asks for.
-    pub logs: Vec<fio::LogOf>,
+    /// Logs of its requests that a fio job writes.
+    pub logs: Vec<fio::WorkerIolog>,
     pub warnings: Vec<Diagnostic>,
 }
 
 impl LoadedJob {
-    /// Without a page cache, on the drive alone.
+    /// A job without a page cache, on the drive alone.
     fn on_drive_alone(job: Work, origin: JobOrigin, warnings: Vec<Diagnostic>) -> LoadedJob {
         LoadedJob { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, logs: Vec::new(), warnings }
     }
@@ -101,13 +101,13 @@ pub(crate) struct JobQuery<'a> {
     pub variables: &'a [(&'a str, &'a str)],
     /// Dotted keys of a scene and their values; for a fio job those of its page cache.
     pub scene: &'a [(&'a str, &'a str)],
-    /// When a scene or a trace ends.
+    /// The time at which a scene or a trace ends.
     pub runtime: Option<Span>,
-    /// The job runs on a real file: the meaning of options there counts.
+    /// True if the job runs on a real file, where some options of fio mean something else.
     pub real: bool,
     /// Dotted keys of a trace and their values.
     pub trace: &'a [(&'a str, &'a str)],
-    /// `job.depth`, which a trace in a closed loop uses.
+    /// The value of `job.depth`, for a trace in a closed loop.
     pub depth: Option<&'a str>,
     /// The target's capabilities, if they are known.
     pub limits: Option<&'a Limits>,
@@ -124,19 +124,19 @@ pub fn load_job(
     load_job_with(name, sectors, inputs, &JobQuery { variables, ..JobQuery::default() })
 }
 
-/// As [`load_job`], with all that is asked of the job.
+/// Loads a job as [`load_job`] does, with further options. A key of a trace or scene is an error for other kinds of jobs.
 pub(crate) fn load_job_with(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &JobQuery<'_>,
+    query: &JobQuery<'_>,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
-    let loaded = load_any(name, sectors, inputs, asked)?;
-    if let (false, Some((key, _))) = (matches!(loaded.origin, JobOrigin::Trace(_)), asked.trace.first()) {
+    let loaded = load_any_kind(name, sectors, inputs, query)?;
+    if let (false, Some((key, _))) = (matches!(loaded.origin, JobOrigin::Trace(_)), query.trace.first()) {
         let fault = Diagnostic::at(name, 0, "is no trace").with_key(*key);
         return Err(vec![fault.with_expected("a trace, or a recording of `seekwise serve --record`")]);
     }
-    match (&loaded.origin, asked.scene.first()) {
+    match (&loaded.origin, query.scene.first()) {
         (JobOrigin::Scene(_) | JobOrigin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
             let fault = Diagnostic::at(name, 0, "is not a scene").with_key(*key);
@@ -145,79 +145,93 @@ pub(crate) fn load_job_with(
     }
 }
 
-/// A job of any kind.
-fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>) -> Result<LoadedJob, Vec<Diagnostic>> {
-    let JobQuery { variables, runtime, depth, limits, .. } = *asked;
+/// Loads a job of any kind. A variable that the job does not have is an error.
+fn load_any_kind(
+    name: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    query: &JobQuery<'_>,
+) -> Result<LoadedJob, Vec<Diagnostic>> {
     let patterns = built_in_patterns();
-    let unused = |variable: &str, known: &[&str]| {
-        let fault = Diagnostic::at(name, 0, format!("the job has no variable `{variable}`"));
-        vec![fault.suggest_nearest(variable, known.iter().copied())]
-    };
-    if let (Some(_), Some((variable, _))) = (patterns.iter().find(|pattern| pattern.name == name), variables.first()) {
-        return Err(unused(variable, &[]));
-    }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
+        refuse_variables(name, query)?;
         let job = pattern_job(pattern, sectors).into();
         return Ok(LoadedJob::on_drive_alone(job, JobOrigin::Pattern, Vec::new()));
     }
-    let queried = RefCell::new(Vec::new());
-    let given = |key: &str| {
-        queried.borrow_mut().push(key.to_owned());
-        variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned())
-    };
-    let all_used = |loaded: LoadedJob| {
-        let queried = queried.borrow();
-        let known: Vec<&str> = queried.iter().map(String::as_str).collect();
-        match variables.iter().find(|(name, _)| !known.contains(name)) {
-            Some((variable, _)) => Err(unused(variable, &known)),
-            None => Ok(loaded),
-        }
-    };
-    let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
-    let names = names.chain(SCENES.iter().map(|scene| scene.name));
-    let absent = |why: io::Error| vec![unknown_job(name, &why, names)];
-    let heeded = TraceLimits { depth, runtime, limits };
+    let trace_limits = TraceLimits { depth: query.depth, runtime: query.runtime, limits: query.limits };
     let traced = match built_in::find_text(name) {
-        None => trace::load_trace(name, sectors, inputs, asked.trace, heeded).map_err(|fault| vec![fault])?,
+        None => trace::load_trace(name, sectors, inputs, query.trace, trace_limits).map_err(|fault| vec![fault])?,
         Some(_) => None,
     };
     if let Some((spec, traced)) = traced {
-        return match variables.first() {
-            Some((variable, _)) => Err(unused(variable, &[])),
-            None => Ok(LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), Vec::new())),
-        };
+        refuse_variables(name, query)?;
+        return Ok(LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), Vec::new()));
     }
-    let text = inputs.read_text(InputRole::Job, name).map_err(absent)?;
+    let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
+    let names = names.chain(SCENES.iter().map(|scene| scene.name));
+    let text = inputs.read_text(InputRole::Job, name).map_err(|why| vec![unknown_job_error(name, &why, names)])?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
-        let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
-        let value = |key: &str| given(key).or_else(|| default(key));
-        return fio_job(name, &text, sectors, inputs, asked, &value).and_then(all_used);
+        let default =
+            |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+        return load_fio_job_with_variables(name, &text, sectors, inputs, query, &default);
     }
-    if recording::looks_like(&text) {
-        if let Some((variable, _)) = variables.first() {
-            return Err(unused(variable, &[]));
-        }
+    if recording::is_recording(&text) {
+        refuse_variables(name, query)?;
         let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
         return Ok(LoadedJob::on_drive_alone(Work::Session(session.into()), JobOrigin::Session(orders), Vec::new()));
     }
-    let is_scene = name.to_ascii_lowercase().ends_with(".toml") || SceneFile::looks_like(&text);
-    if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {
-        return Err(unused(variable, &[]));
-    }
-    if is_scene {
-        return scene_job(name, &text, sectors, inputs, asked);
+    if name.to_ascii_lowercase().ends_with(".toml") || SceneFile::looks_like(&text) {
+        refuse_variables(name, query)?;
+        return load_scene(name, &text, sectors, inputs, query);
     }
     if looks_like_iometer(name, &text) {
+        refuse_variables(name, query)?;
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
         return Ok(LoadedJob::on_drive_alone(job.into(), JobOrigin::Iometer, warnings));
     }
-    fio_job(name, &text, sectors, inputs, asked, &|key| given(key).or_else(|| inputs.read_variable(key)))
-        .and_then(all_used)
+    load_fio_job_with_variables(name, &text, sectors, inputs, query, &|key| inputs.read_variable(key))
 }
 
-/// Words of fio and of benchmarks for what patterns do.
+/// Refuses variables for a job that has none.
+fn refuse_variables(name: &str, query: &JobQuery<'_>) -> Result<(), Vec<Diagnostic>> {
+    match query.variables.first() {
+        Some((variable, _)) => Err(vec![unknown_variable_error(name, variable, &[])]),
+        None => Ok(()),
+    }
+}
+
+fn unknown_variable_error(job: &str, variable: &str, known: &[&str]) -> Diagnostic {
+    let fault = Diagnostic::at(job, 0, format!("the job has no variable `{variable}`"));
+    fault.suggest_nearest(variable, known.iter().copied())
+}
+
+/// Loads a fio job with the query's variables, and others as `default` gives them. A variable that the job does not read is an error.
+fn load_fio_job_with_variables(
+    name: &str,
+    text: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    query: &JobQuery<'_>,
+    default: &dyn Fn(&str) -> Option<String>,
+) -> Result<LoadedJob, Vec<Diagnostic>> {
+    let names_read = RefCell::new(Vec::new());
+    let read_variable = |variable: &str| {
+        names_read.borrow_mut().push(variable.to_owned());
+        let given = query.variables.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
+        given.or_else(|| default(variable))
+    };
+    let loaded = load_fio_job(name, text, sectors, inputs, query, &read_variable)?;
+    let names_read = names_read.borrow();
+    let known: Vec<&str> = names_read.iter().map(String::as_str).collect();
+    match query.variables.iter().find(|(variable, _)| !known.contains(variable)) {
+        Some((variable, _)) => Err(vec![unknown_variable_error(name, variable, &known)]),
+        None => Ok(loaded),
+    }
+}
+
+/// Words of fio and of benchmarks, each with the patterns that do such work.
 const MEANT: [(&[&str], &[&str]); 6] = [
     (&["rand-read", "random-reads"], &["random-read"]),
     (&["rand-write", "random-writes"], &["random-write"]),
@@ -227,21 +241,24 @@ const MEANT: [(&[&str], &[&str]); 6] = [
     (&["rand-rw", "rw", "read-write", "mixed"], &["oltp-4k", "random-8k-70%read", "file-server"]),
 ];
 
-/// The patterns that `word` means to those who know fio; none if it is not one of its words.
-pub fn meant_by(word: &str) -> &'static [&'static str] {
+/// The patterns that do what `word` means to those who know fio; none if it is no such word.
+pub fn patterns_meant_by(word: &str) -> &'static [&'static str] {
     MEANT.iter().find(|(words, _)| words.iter().any(|known| is_same(known, word))).map_or(&[], |(_, meant)| *meant)
 }
 
-/// Why `name`, which might be a file or one of the `known` jobs, is unknown.
-fn unknown_job<'a>(name: &str, why: &io::Error, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+/// The error for a `name` that is neither a file that can be read nor one of the `known` jobs, with what may be meant.
+fn unknown_job_error<'a>(name: &str, why: &io::Error, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match why.kind() {
         ErrorKind::NotFound => {
             let absent = Diagnostic::at(name, 0, "no such file, and no built-in pattern or job with that name");
-            if let [first, more @ ..] = meant_by(name) {
-                let meant =
-                    if more.is_empty() { (*first).to_owned() } else { format!("one of {}", meant_by(name).join(", ")) };
-                let own = "or a fio job file of your own (docs/how-to/fio.md)";
-                return absent.with_expected(format!("{meant} (`seekwise patterns` lists all), {own}"));
+            if let [first, more @ ..] = patterns_meant_by(name) {
+                let meant = if more.is_empty() {
+                    (*first).to_owned()
+                } else {
+                    format!("one of {}", patterns_meant_by(name).join(", "))
+                };
+                let or_own_file = "or a fio job file of your own (docs/how-to/fio.md)";
+                return absent.with_expected(format!("{meant} (`seekwise patterns` lists all), {or_own_file}"));
             }
             let absent = absent.suggest_nearest(name, known);
             // A path is meant as a file, whatever words are in it.
@@ -251,89 +268,91 @@ fn unknown_job<'a>(name: &str, why: &io::Error, known: impl IntoIterator<Item = 
     }
 }
 
-fn scene_job(
+fn load_scene(
     name: &str,
     text: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &JobQuery<'_>,
+    query: &JobQuery<'_>,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
     let mut scene = SceneFile::parse(name, text)?;
-    asked.scene.iter().try_for_each(|(key, value)| scene.set(key, value))?;
-    let built = scene.build(sectors, asked.runtime, &inputs.cache().layouts)?;
+    query.scene.iter().try_for_each(|(key, value)| scene.set(key, value))?;
+    let built = scene.build(sectors, query.runtime, &inputs.cache().layouts)?;
     let (job, origin) = (Work::Scene(Box::new(built.spec)), JobOrigin::Scene(built.settings));
     Ok(LoadedJob { beside: built.beside, ..LoadedJob::on_drive_alone(job, origin, Vec::new()) })
 }
 
-fn fio_job(
+fn load_fio_job(
     name: &str,
     text: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &JobQuery<'_>,
-    environment: &dyn Fn(&str) -> Option<String>,
+    query: &JobQuery<'_>,
+    read_variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
     let context = fio::FioContext {
-        environment,
+        environment: read_variable,
         include: &|path| inputs.read_text(InputRole::Job, path).map_err(|why| why.to_string()),
         ..fio::FioContext::bare()
     };
     let file = fio::parse(name, text, &context)?;
-    if let Some(replayed) = file.replay()? {
-        let refused = if asked.real { file.refused_on_a_file() } else { Vec::new() };
-        return if refused.is_empty() { replayed_log(name, sectors, inputs, asked, replayed) } else { Err(refused) };
+    if let Some(replay) = file.replay()? {
+        let refused = if query.real { file.unsupported_real_options() } else { Vec::new() };
+        return if refused.is_empty() {
+            load_log_of_fio_job(name, sectors, inputs, query, replay)
+        } else {
+            Err(refused)
+        };
     }
-    let mut loaded = lay_out_fio_job(name, sectors, asked, file)?;
-    let unwritten = |log: &fio::LogOf| {
+    let mut loaded = lay_out_fio_job(name, sectors, query, file)?;
+    let log_warning = |log: &fio::WorkerIolog| {
         let (file, line) = &log.place;
-        Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key(WRITE_IOLOG)
+        Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").with_key("write_iolog")
     };
-    loaded.warnings.extend(loaded.logs.iter().map(unwritten));
+    loaded.warnings.extend(loaded.logs.iter().filter(|_| !inputs.writes_logs).map(log_warning));
     loaded.warnings.dedup();
     Ok(loaded)
 }
 
-/// The log that a fio job plays.
-fn replayed_log(
+/// Loads the log that a fio job replays.
+fn load_log_of_fio_job(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &JobQuery<'_>,
+    query: &JobQuery<'_>,
     replayed: fio::IologReplay,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
-    if let Some((key, _)) = asked.trace.iter().find(|(key, _)| *key != key_names::trace::MAP) {
+    if let Some((key, _)) = query.trace.iter().find(|(key, _)| *key != key_names::trace::MAP) {
         let fault = Diagnostic::at(name, 0, "the job says how its log is read and played").with_key(*key);
         return Err(vec![fault.with_expected("trace.map alone")]);
     }
-    let map = TraceKeys::parse(name, asked.trace.iter().copied()).map_err(|fault| vec![fault])?.map;
-    let heeded = TraceLimits { depth: asked.depth, runtime: asked.runtime, limits: asked.limits };
-    let (spec, traced) =
-        trace::load_replayed_log(&replayed, map, sectors, inputs, heeded).map_err(|fault| vec![fault])?;
-    let loaded = LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), replayed.warnings);
-    Ok(LoadedJob { opened: Some(replayed.opened), ..loaded })
+    let map = TraceKeys::parse(name, query.trace.iter().copied()).map_err(|fault| vec![fault])?.map;
+    let trace_limits = TraceLimits { depth: query.depth, runtime: query.runtime, limits: query.limits };
+    let (spec, loaded_trace) =
+        trace::load_replayed_log(&replayed, map, sectors, inputs, trace_limits).map_err(|fault| vec![fault])?;
+    let loaded =
+        LoadedJob::on_drive_alone(Work::Trace(spec), JobOrigin::Trace(Box::new(loaded_trace)), replayed.warnings);
+    Ok(LoadedJob { opened: Some(replayed.open_flags), ..loaded })
 }
 
-/// The key of warnings about logs that a job asks for.
-pub const WRITE_IOLOG: &str = "write_iolog";
-
-/// A fio job on its place, with its logs.
+/// Lays out a fio job on its target, with its logs: on a real file, or on a model with or without a page cache.
 fn lay_out_fio_job(
     name: &str,
     sectors: u64,
-    asked: &JobQuery<'_>,
+    query: &JobQuery<'_>,
     file: fio::JobFile,
 ) -> Result<LoadedJob, Vec<Diagnostic>> {
-    if let (true, [(key, _), ..]) = (asked.real, asked.scene) {
+    if let (true, [(key, _), ..]) = (query.real, query.scene) {
         let fault = Diagnostic::at(name, 0, "a real file has the system's own page cache").with_key(*key);
         return Err(vec![fault.with_expected("real.direct=false, or direct=0 in the job")]);
     }
-    if asked.real {
+    if query.real {
         let (job, opened, warnings) = file.real_job(sectors)?;
         let logs = file.logs(sectors)?;
         let loaded = LoadedJob::on_drive_alone(job.into(), JobOrigin::Fio(Box::new(file)), warnings);
         return Ok(LoadedJob { opened: Some(opened), logs, ..loaded });
     }
-    let Some((system, mut settings)) = SceneFile::system_of_job(name, asked.scene)? else {
+    let Some((system, mut settings)) = SceneFile::system_of_job(name, query.scene)? else {
         let (job, warnings) = file.job(sectors)?;
         let logs = file.logs(sectors)?;
         return Ok(LoadedJob {
@@ -343,13 +362,13 @@ fn lay_out_fio_job(
     };
     let (job, workers, warnings) = file.cached_job(sectors)?;
     let logs = file.logs(sectors)?;
-    settings.push(opened_setting(&workers));
+    settings.push(file_opening_setting(&workers));
     let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
     Ok(LoadedJob { system: settings, logs, ..LoadedJob::on_drive_alone(job, JobOrigin::Fio(Box::new(file)), warnings) })
 }
 
 /// How the workers' files are opened, as a setting: jobs that differ in it are different.
-fn opened_setting(workers: &[FileOpenFlags]) -> Setting {
+fn file_opening_setting(workers: &[FileOpenFlags]) -> Setting {
     let word = |&FileOpenFlags { direct, through, invalidate }: &FileOpenFlags| match (direct, through, invalidate) {
         (true, ..) => "direct",
         (false, false, true) => "cached",
@@ -430,9 +449,9 @@ mod tests {
             assert!(meant.iter().all(|name| names.iter().any(|known| known == name)), "{meant:?}");
             assert!(words.iter().all(|word| !names.iter().any(|known| known == word)), "{words:?}");
         }
-        assert_eq!(meant_by("randread"), ["random-read"]);
-        assert_eq!(meant_by("Seq_Read"), ["streaming-read"]);
-        assert!(meant_by("oltp").is_empty());
+        assert_eq!(patterns_meant_by("randread"), ["random-read"]);
+        assert_eq!(patterns_meant_by("Seq_Read"), ["streaming-read"]);
+        assert!(patterns_meant_by("oltp").is_empty());
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! The verdicts of comparisons, as pages and summaries name them, and the words for a difference. A ratio below 1 is good of
-//! a time and bad of a rate, so every measure has its own words: they are chosen here and nowhere else.
+//! The outcomes of comparisons, as pages and summaries name them, and the words for a difference.
+//!
+//! A ratio below 1 is good for a time and bad for a rate, so each metric has its own words. They are chosen here and nowhere else.
 
 use seekwise_drives::metric::{Metric, Statistic};
 use serde::Serialize;
 
 use crate::stats::{Interval, Judgement, Verdict};
 
-/// The verdicts.
+/// The outcome of a comparison in one cell, or in several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Outcome {
     /// The judged side is better.
@@ -31,7 +32,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All verdicts, in the order in which a reader meets them.
+    /// All outcomes, in the order in which a reader meets them.
     pub const ALL: [Outcome; 6] = [
         Outcome::Faster,
         Outcome::Slower,
@@ -41,7 +42,7 @@ impl Outcome {
         Outcome::Refused,
     ];
 
-    /// The name in results, whatever was measured.
+    /// The name in results, whatever the metric is.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Faster => "faster",
@@ -54,12 +55,12 @@ impl Outcome {
     }
 }
 
-/// The words for a difference in one measure.
+/// The words for a difference in one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DifferenceWords {
     better: &'static str,
     worse: &'static str,
-    /// The words after `0.5 ×`.
+    /// The words after a ratio: `0.5 × as long`.
     times: &'static str,
 }
 
@@ -114,13 +115,13 @@ impl DifferenceWords {
         }
     }
 
-    /// True of rates and of times, which are one thing seen from two sides: how fast.
+    /// True for rates and times, which both say how fast the sides are.
     pub(crate) const fn is_speed(self) -> bool {
         matches!(self.better.as_bytes(), b"faster" | b"shorter")
     }
 
-    /// How many times the base it is: `0.82 × as long`.
-    pub(crate) fn times_base(self, ratio: &str) -> String {
+    /// Words for a ratio to the base: `0.82 × as long`.
+    pub(crate) fn ratio_to_base(self, ratio: &str) -> String {
         format!("{ratio} ×{}", self.times)
     }
 
@@ -128,7 +129,7 @@ impl DifferenceWords {
     /// run`.
     pub fn ratio_words(self, judgement: &Judgement) -> String {
         let Interval { estimate, low, high } = judgement.ratio;
-        let times = self.times_base(&format!("{estimate:.3}"));
+        let times = self.ratio_to_base(&format!("{estimate:.3}"));
         match (high.is_finite(), self.times) {
             (true, _) => format!("{times} [{low:.3}, {high:.3}]"),
             (false, "") => format!("{times} of one run"),
@@ -142,7 +143,7 @@ impl DifferenceWords {
     }
 }
 
-/// A ratio with its interval, where a column says of what: `1.27 × [1.25, 1.29]`; for one run `1.27 × of one run`.
+/// A ratio with its interval, without words for the metric: `1.27 × [1.25, 1.29]`; for one run `1.27 × of one run`.
 pub fn ratio_text(judgement: &Judgement) -> String {
     RATE.ratio_words(judgement)
 }
@@ -196,9 +197,9 @@ mod tests {
 
     #[test]
     fn a_ratio_says_of_what_it_is() {
-        assert_eq!(words("iops").times_base("1.60"), "1.60 ×");
-        assert_eq!(words("elapsed").times_base("0.82"), "0.82 × as long");
-        assert_eq!(words("cpu").times_base("0.50"), "0.50 × as much");
+        assert_eq!(words("iops").ratio_to_base("1.60"), "1.60 ×");
+        assert_eq!(words("elapsed").ratio_to_base("0.82"), "0.82 × as long");
+        assert_eq!(words("cpu").ratio_to_base("0.50"), "0.50 × as much");
         assert_eq!(words("mean").verdict_words(Verdict::NoDifference { margin: 0.02 }), "no difference within ±2 %");
     }
 }

@@ -25,7 +25,7 @@ use seekwise_drives::key_names::real::DESTROY;
 use seekwise_drives::key_names::stack::PLACE;
 use seekwise_drives::key_names::{self, is_job_key, is_real_key, job, job_variable};
 use seekwise_drives::stack::{BuiltStack, Setting, StackFile};
-use seekwise_formats::fio::{FioOpenFlags, LogOf};
+use seekwise_formats::fio::{FioOpenFlags, WorkerIolog};
 use seekwise_formats::keys::JOB;
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::study::Study;
@@ -74,7 +74,7 @@ pub struct PreparedCell {
     /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
     /// Logs of its requests that a fio job asks for.
-    pub logs: Vec<LogOf>,
+    pub logs: Vec<WorkerIolog>,
 }
 
 const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
@@ -142,7 +142,7 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
     let runtime = cell.last_value(job::RUNTIME).map(|value| parse_span(file, job::RUNTIME, value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
     let (limits, depth) = (target.limits(), cell.last_value(job::DEPTH));
-    let is_real = target.has_handles();
+    let is_real = target.has_worker_handles();
     let (limits, real) = (Some(&limits), is_real);
     let asked = JobQuery { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = job_sectors(file, cell, target.sectors())?;
@@ -162,7 +162,7 @@ pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prep
             settings.extend(job_settings::from_job(&cached.0, sectors).into_iter().chain(system))
         }
         (Work::Trace(spec), JobOrigin::Trace(traced)) => {
-            settings.extend(trace::to_settings(&spec.name, traced, spec.how))
+            settings.extend(trace::trace_settings(&spec.name, traced, spec.how))
         }
         (_, JobOrigin::Scene(own)) => {
             settings.extend(own.iter().cloned().chain(job_settings::from_scene(runtime, sectors)))
@@ -202,8 +202,8 @@ fn open_real(
 ) -> Result<(), Vec<Diagnostic>> {
     let Target::Measured(place) = &*target else { return Ok(()) };
     let place = place.clone();
-    if place.has_handles() {
-        let ring = || place.check_ring();
+    if place.has_worker_handles() {
+        let ring = || place.check_io_uring();
         let (handles, said) =
             RealKeys::from_cell(file, cell)?.worker_handles(opened, &ring).map_err(|why| unfit_error(file, why))?;
         warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).with_key(key_names::real::ENGINE)));
@@ -214,7 +214,7 @@ fn open_real(
     if let Target::Measured(place) = &*target
         && job.may_write()
     {
-        place.may_write(cell.last_value(DESTROY)).map_err(|why| unfit_error(file, why))?;
+        place.check_may_overwrite(cell.last_value(DESTROY)).map_err(|why| unfit_error(file, why))?;
     }
     Ok(())
 }
@@ -250,7 +250,7 @@ fn unfit_error(file: &str, why: String) -> Vec<Diagnostic> {
 /// Prepares a real file for the job.
 fn fit_file(file: &str, target: &mut Target, job: &Work, handles: &[RealHandle]) -> Result<(), Vec<Diagnostic>> {
     let Target::Measured(place) = &*target else { return Ok(()) };
-    if let Some(fitted) = place.fit_to_work(job, handles).map_err(|why| unfit_error(file, why))? {
+    if let Some(fitted) = place.prepare_for(job, handles).map_err(|why| unfit_error(file, why))? {
         *target = Target::Measured(fitted);
     }
     Ok(())
@@ -276,7 +276,7 @@ fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) ->
     let fits = |(kind, address): &(&place::PlaceKind, Option<&str>)| {
         address.is_some() == matches!(kind.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_))
     };
-    let Some((kind, address)) = place::find_kind(inputs.places(), name).filter(fits) else {
+    let Some((kind, address)) = place::parse_place(inputs.places(), name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).with_key(PLACE);
         let known = || std::iter::once(sim::NAME).chain(inputs.places().iter().map(|kind| kind.name));
         let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::PlaceKind::command_form));
@@ -343,8 +343,9 @@ fn build_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<BuiltStac
     let built = stack.build_with_cache(&|name| drive_profile(name, inputs), &inputs.cache().drives);
     let built = built.map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
     if !built.changes.is_empty() {
-        sim::check_changes(&built.stack, Seed(0))
-            .map_err(|why| vec![Diagnostic::at(file, 0, why.in_words(&built.changes).to_string()).with_key(CHANGES)])?;
+        sim::check_changes(&built.stack, Seed(0)).map_err(|why| {
+            vec![Diagnostic::at(file, 0, why.with_change_in_words(&built.changes).to_string()).with_key(CHANGES)]
+        })?;
     }
     Ok(built)
 }

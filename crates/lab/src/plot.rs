@@ -1,5 +1,5 @@
-//! Curves in a terminal (braille), as SVG and as PNG. Two crates draw, a third turns SVG into pixels; this room gives
-//! them axes, units and titles. Nothing is known of a curve between two points, so points are drawn.
+//! Draws a curve in a terminal, in dots of braille, and as SVG; `png` turns SVG into PNG. The crates `textplots`, `plotters` and `resvg`
+//! do the drawing; this room chooses axes, units and titles. Two points are drawn as points, because nothing is known between them.
 
 pub mod comparison;
 mod png;
@@ -18,12 +18,12 @@ pub struct Picture<'a> {
     pub x: &'a str,
     /// Beside the vertical axis, with its unit.
     pub y: &'a str,
-    /// Rising in the first coordinate.
+    /// Points (x, y), with rising x.
     pub points: &'a [(f64, f64)],
 }
 
 impl Picture<'_> {
-    /// Up to this many points make no line.
+    /// Up to this many points are not joined by a line.
     const FEW: usize = 2;
 
     fn has_line(&self) -> bool {
@@ -35,64 +35,72 @@ impl Picture<'_> {
         format!("{}: {} over {}", self.title, self.y, self.x)
     }
 
-    /// The ranges of both axes: from zero to a little above the largest value, in round numbers; to 1 if all are zero.
-    fn axis_ranges(&self) -> (f64, f64) {
-        let top = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
+    /// The ends of both axes, which begin at zero: the largest x, and a round number a little above the largest y; 1 if all are zero.
+    fn axis_ends(&self) -> AxisEnds {
+        let largest = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
             0.0 => 1.0,
-            top => top,
+            largest => largest,
         };
-        let x = top(&mut self.points.iter().map(|point| point.0));
-        let y = top(&mut self.points.iter().map(|point| point.1));
-        (x, round_up(y * 1.02))
+        let right = largest(&mut self.points.iter().map(|point| point.0));
+        let top = largest(&mut self.points.iter().map(|point| point.1));
+        AxisEnds { right, top: next_round_number(top * 1.02) }
     }
 }
 
+/// The greatest values on the axes.
+#[derive(Clone, Copy)]
+struct AxisEnds {
+    right: f64,
+    top: f64,
+}
+
 /// The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-pub(crate) fn round_up(value: f64) -> f64 {
+pub(crate) fn next_round_number(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let fits = steps.into_iter().map(|step| step * decade).find(|&top| top >= value);
     fits.unwrap_or(value)
 }
 
-/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends; those of the
-/// horizontal axis have a line of their own. [`Picture::caption`] says what it shows.
+/// Draws the curve with its axes on `columns` by `rows` characters, and a further line with the numbers at the ends of the horizontal
+/// axis. The caption is not part of it ([`Picture::caption`]).
 pub fn draw_terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
-    let (right, top) = picture.axis_ranges();
-    let label = top_label(top);
+    let ends = picture.axis_ends();
+    let label = format_axis_end(ends.top);
     let margin = label.chars().count().max(1);
-    let across = columns.saturating_sub(margin + 2).max(16);
+    let curve_columns = columns.saturating_sub(margin + 2).max(16);
     let mut text = String::new();
-    let dots = braille_dots(picture, (right, top), across, rows);
+    let dots = braille_dots(picture, ends, curve_columns, rows);
     for (row, line) in dots.iter().enumerate() {
-        let (figure, axis) = match row {
+        let (number, axis) = match row {
             0 => (label.as_str(), '┤'),
             row if row + 1 == dots.len() => ("0", '┼'),
             _ => ("", '│'),
         };
-        text += &format!("{figure:>margin$} {axis}{}\n", line.trim_end());
+        text += &format!("{number:>margin$} {axis}{}\n", line.trim_end());
     }
-    let end = top_label(right);
-    text + &format!("{:margin$}  0{end:>across$}\n", "", across = across - 1)
+    let end = format_axis_end(ends.right);
+    text + &format!("{:margin$}  0{end:>width$}\n", "", width = curve_columns - 1)
 }
 
-fn top_label(value: f64) -> String {
+fn format_axis_end(value: f64) -> String {
     if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-/// The curve alone in dots of braille, `across` by `rows` characters.
-fn braille_dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: usize) -> Vec<String> {
+/// The curve alone in dots of braille, a string of `columns` characters for each of the `rows`.
+fn braille_dots(picture: &Picture<'_>, ends: AxisEnds, columns: usize, rows: usize) -> Vec<String> {
     let points: Vec<(f32, f32)> = picture.points.iter().map(|&(x, y)| (x as f32, y as f32)).collect();
     let shape = if picture.has_line() { Shape::Lines(&points) } else { Shape::Points(&points) };
-    let size = (2 * (across as u32 - 1), 4 * (rows as u32 - 1));
-    let mut chart = Chart::new_with_y_range(size.0, size.1, 0.0, right as f32, 0.0, top as f32);
+    // A character of braille has two by four dots.
+    let (width, height) = (2 * (columns as u32 - 1), 4 * (rows as u32 - 1));
+    let mut chart = Chart::new_with_y_range(width, height, 0.0, ends.right as f32, 0.0, ends.top as f32);
     let chart = chart.lineplot(&shape);
     chart.figures();
     let text = chart.to_string().replace('\u{2800}', " ");
-    text.lines().take(rows).map(|line| line.chars().take(across).collect()).collect()
+    text.lines().take(rows).map(|line| line.chars().take(columns).collect()).collect()
 }
 
-/// A figure at an axis: no trailing zeroes, thousands separated.
+/// The number at a tick of an axis: at most three decimals, no trailing zeroes, thousands separated.
 pub(crate) fn format_tick(value: &f64) -> String {
     let text = format!("{}", (value * 1000.0).round() / 1000.0);
     match text.len() {
@@ -104,17 +112,17 @@ pub(crate) fn format_tick(value: &f64) -> String {
     }
 }
 
-/// The curve as a whole SVG document of `width` by `height` pixels.
+/// Draws the curve as an SVG document of `width` by `height` pixels.
 pub fn draw_svg(picture: &Picture<'_>, width: u32, height: u32) -> String {
     let mut text = String::new();
-    let drawn = draw_chart(picture, SVGBackend::with_string(&mut text, (width, height)));
-    // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
+    let drawn = draw_curve(picture, SVGBackend::with_string(&mut text, (width, height)));
+    // Text output cannot fail; a curve that cannot be laid out is a bug.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-fn draw_chart(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error>> {
-    let (right, top) = picture.axis_ranges();
+fn draw_curve(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let AxisEnds { right, top } = picture.axis_ends();
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -140,7 +148,7 @@ fn draw_chart(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<
     let blue = RGBColor(31, 93, 160);
     match picture.has_line() {
         true => chart.draw_series(LineSeries::new(picture.points.iter().copied(), blue.stroke_width(2)))?,
-        false => chart.draw_series(picture.points.iter().map(|&at| Circle::new(at, 5, blue.filled())))?,
+        false => chart.draw_series(picture.points.iter().map(|&point| Circle::new(point, 5, blue.filled())))?,
     };
     root.present()?;
     Ok(())
@@ -199,8 +207,8 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        assert_eq!(round_up(78.4), 80.0);
-        assert_eq!(round_up(0.93), 1.0);
+        assert_eq!(next_round_number(78.4), 80.0);
+        assert_eq!(next_round_number(0.93), 1.0);
         assert_eq!((format_tick(&2.5), format_tick(&80_000.0)), ("2.5".to_owned(), "80 000".to_owned()));
     }
 }

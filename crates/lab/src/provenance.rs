@@ -10,14 +10,15 @@ use std::sync::Arc;
 use seekwise_disk::rng::Seed;
 use seekwise_drives::key_names::stack::PLACE;
 use seekwise_drives::stack::Setting;
-use seekwise_formats::study::Study;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{settings_hash, sha256};
 use crate::inputs::InputTexts;
-use crate::plan::{self, Cell, PreparedCell};
+use crate::plan::{Cell, PreparedCell};
 use crate::run::RunRecord;
 use crate::sampling_plan::SamplingPlan;
+
+pub use crate::sampling_plan::RunSample;
 
 /// Provenance as the text of a file.
 fn as_text(provenance: &impl Serialize) -> String {
@@ -85,13 +86,13 @@ pub struct CellProvenance {
 }
 
 impl StudyProvenance {
-    /// Collects the provenance of the results of `study`, with the text `text`.
+    /// Collects the provenance of a study's results.
     pub fn new(
-        text: &str,
-        study: &Study,
+        study_sha256: String,
         cells: &[Cell],
         prepared: &[PreparedCell],
         inputs: InputTexts,
+        RunSample { seeds, sampling }: RunSample,
     ) -> StudyProvenance {
         let (shared, varied, places) = split_settings(prepared);
         let made = |((cell, prepared), varied): ((&Cell, &PreparedCell), Vec<usize>)| CellProvenance {
@@ -104,9 +105,9 @@ impl StudyProvenance {
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
         StudyProvenance {
             program: ProgramVersion::current(),
-            study_sha256: sha256(text.as_bytes()),
-            seeds: (0..study.runs).map(|run| plan::run_seed(study, run)).collect(),
-            sampling: None,
+            study_sha256,
+            seeds,
+            sampling,
             drives: drives.into_iter().collect(),
             warnings: warnings.into_iter().collect(),
             inputs,
@@ -290,6 +291,7 @@ pub fn differing_keys<'a>(
 mod tests {
     use super::*;
     use crate::inputs::Inputs;
+    use crate::plan;
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
@@ -300,7 +302,8 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read());
+        let sample = RunSample::new(&study, None);
+        let made = StudyProvenance::new(sha256(STUDY.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
         for (place, cell) in prepared.iter().enumerate() {
             let mut kept: Vec<&Setting> = made.cell_settings(place).collect();
             kept.sort_by_key(|setting| &setting.key);

@@ -1,8 +1,7 @@
-//! Results as one page that a stranger can read: the report's data and the page that holds it.
+//! Results as one page that a stranger can read: the page's data as types, and the page that holds them.
 //!
-//! [`Report`] is the only thing that the page knows. The types here are the source of truth; `web/src/report.ts` mirrors
-//! them field by field (a test compares the two). [`render_html`] puts a report into the built page `crates/lab/dist/report.html`.
-//! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
+//! The page shows nothing but a [`Report`], which `compose` builds. `web/src/report.ts` mirrors these types field by field, and a test
+//! compares the two. [`render_html`] puts a report into the built page `crates/lab/dist/report.html`. Nothing is computed here.
 //!
 //! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests a
 //! second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
@@ -40,13 +39,13 @@ pub struct Report {
     /// Version of the program that ran it.
     pub version: String,
     /// The seed of every stream. Text in JSON, because a page's numbers are exact only to 2^53.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "serialize_as_text")]
     pub seed: u64,
     /// The fewest and the most runs of a cell; a study that is sampled until decided has as many as it took.
     pub runs_per_cell: [u64; 2],
     /// Runs in all cells together.
     pub runs_planned: u64,
-    /// How many of them were done.
+    /// Planned runs that are done.
     pub runs_done: u64,
     /// The shortest and the longest counted time of a run, in seconds of the clock that `virtual_time` names.
     pub runtime_s: [f64; 2],
@@ -78,8 +77,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report as a chapter of a review: without the moving picture and the spread, which are most of a page.
-    pub fn as_chapter(self) -> Report {
+    /// The report for a chapter of a review: without the moving picture and the histograms, which are most of a page.
+    pub fn into_chapter(self) -> Report {
         let cells = self.cells.into_iter().map(|cell| ReportCell { histogram: Vec::new(), ..cell });
         Report { stretches: Vec::new(), cells: cells.collect(), ..self }
     }
@@ -121,22 +120,22 @@ pub struct ReportVerdict {
     pub ratio: Option<ReportInterval>,
     /// For several cells together: the lowest and the highest ratio of one.
     pub range: Option<RatioRange>,
-    /// On `side_b`; for several cells together by the rule of
+    /// The verdict on `side_b`; for several cells together by the rule of
     /// [`CellTally::outcome`](crate::finding::CellTally::outcome).
     pub verdict: Outcome,
-    /// The word for it, by what is measured: of a time, "shorter"; with the number of its cells if it is not that of all.
+    /// The word for the verdict, by metric: "shorter" for a time; with the number of cells that it holds in, if not in all.
     pub word: String,
-    /// Better, and taken back in part: a power cut loses more, or less was done.
+    /// True if `side_b` is better at a cost: a power cut loses more, or less work was done.
     pub tempered: bool,
-    /// Better or worse in few of its cells and by little, so no colour stands for all of them:
+    /// True if `side_b` is better or worse in few cells and by little, so that the page gives the verdict no colour:
     /// `CellTally::is_slight`.
     pub slight: bool,
     /// The number of its cells.
     pub cells: usize,
-    /// The results of its cells, each by itself; nothing for a single one of several.
+    /// The result of each of its cells; `None` for the verdict on a single one of several cells.
     #[serde(skip)]
     pub cases: Option<JudgedCases>,
-    /// For the processor's share: the same cells by the processor's time for a request.
+    /// If the metric is processor use: the same cells judged by processor time for a request.
     #[serde(skip)]
     pub per_request: Option<JudgedCases>,
     /// The factor that is compared.
@@ -160,30 +159,31 @@ pub struct ReportVerdict {
     pub place: Option<EffectLocation>,
     /// Losses by a power cut on `side_b` and on `side_a`, in a clause that goes on after the headline.
     pub price: Option<String>,
-    /// By that price `side_b` loses more.
+    /// True if a power cut loses more on `side_b`, so that `price` is a loss.
     #[serde(skip)]
     pub loses: bool,
 }
 
 impl ReportVerdict {
-    /// Adds a price; a better verdict says that it has one.
+    /// Sets the price and marks a loss.
     pub(crate) fn set_price(&mut self, price: String, loses: bool) {
         self.price = Some(price);
-        self.add_cost(loses);
+        self.mark_loss(loses);
     }
 
-    /// Adds a cost whose words another verdict has.
-    pub(crate) fn add_cost(&mut self, loses: bool) {
+    /// Marks that a power cut loses more on `side_b`; a better verdict is qualified by "at a price". The words of the price are in
+    /// [`ReportVerdict::price`], of this verdict or of another.
+    pub(crate) fn mark_loss(&mut self, loses: bool) {
         if loses && !self.loses && self.verdict == Outcome::Faster {
             self.qualify("at a price");
         }
         self.loses |= loses;
     }
 
-    /// Adds to the word what takes the verdict back in part.
-    pub(crate) fn qualify(&mut self, by: &str) {
+    /// Adds a qualification to the word of the verdict: "faster, at a price".
+    pub(crate) fn qualify(&mut self, qualification: &str) {
         self.tempered = true;
-        self.word = format!("{}, {by}", self.word);
+        self.word = format!("{}, {qualification}", self.word);
     }
 }
 
@@ -284,7 +284,7 @@ pub struct ReportCell {
     pub operations: Vec<ReportOperations>,
     /// Processor use, if a processor is modelled: means over its runs.
     pub cpu: Option<CpuRecord>,
-    /// Requests at instants of their own: by a rate, or of a trace.
+    /// Open arrivals, by a rate or from a trace.
     pub arrivals: Option<ReportArrivals>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
@@ -325,18 +325,19 @@ pub struct ReportOperations {
     pub response_ms: Response,
 }
 
-/// Requests at instants of their own in a cell, whatever the device did: means over its runs, and the longest of all.
+/// Open arrivals of a cell: requests that were due at instants of their own, whatever the device did. Figures are means over the runs,
+/// except the longest backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReportArrivals {
-    /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
+    /// Requests a second that the job asks for; `None` if it asks for bytes, or if a trace gives each instant.
     pub asked_iops: Option<f64>,
-    /// MB/s that it asks for, likewise.
+    /// MB/s that the job asks for; `None` likewise.
     pub asked_mb_per_s: Option<f64>,
-    /// Requests a second that were done of those that were due.
+    /// Due requests that were done, a second.
     pub reached_iops: f64,
     /// MB/s of these requests.
     pub reached_mb_per_s: f64,
-    /// How long the mean request that was due waited to be issued.
+    /// How long due requests waited to be issued, on average.
     pub backlog_mean_ms: f64,
     /// The longest such wait.
     pub backlog_max_ms: f64,
@@ -483,7 +484,7 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
-fn as_text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_as_text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
@@ -495,9 +496,9 @@ mod tests {
     fn a_gain_at_a_price_says_so_once() {
         let verdict = |verdict| ReportVerdict { verdict, word: "w".to_owned(), ..ReportVerdict::default() };
         let mut gain = verdict(Outcome::Faster);
-        gain.add_cost(true);
+        gain.mark_loss(true);
         gain.set_price("but it loses".to_owned(), true);
-        gain.add_cost(false);
+        gain.mark_loss(false);
         assert_eq!((&gain.word[..], gain.tempered, gain.loses), ("w, at a price", true, true));
         let mut saved = verdict(Outcome::Faster);
         saved.set_price("and it loses none".to_owned(), false);

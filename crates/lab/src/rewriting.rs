@@ -1,19 +1,19 @@
-//! Profiles rewritten as text: figures are put in place, and comments and order stay.
+//! Rewrites a drive's profile as TOML text: replaces figures and removes sources; comments and order stay.
 
 use toml_edit::{DocumentMut, Item, Table};
 
-/// Puts a figure at its key: in place of the one there, or at the end of its section.
-pub(crate) fn put_figure(root: &mut Table, key: &str, figure: Item) {
-    let mut words: Vec<&str> = key.split('.').collect();
-    let Some(last) = words.pop() else { return };
+/// Sets the figure at a dotted key: it replaces the one that is there, or is added at the end of its section.
+pub(crate) fn replace_figure(root: &mut Table, key: &str, figure: Item) {
+    let mut sections: Vec<&str> = key.split('.').collect();
+    let Some(last) = sections.pop() else { return };
     let mut table: &mut dyn toml_edit::TableLike = root;
-    for word in words {
-        let item = table.entry(word).or_insert_with(toml_edit::table);
+    for section in sections {
+        let item = table.entry(section).or_insert_with(toml_edit::table);
         let Some(inner) = item.as_table_like_mut() else { return };
         table = inner;
     }
     match (table.get_mut(last), figure) {
-        // A section of its own keeps its place in the file.
+        // A figure that is a section keeps its place in the file.
         (Some(Item::Table(old)), Item::Table(new)) => {
             old.clear();
             old.extend(new);
@@ -34,14 +34,14 @@ pub(crate) fn put_figure(root: &mut Table, key: &str, figure: Item) {
     }
 }
 
-/// Drops citations without figures: the profile's reader refuses them.
-pub(crate) fn drop_uncited(document: &mut DocumentMut) {
+/// Removes the entries of `[sources]` that no figure cites: the profile's reader refuses them.
+pub(crate) fn remove_uncited_sources(document: &mut DocumentMut) {
     let Some(names) = document.get("sources").and_then(Item::as_table_like) else { return };
     let names: Vec<String> = names.iter().map(|(name, _)| name.to_owned()).collect();
     let text = document.to_string();
     let cited = |name: &str| {
-        text.match_indices(&format!("@{name}")).any(|(at, found)| {
-            let next = text[at + found.len()..].chars().next();
+        text.match_indices(&format!("@{name}")).any(|(offset, citation)| {
+            let next = text[offset + citation.len()..].chars().next();
             next.is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_')
         })
     };

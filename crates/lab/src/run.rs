@@ -1,5 +1,5 @@
-//! A run: a job on a target with a seed, and the record that is kept of it. Statistics, findings and reports are made
-//! from records alone.
+//! Runs a job on a target with a seed, and reduces the run to the record that is kept. Statistics, findings and reports are made from
+//! records alone.
 
 pub mod arrivals;
 #[cfg(test)]
@@ -29,7 +29,7 @@ use seekwise_run::sim;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::ReplayResult;
-use seekwise_work::workload::{Tell, Window};
+use seekwise_work::workload::{IssueListener, Window};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub struct RunRecord {
     pub seed: u64,
     /// A hash of all requests in order; equal streams have equal hashes.
     pub stream_hash: String,
-    /// By worker: a hash of its first reads and writes as they were drawn, by which runs of any places can be compared.
+    /// For each worker: a hash of its first reads and writes as they were drawn, by which runs on different places can be compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamRecord>,
     /// Seconds counted, in the place's time.
@@ -101,28 +101,28 @@ pub struct RunRecord {
     /// Losses by orderly power-offs after runs of their own, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdowns: Option<Box<CutRecord>>,
-    /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
+    /// Open arrivals: the rate that was requested and reached, and the wait before the issue; `None` for a closed loop.
     pub arrivals: Option<Arrivals>,
     /// Mean of each part of the response, in ms.
     pub anatomy_ms: MeanParts,
     /// Requests that ended with an error, counted or not.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub failures: u64,
     /// Doubts and notes for the reader.
     pub warnings: Vec<String>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
-    #[serde(default, skip_serializing_if = "PackedBuckets::is_empty", deserialize_with = "counts")]
+    #[serde(default, skip_serializing_if = "PackedBuckets::is_empty", deserialize_with = "deserialize_histogram")]
     pub histogram: PackedBuckets,
     /// Reads and writes by the names of the job's workers, if there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
-    /// Figures of its source: of memory, a recording, a trace, programs.
+    /// Figures of the source of its requests: page cache, recording, trace, programs.
     #[serde(flatten)]
     pub issuer: IssuerFigures,
     /// Requests between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
-    /// The use of its stack's settings; nothing where that is not known, as of a record that was read. Not part of the record.
+    /// Which settings of its stack the run used; `None` if that is unknown, as for a record that was read. It is not kept.
     #[serde(skip)]
     pub asked: Option<SettingUse>,
 }
@@ -149,13 +149,13 @@ impl RunRecord {
         self.place != sim::NAME
     }
 
-    /// True if both are one and the same run of the model, though the settings differ: to the nanosecond, all that is judged is
-    /// equal.
+    /// True if both runs went the same way in the model: the same requests with the same times to the nanosecond, though settings may
+    /// differ.
     pub(crate) fn is_same_run(&self, other: &RunRecord) -> bool {
-        let of = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
+        let figures = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
         !self.is_measured()
             && !other.is_measured()
-            && of(self) == of(other)
+            && figures(self) == figures(other)
             && self.stream_hash == other.stream_hash
             && self.histogram == other.histogram
             && [&self.all, &self.read, &self.write, &self.flush]
@@ -175,30 +175,33 @@ pub struct RequestCost {
 }
 
 impl RequestCost {
-    /// The cost in a run of `issued` requests.
-    fn per_request(cost: RunCost, issued: u64) -> RequestCost {
-        let each = |span: Span| span.nanos() as f64 / issued.max(1) as f64;
+    /// The cost per request in a run of `issued_requests`.
+    fn per_request(cost: RunCost, issued_requests: u64) -> RequestCost {
+        let each = |span: Span| span.nanos() as f64 / issued_requests.max(1) as f64;
         RequestCost { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
     }
 }
 
-/// More than a run can count: at a million a second, twelve days. Sums over all runs of a study stay within 64 bits.
-const MOST: u64 = 1 << 40;
+/// The largest count that a record may hold, so that sums over all runs of a study stay within 64 bits. A run at a million requests a
+/// second would reach it after twelve days.
+const MOST_COUNT: u64 = 1 << 40;
 
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let count = u64::deserialize(from)?;
-    match count <= MOST {
+fn deserialize_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let count = u64::deserialize(deserializer)?;
+    match count <= MOST_COUNT {
         true => Ok(count),
-        false => Err(D::Error::custom(format!("{count} is more than a run counts; expected at most {MOST}"))),
+        false => Err(D::Error::custom(format!("{count} is more than a run counts; expected at most {MOST_COUNT}"))),
     }
 }
 
-fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<PackedBuckets, D::Error> {
-    let buckets = PackedBuckets::deserialize(from)?;
+fn deserialize_histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PackedBuckets, D::Error> {
+    let buckets = PackedBuckets::deserialize(deserializer)?;
     let sum = buckets.iter().try_fold(0u64, |sum, bucket| sum.checked_add(bucket.1));
-    match sum.is_some_and(|sum| sum <= MOST) {
+    match sum.is_some_and(|sum| sum <= MOST_COUNT) {
         true => Ok(buckets),
-        false => Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST}"))),
+        false => {
+            Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST_COUNT}")))
+        }
     }
 }
 
@@ -208,7 +211,7 @@ fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<PackedBuckets, D::Error>
 pub struct PhaseRecord {
     /// Seconds from the run's beginning.
     pub from_s: f64,
-    /// The change then; empty in the first.
+    /// The change at its beginning, in words; empty for the first.
     pub changed: String,
     /// Reads and writes that ended in it.
     pub all: KindRecord,
@@ -226,7 +229,7 @@ pub struct GroupRecord {
     /// Reads and writes together.
     pub all: KindRecord,
     /// Response times: upper edge of each bucket in ns, and how many.
-    #[serde(deserialize_with = "counts")]
+    #[serde(deserialize_with = "deserialize_histogram")]
     pub histogram: PackedBuckets,
 }
 
@@ -239,11 +242,11 @@ pub fn pool_responses(runs: &[&RunRecord]) -> Histogram {
     histogram
 }
 
-/// Several runs by the names of their workers: requests in all, rates as the means of the runs, response times over all
-/// requests together.
+/// The groups of several runs, by the names of their workers: sums of requests, means of rates, and response times over all requests
+/// together.
 pub fn merge_groups(runs: &[&RunRecord]) -> Vec<GroupRecord> {
     let Some(first) = runs.first() else { return Vec::new() };
-    let of = |name: &str| {
+    let merged = |name: &str| {
         let groups: Vec<&GroupRecord> =
             runs.iter().flat_map(|run| run.groups.iter().filter(|group| group.name == name)).collect();
         let mut histogram = Histogram::default();
@@ -264,21 +267,22 @@ pub fn merge_groups(runs: &[&RunRecord]) -> Vec<GroupRecord> {
         let histogram = histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
         GroupRecord { name: name.to_owned(), all, histogram }
     };
-    first.groups.iter().map(|group| of(&group.name)).collect()
+    first.groups.iter().map(|group| merged(&group.name)).collect()
 }
 
 /// The parts of the mean response over all requests of several runs.
 fn mean_anatomy(groups: &[&GroupRecord]) -> MeanParts {
     let ios: u64 = groups.iter().map(|group| group.all.ios).sum();
-    let said: Vec<&KindRecord> = groups.iter().map(|group| &group.all).filter(|of| !of.anatomy_ms.is_empty()).collect();
-    let share = |of: &KindRecord, part| of.anatomy_ms.get(part) * of.ios as f64 / ios.max(1) as f64;
-    match said.is_empty() {
+    let with_parts: Vec<&KindRecord> =
+        groups.iter().map(|group| &group.all).filter(|kind| !kind.anatomy_ms.is_empty()).collect();
+    let share = |kind: &KindRecord, part| kind.anatomy_ms.get(part) * kind.ios as f64 / ios.max(1) as f64;
+    match with_parts.is_empty() {
         true => MeanParts::default(),
-        false => MeanParts::from_parts(|part| said.iter().map(|of| share(of, part)).sum()),
+        false => MeanParts::from_parts(|part| with_parts.iter().map(|kind| share(kind, part)).sum()),
     }
 }
 
-fn pack_buckets(tally: &RequestTally) -> PackedBuckets {
+fn pack_responses(tally: &RequestTally) -> PackedBuckets {
     tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
 }
 
@@ -286,7 +290,7 @@ fn pack_buckets(tally: &RequestTally) -> PackedBuckets {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CpuRecord {
-    /// Per cent of all cores.
+    /// Busy time in per cent of all cores.
     pub percent: f64,
     /// Reads and writes per core-second.
     pub ios_per_cpu_second: f64,
@@ -297,28 +301,29 @@ pub struct CpuRecord {
 }
 
 impl CpuRecord {
-    /// The use of a modelled processor in the stretches in which a run counts.
+    /// The use of a modelled processor in the windows in which a run is counted.
     fn from_model(run: &RunTally, cores: &BusyCurve, counted: &[Window]) -> CpuRecord {
-        let (all, units) = (run.reads_and_writes(), cores.units() as f64);
-        let busy = counted.iter().map(|window| cores.work_between(window.from, window.until).nanos() as f64).sum();
-        CpuRecord::new(busy, run.elapsed(), units, all.tally.ios(), &all)
+        let (all, core_count) = (run.reads_and_writes(), cores.units() as f64);
+        let busy_ns = counted.iter().map(|window| cores.work_between(window.from, window.until).nanos() as f64).sum();
+        CpuRecord::new(busy_ns, run.elapsed(), core_count, all.tally.ios(), &all)
     }
 
-    /// The use that the kernel reported of a run of `issued` requests.
-    fn from_usage(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
-        let cores = f64::from(usage.system.cores.max(1));
-        CpuRecord::new(usage.processor_time().nanos() as f64, usage.wall_time(), cores, issued, &run.reads_and_writes())
+    /// The use that the kernel reported for a run of `issued_requests`.
+    fn from_usage(usage: &Usage, run: &RunTally, issued_requests: u64) -> CpuRecord {
+        let core_count = f64::from(usage.system.cores.max(1));
+        let busy_ns = usage.processor_time().nanos() as f64;
+        CpuRecord::new(busy_ns, usage.wall_time(), core_count, issued_requests, &run.reads_and_writes())
     }
 
-    /// `busy` ns of `cores` cores over a time, for so many requests.
-    fn new(busy: f64, over: Span, cores: f64, requests: u64, all: &TallySummary) -> CpuRecord {
-        let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-        let percent = 100.0 * share(busy, over.nanos() as f64 * cores);
+    /// The use by `requests`, for which all cores together were busy for `busy_ns` in the time `elapsed`.
+    fn new(busy_ns: f64, elapsed: Span, core_count: f64, requests: u64, all: &TallySummary) -> CpuRecord {
+        let quotient = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let percent = 100.0 * quotient(busy_ns, elapsed.nanos() as f64 * core_count);
         CpuRecord {
             percent,
-            ios_per_cpu_second: share(requests as f64, busy / 1e9),
-            iops_per_percent: share(all.iops(), percent),
-            mb_per_s_per_percent: share(all.bytes_per_s() / 1e6, percent),
+            ios_per_cpu_second: quotient(requests as f64, busy_ns / 1e9),
+            iops_per_percent: quotient(all.iops(), percent),
+            mb_per_s_per_percent: quotient(all.bytes_per_s() / 1e6, percent),
         }
     }
 }
@@ -327,16 +332,16 @@ impl CpuRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveCounts {
     /// Flush commands that reached them.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub flushes: u64,
     /// Accesses that began on another cylinder than that of the heads.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub seeks: u64,
     /// Seeks in the opposite direction to the one before. Two places in turn: all; at random: two of three.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub reversals: u64,
     /// Pages of an array's write-intent bitmap, each written to all of its drives.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub bitmap_writes: u64,
 }
 
@@ -354,10 +359,10 @@ pub struct CutRecord {
     /// Cuts judged.
     pub cuts: u32,
     /// Writes acknowledged in the run.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub writes: u64,
     /// Flushes completed in the run.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub flushes: u64,
     pub acknowledged_lost: ClassLossRecord,
     pub flushed_lost: ClassLossRecord,
@@ -366,10 +371,10 @@ pub struct CutRecord {
     /// Promised to be durable, and lost.
     pub promised_lost: ClassLossRecord,
     /// Cuts that left a sector unreadable.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub torn_cuts: u64,
     /// Cuts that left rows with parity that does not belong to their data.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub hole_cuts: u64,
     /// For a scene: losses of files, as a mount would find them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -411,10 +416,10 @@ pub struct OperationCutRecord {
 #[non_exhaustive]
 pub struct LossRecord {
     /// Cuts that left any.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub cuts_with_loss: u64,
     /// Over all cuts.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub count: u64,
 }
 
@@ -451,15 +456,15 @@ impl From<&OperationLosses> for OperationCutRecord {
 #[non_exhaustive]
 pub struct ClassLossRecord {
     /// Cuts that lost any.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub cuts_with_loss: u64,
     /// Over all cuts.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub writes: u64,
 }
 
 impl CutRecord {
-    /// The kept part of a report.
+    /// The part of a report that is kept.
     pub fn from_report(report: &cut::CutReport) -> CutRecord {
         let loss =
             |losses: &ClassLosses| ClassLossRecord { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
@@ -484,14 +489,14 @@ impl CutRecord {
 #[non_exhaustive]
 pub struct KindRecord {
     /// Requests done.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub ios: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
     /// Response times, from the issue; `None` without requests.
-    #[serde(deserialize_with = "Response::kept")]
+    #[serde(deserialize_with = "Response::deserialize_nonzero")]
     pub response_ms: Option<Response>,
-    /// Times since requests were due by a rate or a trace; `None` without such requests.
+    /// Times from when requests were due, by a rate or a trace, to their end; `None` without such requests.
     pub since_due_ms: Option<Response>,
     /// Mean of each part of the response, in ms; empty without requests, or in older folders without the parts.
     #[serde(default, skip_serializing_if = "MeanParts::is_empty")]
@@ -518,29 +523,29 @@ impl KindRecord {
 
 /// Mean of each part, in ms; 0 without requests.
 fn tally_anatomy(tally: &RequestTally) -> MeanParts {
-    MeanParts::from_parts(|part| tally.mean_part(part).unwrap_or(0.0) / 1e6)
+    MeanParts::from_parts(|part| tally.mean_part_ns(part).unwrap_or(0.0) / 1e6)
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
 pub struct MeasuredRun {
     /// All counts, by group and kind.
     pub run: RunTally,
-    /// The place's figures; its troubles with what the reader should know of the array, of memory and of the pace.
+    /// The place's figures; their troubles also have those of the array, the page cache and the pace.
     pub figures: RunFigures,
     pub place: &'static str,
-    /// The rate of the drive's link in bytes a second, if it is known.
+    /// The rate of the drive's link in bytes a second, if known.
     pub link: Option<u64>,
     /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<CpuRecord>,
     /// Further observations on a real file or device.
     pub real: Option<RealObservation>,
-    /// By group of the run: the name of its workers.
+    /// For each group of the run: the name of its workers.
     pub names: Vec<String>,
-    /// By worker: the time for which it is counted.
+    /// For each worker: the time for which it is counted.
     pub windows: Vec<Option<Window>>,
-    /// Figures of its source.
+    /// Figures of the source of its requests.
     pub issuer: IssuerFigures,
-    /// For a recorded session: the first stamp that ended otherwise, with both ends.
+    /// For a recorded session: the first request that did not end as recorded, by stamp, with its recorded end and its end now.
     pub first_off: Option<(u64, Instant, Instant)>,
     /// Open arrivals.
     pub arrivals: Option<Arrivals>,
@@ -560,34 +565,34 @@ pub struct SettingPeriod {
 }
 
 impl SettingPeriod {
-    /// A period for the beginning and one for each instant of a change; none without changes.
+    /// Periods without counts: the first from the beginning, and one for each instant of a change; none without changes.
     fn from_changes(target: &Target, groups: &[u16], due: &[bool]) -> Vec<SettingPeriod> {
-        let mut stretches: Vec<SettingPeriod> = Vec::new();
-        let start = |from, changed| SettingPeriod {
+        let mut periods: Vec<SettingPeriod> = Vec::new();
+        let new_period = |from, changed| SettingPeriod {
             from,
             until: Instant::FAR,
             changed,
-            recorder: RunRecorder::new(groups).with_due(due),
+            recorder: RunRecorder::new(groups).with_due_workers(due),
         };
         for change in target.changes() {
-            if stretches.is_empty() {
-                stretches.push(start(Instant::ZERO, Vec::new()));
+            if periods.is_empty() {
+                periods.push(new_period(Instant::ZERO, Vec::new()));
             }
             let words = format!("{} = {}", change.key, change.value);
-            match stretches.last_mut() {
+            match periods.last_mut() {
                 Some(last) if last.from == change.at => last.changed.push(words),
                 last => {
                     if let Some(last) = last {
                         last.until = change.at;
                     }
-                    stretches.push(start(change.at, vec![words]));
+                    periods.push(new_period(change.at, vec![words]));
                 }
             }
         }
-        stretches
+        periods
     }
 
-    /// The counts for workers with these windows.
+    /// The counts of the period, within the windows in which workers are counted.
     fn to_record(&self, windows: &[Option<Window>]) -> PhaseRecord {
         let within = |window: &Option<Window>| {
             let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
@@ -605,51 +610,51 @@ impl SettingPeriod {
     }
 }
 
-/// Runs the whole of `work` on `target`, as [`measure_run_until`] does.
+/// Runs the whole of `work` on `target`; calls `on_record` with each record.
 pub fn measure_run(
     target: &Target,
     work: &Work,
     seed: u64,
-    watch: impl FnMut(&Record),
+    on_record: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    measure_run_until(RunCutoff::NEVER, target, work, seed, None, watch)
+    measure_run_until(RunCutoff::NEVER, target, work, seed, None, on_record)
 }
 
-/// Runs `work` on `target`, to `cutoff` at most. `tell` is told of each request of a job's workers as it is issued; `watch` sees each
-/// counted record after the statistics have.
+/// Runs `work` on `target`, to `cutoff` at most. It calls `on_issue` with each request of a job's workers as it is issued, and `on_record`
+/// with each record after it was counted.
 pub fn measure_run_until(
     cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
     seed: u64,
-    tell: Option<&Tell>,
-    mut watch: impl FnMut(&Record),
+    on_issue: Option<&IssueListener>,
+    mut on_record: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    let (groups, due) = (work.groups(), work.issue_at_fixed_times());
-    let mut recorder = RunRecorder::new(&groups).with_due(&due);
-    let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
-    let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
-    let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), tell, &mut |record| {
+    let (groups, due) = (work.group_numbers(), work.have_fixed_due_times());
+    let mut recorder = RunRecorder::new(&groups).with_due_workers(&due);
+    let mut periods = SettingPeriod::from_changes(target, &groups, &due);
+    let mut real_recorder = target.has_worker_handles().then(|| RealRecorder::new(&groups));
+    let RunOutcome { source, mut figures } = target.run(work, cutoff, Seed(seed), on_issue, &mut |record| {
         recorder.count_record(record);
-        if let Some(look) = &mut look {
-            look.take_record(record);
+        if let Some(real_recorder) = &mut real_recorder {
+            real_recorder.count_record(record);
         }
         let now = record.completion.finished;
-        if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
-            stretch.recorder.count_record(record);
+        if let Some(period) = periods.iter_mut().rev().find(|period| period.from <= now) {
+            period.recorder.count_record(record);
         }
-        watch(record);
+        on_record(record);
     })?;
-    if let Some(fault) = source.read_fault() {
+    if let Some(fault) = source.read_error() {
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
-    let windows = source.windows(figures.end);
+    let windows = source.counting_windows(figures.end);
     let counted = recorder.counted_windows(&windows);
     let run = recorder.finish(&windows);
     let arrivals = Arrivals::from_run(work, &windows, &run);
-    let real = look.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
-    let said = run_troubles(target, work, &figures).into_iter().chain(issuer::source_troubles(&source, work));
-    figures.troubles.splice(..0, said);
+    let real = real_recorder.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
+    let troubles = run_troubles(target, work, &figures).into_iter().chain(issuer::source_troubles(&source, work));
+    figures.troubles.splice(..0, troubles);
     if let Some(PaceVerdict::FellBehind(why)) = figures.receipt.as_ref().map(Receipt::pace_verdict) {
         figures.troubles.push(format!("the machine fell behind the disk: {why}"));
     }
@@ -660,7 +665,7 @@ pub fn measure_run_until(
         figures.troubles.extend(real.doubts(&figures, moved));
     }
     Ok(MeasuredRun {
-        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link_rate(&figures)),
+        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link_bytes_per_s(&figures)),
         cpu: match &real {
             Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::from_usage(usage, &run, figures.issued)),
             None => figures.cores.as_ref().map(|cores| CpuRecord::from_model(&run, cores, &counted)),
@@ -670,7 +675,7 @@ pub fn measure_run_until(
         achieved: source.replay_result(),
         names: work.group_names(),
         place: target.place_name(),
-        phases: stretches,
+        phases: periods,
         figures,
         run,
         arrivals,
@@ -680,12 +685,12 @@ pub fn measure_run_until(
 }
 
 impl MeasuredRun {
-    /// When its last worker ended, the ramp included.
+    /// The instant at which the last worker ended, the ramp included.
     pub fn last_end(&self) -> Instant {
         self.windows.iter().flatten().map(|window| window.until).max().unwrap_or(Instant::ZERO)
     }
 
-    /// Reads and writes by the names of the workers; empty if all have one name.
+    /// Reads and writes by the names of the workers; empty if all workers have the same name.
     pub(crate) fn group_records(&self) -> Vec<GroupRecord> {
         let mut groups: Vec<(&str, TallySummary)> = Vec::new();
         for (index, name) in self.names.iter().enumerate().take(self.run.group_count()) {
@@ -701,10 +706,10 @@ impl MeasuredRun {
         if groups.len() < 2 {
             return Vec::new();
         }
-        let record = |(name, of): &(&str, TallySummary)| GroupRecord {
+        let record = |(name, summary): &(&str, TallySummary)| GroupRecord {
             name: (*name).to_owned(),
-            all: KindRecord::from_summary(of),
-            histogram: pack_buckets(&of.tally),
+            all: KindRecord::from_summary(summary),
+            histogram: pack_responses(&summary.tally),
         };
         groups.iter().map(record).collect()
     }
@@ -713,16 +718,16 @@ impl MeasuredRun {
     pub(crate) fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.reads_and_writes();
         let mut warnings = warnings;
-        let of = &self.figures;
-        warnings.extend(of.troubles.iter().cloned());
-        if of.failures > 0 {
-            warnings.push(format!("{} of {} requests failed", of.failures, of.issued));
+        let figures = &self.figures;
+        warnings.extend(figures.troubles.iter().cloned());
+        if figures.failures > 0 {
+            warnings.push(format!("{} of {} requests failed", figures.failures, figures.issued));
         }
         // Whether there are enough requests for a percentile is decided when runs are merged.
         let ceiling = Ceiling { link: self.link.map(|rate| rate as f64), media: None };
         let doubts = quality::run_flags(&self.run, &ceiling);
-        let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
-        warnings.extend(above.map(ToString::to_string));
+        let faster_than_link = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
+        warnings.extend(faster_than_link.map(ToString::to_string));
         RunRecord {
             schema: SCHEMA,
             cell: 0,
@@ -732,28 +737,33 @@ impl MeasuredRun {
             place: self.place.to_owned(),
             job: job.to_owned(),
             seed,
-            stream_hash: format!("{:016x}", of.stream_hash),
-            streams: of.streams.iter().map(StreamRecord::from_hash).collect(),
+            stream_hash: format!("{:016x}", figures.stream_hash),
+            streams: figures.streams.iter().map(StreamRecord::from_hash).collect(),
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
             read: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Read)),
             write: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Write)),
             flush: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Flush)),
             cpu: self.cpu,
-            real: self.real.as_ref().map(|real| Box::new(real.to_record(of))),
-            cost: of.cost.map(|cost| RequestCost::per_request(cost, of.issued)),
-            receipt: of.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
-            drive: DriveCounts::from_log(&of.log),
+            real: self.real.as_ref().map(|real| Box::new(real.to_record(figures))),
+            cost: figures.cost.map(|cost| RequestCost::per_request(cost, figures.issued)),
+            receipt: figures
+                .receipt
+                .iter()
+                .flat_map(Receipt::named_figures)
+                .map(|(name, figure)| (name.to_owned(), figure))
+                .collect(),
+            drive: DriveCounts::from_log(&figures.log),
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,
             anatomy_ms: tally_anatomy(&all.tally),
-            failures: of.failures,
+            failures: figures.failures,
             warnings,
-            histogram: pack_buckets(&all.tally),
+            histogram: pack_responses(&all.tally),
             groups: self.group_records(),
             issuer: self.issuer.clone(),
             phases: self.phases.iter().map(|phase| phase.to_record(&self.windows)).collect(),
-            asked: of.asked,
+            asked: figures.asked,
             all: KindRecord::from_summary(&all),
         }
     }

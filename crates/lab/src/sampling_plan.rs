@@ -1,6 +1,6 @@
-//! How a study is sampled until it is decided, as it is kept with what made its results: the groups of its cells, how
-//! long their runs are, and at which numbers of runs their pairs are looked at. `rounds` decides these, and which runs
-//! come next.
+//! The seeds of a study's runs, and the plan by which it is sampled until it is decided: the groups of its cells, the length of their runs,
+//! and the numbers of runs at which their pairs are looked at. It is kept with what made the results. `rounds` makes the plan, and
+//! decides which runs come next.
 
 use seekwise_drives::duration::Duration;
 use seekwise_drives::key_names::job;
@@ -9,16 +9,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{self, Cell};
 
-/// How a study is sampled, kept with what made its results.
+/// The runs of every cell of a study.
+#[derive(Clone, Debug)]
+pub struct RunSample {
+    /// The seed of each run.
+    pub seeds: Vec<u64>,
+    /// How they are sampled until the study is decided; nothing for a fixed sample.
+    pub sampling: Option<SamplingPlan>,
+}
+
+impl RunSample {
+    /// As many runs as the study says, or as the plan of its sampling takes at most.
+    pub fn new(study: &Study, sampling: Option<SamplingPlan>) -> RunSample {
+        let runs = sampling.as_ref().map_or(study.runs, SamplingPlan::most_runs);
+        RunSample { seeds: (0..runs).map(|run| plan::run_seed(study, run)).collect(), sampling }
+    }
+}
+
+/// How a study is sampled until it is decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplingPlan {
-    /// By cell: its group.
+    /// By cell the index of its group.
     pub of_cell: Vec<usize>,
     pub groups: Vec<SampledGroup>,
-    /// Nanoseconds of virtual time of all pilot runs.
+    /// Virtual time of all pilot runs.
     pub pilot_ns: u64,
-    /// Nanoseconds of virtual time of the fixed sample, where every run has a length that is known before.
+    /// Virtual time of the fixed sample, if the length of every run is fixed in advance.
     pub fixed_ns: Option<u64>,
 }
 
@@ -28,15 +45,15 @@ pub struct SamplingPlan {
 pub struct SampledGroup {
     /// The numbers of runs after which its pairs are looked at.
     pub looks: Vec<u32>,
-    /// Why it is sampled as the study says, if it is: its only look is the study's number of runs.
+    /// The reason why it is sampled as the study says, if it is: its only look is the study's number of runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
-    /// Nanoseconds of a run that are counted, where that is known before.
+    /// Counted time of a run, if fixed in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_ns: Option<u64>,
-    /// Nanoseconds of a run before that.
+    /// Time of a run before its counted time.
     pub ramp_ns: u64,
-    /// Nanoseconds after which its pilot runs were steady.
+    /// Time after which its pilot runs were steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_ns: Option<u64>,
 }
@@ -57,12 +74,12 @@ impl SamplingPlan {
         self.looks_of_cell(cell).first().copied().unwrap_or(0)
     }
 
-    /// The looks at the ratio over several cells: those that all of them have, up to `most` runs.
-    pub(crate) fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most: u32) -> Vec<u32> {
-        let of: Vec<&[u32]> = cells.map(|cell| self.looks_of_cell(cell)).collect();
-        let last = of.iter().filter_map(|looks| looks.last()).copied().min().unwrap_or(0);
-        let longest = of.iter().max_by_key(|looks| looks.len()).copied().unwrap_or(&[]);
-        let looks: Vec<u32> = longest.iter().copied().filter(|&look| look <= last.min(most)).collect();
+    /// The looks at the ratio over several cells: those that all of them have, up to `most_runs`.
+    pub(crate) fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most_runs: u32) -> Vec<u32> {
+        let by_cell: Vec<&[u32]> = cells.map(|cell| self.looks_of_cell(cell)).collect();
+        let last = by_cell.iter().filter_map(|looks| looks.last()).copied().min().unwrap_or(0);
+        let longest = by_cell.iter().max_by_key(|looks| looks.len()).copied().unwrap_or(&[]);
+        let looks: Vec<u32> = longest.iter().copied().filter(|&look| look <= last.min(most_runs)).collect();
         if looks.is_empty() { vec![last] } else { looks }
     }
 
@@ -71,38 +88,34 @@ impl SamplingPlan {
         self.groups.iter().filter_map(|group| group.looks.last()).copied().max().unwrap_or(0)
     }
 
-    /// The seed of each run.
-    pub fn run_seeds(&self, study: &Study) -> Vec<u64> {
-        (0..self.most_runs()).map(|run| plan::run_seed(study, run)).collect()
-    }
-
     /// The cells of a study with the lengths of their runs.
     pub fn cells_with_lengths<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Vec<Cell> {
         let length = |nanos: u64| Duration { nanos }.to_string();
-        let with = |(cell, known): (usize, &Cell)| {
-            let mut cell_with = known.clone();
-            let group = self.group_of_cell(cell);
+        let with_length = |(index, cell): (usize, &Cell)| {
+            let mut cell = cell.clone();
+            let group = self.group_of_cell(index);
             if let (None, Some(runtime)) = (&group.fixed, group.runtime_ns) {
                 let keys = [
                     (job::RUNTIME, length(runtime)),
                     (job::RAMP, length(group.ramp_ns)),
-                    // A short run would be off by the requests at its ends.
+                    // Otherwise the requests at its ends would distort a short run.
                     (job::COUNTED, "window".to_owned()),
                 ];
-                cell_with.settings.extend(keys.map(|(key, value)| (key.to_owned(), value)));
+                cell.settings.extend(keys.map(|(key, value)| (key.to_owned(), value)));
             }
-            cell_with
+            cell
         };
-        cells.enumerate().map(with).collect()
+        cells.enumerate().map(with_length).collect()
     }
 
-    /// Checks that it fits a study of so many cells and seeds; an error says what does not.
-    pub fn check_fit(&self, cells: usize, seeds: usize) -> Result<(), String> {
-        let rising = |looks: &[u32]| !looks.is_empty() && looks[0] > 0 && looks.windows(2).all(|two| two[0] < two[1]);
-        let fits = self.of_cell.len() == cells
+    /// Fails if the plan does not fit a study of so many cells and seeds.
+    pub fn check_fit(&self, cell_count: usize, seed_count: usize) -> Result<(), String> {
+        let rising =
+            |looks: &[u32]| !looks.is_empty() && looks[0] > 0 && looks.windows(2).all(|pair| pair[0] < pair[1]);
+        let fits = self.of_cell.len() == cell_count
             && self.of_cell.iter().all(|&group| group < self.groups.len())
             && self.groups.iter().all(|group| rising(&group.looks))
-            && self.most_runs() as usize == seeds;
+            && self.most_runs() as usize == seed_count;
         if fits { Ok(()) } else { Err("`sampling` does not fit its cells and seeds".to_owned()) }
     }
 }

@@ -32,6 +32,6 @@ pub mod verdict;
 pub use histogram::{Histogram, Percentile};
 pub use interval::{Interval, PairError, PairedRatios, adjust_holm, deviation, mean_interval};
 pub use quality::{Ceiling, Flag};
-pub use sequential::{SequentialJudgement, SequentialTest, judge_until};
+pub use sequential::{SequentialJudgement, SequentialTest, judge_sequentially};
 pub use summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};
-pub use verdict::{BetterDirection, Criteria, Judgement, PairedComparison, Verdict, judge, meanings};
+pub use verdict::{BetterDirection, Criteria, Judgement, PairedComparison, Verdict, judge, verdict_meanings};

@@ -1,7 +1,7 @@
-//! A stretch of a run for the page's moving picture: its first counted requests with their parts, and the movements of
-//! the arms meanwhile. Results do not keep it: a run of the model is the same each time, so the page's maker runs its
-//! beginning again from what the folder keeps. Only the program that made the results may do so: another program's run
-//! could differ.
+//! A stretch of a run for the page's moving picture: its first counted requests with their parts, and the movements of the arms meanwhile.
+//!
+//! Results do not keep it. A run of the model is equal each time, so the maker of a page runs the beginning again, from the inputs that the
+//! folder keeps. Only the program that made the results may do so: another program's run could differ.
 
 use seekwise_disk::block::{Op, Status};
 use seekwise_disk::drive::movement::{Movement, MovementPurpose};
@@ -9,7 +9,7 @@ use seekwise_disk::record::{Part, Record};
 use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
-use seekwise_run::sim::follow::{RunTimeline, follow_run};
+use seekwise_run::sim::follow::{RunTimeline, record_run_beginning};
 
 use crate::inputs::Inputs;
 use crate::plan::{PreparedCell, prepare_cell};
@@ -19,30 +19,30 @@ use crate::report::{ReportMovements, ReportPlatter, ReportRequests, ReportStretc
 /// Requests of a stretch: some seconds of a single drive, and at about a hundred bytes each a small part of the page.
 const REQUESTS: usize = 400;
 
-/// The longest warm-up, in requests, that is run again: at a million a second, a longer one would try the patience of a
-/// reader who only wants the page again.
-const BOUND: u64 = 1_000_000;
+/// The longest warm-up that is run again, in requests: a second, at a million requests a second.
+const WARM_UP_LIMIT: u64 = 1_000_000;
 
-/// The most movements of a stretch; later ones are left out. An array's members move all at once.
+/// The most movements of a stretch; later ones are left out. An array's members all move at the same time.
 const MOVEMENTS: usize = 1600;
 
-/// The stretches of these cells' first runs. A cell has none if its warm-up is too long, or if this program would set
-/// it differently.
+/// The stretches of the first runs of these cells. A cell has none if its warm-up is too long, or if its settings would be others in this
+/// program.
 pub(crate) fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
     if made.program != ProgramVersion::current() {
         return Vec::new();
     }
     let inputs = Inputs::from_kept(made.inputs.clone());
     let prepared = |&cell: &usize| {
-        let of = made.cells.get(cell)?;
-        let prepared = prepare_cell("study.toml", &of.cell, &inputs).ok()?;
-        (prepared.hash == of.hash).then_some((cell, prepared))
+        let kept = made.cells.get(cell)?;
+        let prepared = prepare_cell("study.toml", &kept.cell, &inputs).ok()?;
+        (prepared.hash == kept.hash).then_some((cell, prepared))
     };
     let seed = made.seeds.first().copied().map(Seed);
     let stretch = |(cell, prepared): (usize, PreparedCell)| {
         let seed = seed?;
         let stack = prepared.target.stack()?;
-        let followed = follow_run(stack, prepared.job.make_source(seed), seed, REQUESTS, BOUND).ok()?;
+        let followed =
+            record_run_beginning(stack, prepared.job.make_source(seed), seed, REQUESTS, WARM_UP_LIMIT).ok()?;
         make_stretch(cell, stack, seed, followed)
     };
     cells.iter().filter_map(prepared).filter_map(stretch).collect()
@@ -72,12 +72,12 @@ fn make_stretch(cell: usize, stack: &Stack, seed: Seed, followed: RunTimeline) -
     })
 }
 
-/// When the clock of the picture begins: with the last movement that began before the first request was done, but not
-/// before that was issued.
+/// The instant at which the clock of the picture begins: the start of the last movement before the first request was done, but not before
+/// that request was issued.
 fn picture_begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
     let first = records.first()?;
-    let moved = movements.iter().map(|movement| movement.start).filter(|start| *start < first.completion.finished);
-    Some(moved.max().unwrap_or(first.issued).max(first.issued))
+    let starts = movements.iter().map(|movement| movement.start).filter(|start| *start < first.completion.finished);
+    Some(starts.max().unwrap_or(first.issued).max(first.issued))
 }
 
 fn request_columns(records: &[Record], begin: Instant) -> ReportRequests {
@@ -93,7 +93,7 @@ fn request_columns(records: &[Record], begin: Instant) -> ReportRequests {
         worker: records.iter().map(|record| record.worker).collect(),
         op: records.iter().map(|record| op(record).to_owned()).collect(),
         failed: (0..records.len() as u32)
-            .filter(|&place| records[place as usize].completion.status != Status::Done)
+            .filter(|&index| records[index as usize].completion.status != Status::Done)
             .collect(),
         lba: records.iter().map(|record| record.request.lba).collect(),
         sectors: records.iter().map(|record| record.request.sectors).collect(),
@@ -103,13 +103,13 @@ fn request_columns(records: &[Record], begin: Instant) -> ReportRequests {
 }
 
 fn movement_columns(movements: &[&Movement], begin: Instant) -> ReportMovements {
-    let errand = |movement: &Movement| match movement.errand {
+    let purpose = |movement: &Movement| match movement.purpose {
         MovementPurpose::Read => "read",
         MovementPurpose::Write => "write",
         MovementPurpose::Destage => "destage",
         MovementPurpose::Home => "home",
     };
-    let course = |movement: &Movement| {
+    let course_us = |movement: &Movement| {
         let pass = &movement.pass;
         let waited = pass.settle + pass.data;
         let passed = pass.end.since(movement.start + pass.seek + waited);
@@ -122,7 +122,7 @@ fn movement_columns(movements: &[&Movement], begin: Instant) -> ReportMovements 
     };
     ReportMovements {
         drive: movements.iter().map(|movement| movement.drive).collect(),
-        errand: movements.iter().map(|movement| errand(movement).to_owned()).collect(),
+        errand: movements.iter().map(|movement| purpose(movement).to_owned()).collect(),
         from: movements.iter().map(|movement| movement.from.cylinder).collect(),
         to: movements.iter().map(|movement| movement.pass.extent.cylinder).collect(),
         head: movements.iter().map(|movement| movement.pass.extent.head).collect(),
@@ -130,7 +130,7 @@ fn movement_columns(movements: &[&Movement], begin: Instant) -> ReportMovements 
         sectors: movements.iter().map(|movement| movement.pass.extent.sectors).collect(),
         angle: movements.iter().map(|movement| revolution_share(movement.pass.extent.angle)).collect(),
         arc: movements.iter().map(|movement| revolution_share(movement.pass.extent.covered_angle())).collect(),
-        course_us: movements.iter().map(|movement| course(movement)).collect(),
+        course_us: movements.iter().map(|movement| course_us(movement)).collect(),
     }
 }
 
@@ -139,12 +139,12 @@ fn nanos_after(begin: Instant, at: Instant) -> i64 {
     at.nanos() as i64 - begin.nanos() as i64
 }
 
-/// Nearest microseconds: the resolution of a picture.
+/// The nearest microsecond: the resolution of a picture.
 fn to_micros(nanos: i64) -> i64 {
     (nanos + 500).div_euclid(1000)
 }
 
-/// A share of a revolution to a ten-thousandth, a twenty-eighth of a degree: less than a picture shows.
+/// An angle of 2^64 a revolution as a share of it, to a ten-thousandth (a twenty-eighth of a degree): less than a picture shows.
 fn revolution_share(angle: u64) -> f64 {
     (angle as f64 / 2f64.powi(64) * 1e4).round() / 1e4
 }
@@ -154,6 +154,7 @@ mod tests {
     use seekwise_disk::time::Span;
 
     use super::*;
+    use crate::provenance::RunSample;
     use crate::run::measure_run;
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '5 s'\n[stack]\n\
@@ -164,7 +165,7 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = crate::plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None))
     }
 
     #[test]
@@ -190,7 +191,8 @@ mod tests {
         let cell = prepare_cell("s.toml", &made.cells[0].cell, &inputs).unwrap();
         let (stack, mut job) = (cell.target.stack().unwrap(), cell.job.clone());
         crate::plan::set_job("s.toml", &mut job, "job.runtime", "200 s").unwrap();
-        let of = |most: usize| follow_run(stack, job.make_source(Seed(1)), Seed(1), most, BOUND).unwrap();
+        let of =
+            |most: usize| record_run_beginning(stack, job.make_source(Seed(1)), Seed(1), most, WARM_UP_LIMIT).unwrap();
         let (short, long) = (of(REQUESTS), of(12_000));
         assert_eq!((long.records.len(), short.records.len()), (12_000, REQUESTS));
         let told = |of: &RunTimeline| of.movements.iter().map(|it| (it.start, it.end, it.drive)).collect::<Vec<_>>();

@@ -4,9 +4,8 @@ mod reuse;
 mod schedule;
 
 use seekwise_drives::diagnostic::Diagnostic;
-use seekwise_drives::key_names::{trace, work};
-use seekwise_drives::metric::{Metric, MetricScope, Statistic};
-use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_drives::metric::MetricScope;
+use seekwise_formats::study::Study;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
@@ -18,7 +17,6 @@ use self::schedule::Schedule;
 use crate::certificate::trace_certificate;
 use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
-use crate::provenance::StudyProvenance;
 use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_run_until};
 use crate::workers::Workers;
 
@@ -37,24 +35,6 @@ pub fn check_study(file: &str, study: &Study, prepared: &[PreparedCell]) -> Resu
     }
     check_job_names(file, study, prepared)?;
     check_operation_names(file, study, prepared)
-}
-
-/// Sets the metric if a comparison names none: how long a scene takes; if every request comes by a rate or a trace, so
-/// that throughput is given, the response time since they were due.
-pub fn set_default_metrics(study: &mut Study, made: &StudyProvenance) {
-    if (0..made.cells.len()).all(|cell| is_arrival_driven(made, cell)) {
-        study.set_default_metric(&Metric::of_all(Statistic::SinceDue));
-    }
-    if (0..made.cells.len()).all(|cell| made.find_setting(cell, "system.family").is_some()) {
-        study.set_default_metric(&Metric::of_all(Statistic::Elapsed));
-    }
-}
-
-/// True if every request of a cell is due at an instant of its own: each of its workers has a rate in every direction,
-/// or a trace is played at its recorded instants.
-fn is_arrival_driven(made: &StudyProvenance, cell: usize) -> bool {
-    let says = |key: &str, given: fn(&str) -> bool| made.find_setting(cell, key).is_some_and(|it| given(&it.value));
-    says(work::RATE_LIMIT, |rates| !rates.contains("none")) || says(trace::LOOP, |mode| mode == "open")
 }
 
 /// Checks that every program whose operations an expression names is in some cell. A part of a plan is not checked: the
@@ -107,7 +87,7 @@ fn program_names(prepared: &PreparedCell) -> Vec<String> {
 
 /// Checks that every job that a metric names is in each cell.
 fn check_job_names(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
-    for metric in study.compare.iter().map(ComparisonSpec::metric) {
+    for metric in study.compare.iter().filter_map(|compare| compare.metric.as_ref()) {
         let (MetricScope::Job(name) | MetricScope::Operations(name)) = &metric.whose else { continue };
         let names = |prepared: &PreparedCell| prepared.job.group_names();
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
@@ -176,7 +156,7 @@ fn run_cell(
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
         (Some(stack), Some(when)) => {
             let report = cut::judge_cuts(cutoff, stack, job, seed, &when, &|_, _| ());
-            report.map(Some).map_err(|error| error.in_words(target.changes()))
+            report.map(Some).map_err(|error| error.with_change_in_words(target.changes()))
         }
         _ => Ok(None),
     };
@@ -205,6 +185,7 @@ mod tests {
     use super::*;
     use crate::inputs::{InputTexts, Inputs};
     use crate::plan;
+    use crate::provenance::{RunSample, StudyProvenance};
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
@@ -222,8 +203,9 @@ mod tests {
     }
 
     fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
-        let mut made = StudyProvenance::new(STUDY, study, &plan::study_cells(study), prepared, InputTexts::default());
-        made.seeds = vec![seed];
+        let sample = RunSample { seeds: vec![seed], sampling: None };
+        let made =
+            StudyProvenance::new(String::new(), &plan::study_cells(study), prepared, InputTexts::default(), sample);
         let mut records = Vec::new();
         let workers = (&Workers::with_threads(2), RunCutoff::NEVER);
         run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, 0, workers, |result| {

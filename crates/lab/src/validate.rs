@@ -1,5 +1,5 @@
-//! A measured trace against the simulated drive: both means and the demerit, for all requests and for reads and writes
-//! separately (a small figure for all can hide opposite errors of the two).
+//! Compares a measured trace with the simulated drive: both means and the demerit, for all requests and for reads and writes separately (a
+//! small figure for all can hide opposite errors of the two).
 //!
 //! Nothing is fitted or judged here; `docs/validation.md` says what the figures mean.
 
@@ -23,7 +23,7 @@ use seekwise_run::sim;
 use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 
 /// The error of a simulated drive on a trace.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -72,20 +72,21 @@ impl ResponseErrors {
 /// Response times of the same requests, in the trace's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSamples {
-    /// Which of them are reads.
+    /// For each whether it is a read.
     pub read: Vec<bool>,
-    /// On the real drive.
+    /// Times on the real drive.
     pub measured: Vec<Span>,
-    /// On the simulated drive.
+    /// Times on the simulated drive.
     pub simulated: Vec<Span>,
 }
 
 impl ResponseSamples {
-    /// The measured and the simulated times of all, or of the reads or the writes only.
-    pub fn both_times(&self, reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
-        let wanted = |index: &usize| reads.is_none_or(|reads| self.read[*index] == reads);
-        let chosen: Vec<usize> = (0..self.read.len()).filter(wanted).collect();
-        (chosen.iter().map(|&i| self.measured[i]).collect(), chosen.iter().map(|&i| self.simulated[i]).collect())
+    /// The measured and the simulated times: of the reads (`Some(true)`), of the writes (`Some(false)`), or of all.
+    pub fn measured_and_simulated(&self, only_reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
+        let is_chosen = |row: &usize| only_reads.is_none_or(|reads| self.read[*row] == reads);
+        let chosen: Vec<usize> = (0..self.read.len()).filter(is_chosen).collect();
+        let times_of = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
+        (times_of(&self.measured), times_of(&self.simulated))
     }
 
     /// The requests of `rows` only.
@@ -97,29 +98,30 @@ impl ResponseSamples {
         }
     }
 
-    /// Signs that no platter with this time of a revolution was measured.
-    pub fn doubts(&self, revolution: Span) -> Vec<String> {
-        let of = |(reads, words): (bool, &str)| {
-            let (measured, simulated) = self.both_times(Some(reads));
+    /// Signs that no platter with this time of a revolution was measured, in words.
+    pub fn platter_doubts(&self, revolution: Span) -> Vec<String> {
+        let doubt = |(reads, words): (bool, &str)| {
+            let (measured, simulated) = self.measured_and_simulated(Some(reads));
             let [measured, simulated] = [measured, simulated].map(|mut times| {
                 times.sort_unstable();
                 quantile(&times, 0.5).nanos() as f64 / 1e6
             });
-            platter::doubt_platter(words, measured, simulated, revolution)
+            platter::platter_doubt(words, measured, simulated, revolution)
         };
-        [(true, "reads"), (false, "writes")].into_iter().filter_map(of).collect()
+        [(true, "reads"), (false, "writes")].into_iter().filter_map(doubt).collect()
     }
 
     /// The errors of the simulated times.
     pub fn to_validation(&self) -> Validation {
-        let of = |reads| {
-            let (mut measured, mut simulated) = self.both_times(reads);
+        let errors = |only_reads| {
+            let (mut measured, mut simulated) = self.measured_and_simulated(only_reads);
             response_errors(&mut measured, &mut simulated)
         };
-        Validation { all: of(None), reads: of(Some(true)), writes: of(Some(false)) }
+        Validation { all: errors(None), reads: errors(Some(true)), writes: errors(Some(false)) }
     }
 }
 
+/// The errors of simulated times; sorts both sides.
 fn response_errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErrors {
     if measured.is_empty() {
         return ResponseErrors::default();
@@ -129,19 +131,19 @@ fn response_errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErr
         let sum: u128 = times.iter().map(|time| u128::from(time.nanos())).sum();
         sum as f64 / n as f64 / 1e6
     };
-    let demerit_ms = demerit(measured, simulated);
+    let distance_ms = demerit_ms(measured, simulated);
     let mean_measured_ms = mean(measured);
     ResponseErrors {
         n,
         mean_measured_ms,
         mean_simulated_ms: mean(simulated),
-        demerit_ms,
-        demerit_percent: 100.0 * demerit_ms / mean_measured_ms,
+        demerit_ms: distance_ms,
+        demerit_percent: 100.0 * distance_ms / mean_measured_ms,
     }
 }
 
-/// Checks that all of `trace` lies on the drive; the error names the first line in `file` that does not.
-pub fn check_fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), Diagnostic> {
+/// Fails if a request of `trace` does not lie on the drive; the error names the first such line in `file`.
+pub fn check_fits_drive(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), Diagnostic> {
     let sectors = profile.geometry.sectors();
     let end = |row: &ReplayRow| row.lba + u64::from(row.sectors);
     let Some((index, row)) = trace.rows.iter().enumerate().find(|(_, row)| end(row) > sectors) else {
@@ -152,7 +154,7 @@ pub fn check_fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Resul
     Err(fault.with_expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
 }
 
-/// Plays `rows`, to `cutoff` at most; a record's stamp, less 1, is the index of its row.
+/// Plays `rows`, to `cutoff` at most. The stamp of a record, less 1, is the index of its row.
 pub fn replay_rows(
     stack: &Stack,
     rows: &[ReplayRow],
@@ -164,7 +166,7 @@ pub fn replay_rows(
     sim::run_source(stack, |_| Ok(Replay::new(rows, timing)), cutoff, seed, recorder).map(drop)
 }
 
-/// Why a measured trace was not played.
+/// The reason why a measured trace was not played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// The trace does not fit the drive.
@@ -207,7 +209,7 @@ pub fn play_trace(
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<ResponseSamples, ReplayError> {
-    check_fits(file, trace, profile)?;
+    check_fits_drive(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
     let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
@@ -227,7 +229,7 @@ pub fn play_trace(
     Ok(ResponseSamples { read, measured: trace.measured.clone(), simulated })
 }
 
-/// The value below which `share` of sorted times lie (nearest rank); zero for none.
+/// The value at or below which `share` of sorted times lie (nearest rank); zero if there are none.
 pub fn quantile(sorted: &[Span], share: f64) -> Span {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(Span::ZERO)
@@ -271,7 +273,7 @@ mod tests {
             let both =
                 |at: usize| -> Vec<Span> { reads[at].into_iter().chain(writes[at]).map(Span::from_micros).collect() };
             let read = vec![true, true, true, false, false, false];
-            ResponseSamples { read, measured: both(0), simulated: both(1) }.doubts(Span::from_nanos(8_333_333))
+            ResponseSamples { read, measured: both(0), simulated: both(1) }.platter_doubts(Span::from_nanos(8_333_333))
         };
         let said = |found: Vec<String>| -> Vec<String> {
             found.iter().map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect()
@@ -290,7 +292,7 @@ mod tests {
         assert_eq!(said(doubts([slow, slow], [quick, slow])), [expected("writes")]);
         assert_eq!(said(doubts([quick, slow], [quick, slow])), ["reads", "writes"].map(expected));
         assert!(doubts([slow, slow], [slow, quick]).is_empty());
-        assert!(ResponseSamples::default().doubts(Span::from_nanos(8_333_333)).is_empty());
+        assert!(ResponseSamples::default().platter_doubts(Span::from_nanos(8_333_333)).is_empty());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum Workers {
 }
 
 impl Workers {
-    /// Starts so many threads, where there are any; 0: one for each core.
+    /// Starts so many threads, or one for each core if `count` is 0. A platform without threads has serial workers.
     pub fn with_threads(count: usize) -> Workers {
         if !HAS_THREADS {
             return Workers::Serial;
@@ -38,7 +38,7 @@ impl Workers {
         }
     }
 
-    /// Calls `run` with each of `items`; returns the results in their order, or one of the errors, after which no other run begins.
+    /// Calls `run` with each of `items`. Returns the results in their order, or one of the errors, after which no other run begins.
     pub fn map<T: Sync, R: Send, C>(&self, items: &[T], run: impl Fn(&T) -> R + Sync) -> C
     where
         C: FromIterator<R> + FromParallelIterator<R> + Send,
@@ -51,36 +51,38 @@ impl Workers {
         }
     }
 
-    /// Calls `run_next` on each thread until it returns `None`; it makes the next run, and returns its place with its result. `each` gets
-    /// the results on the caller's thread in the order of their places, the first of which is `first`. When `each` returns `false` or a
-    /// run panics, `stop` is called: `run_next` then returns `None`, and no longer waits. Shared workers run on the caller's thread
-    /// alone, which may be one of theirs.
+    /// Makes runs on all threads and hands their results to the caller's thread in order.
+    ///
+    /// Each thread calls `run_next` until that returns `None`; it makes the next run, and returns the run's index with its result. `on_result`
+    /// gets the results on the caller's thread in the order of their indices, from `first_index` on. `stop` is called when `on_result` returns
+    /// `false` or a run panics; after that, `run_next` must return `None` without waiting. Serial and shared workers make all runs on the
+    /// caller's thread, which may be one of a pool, and do not call `stop`.
     pub fn run_in_order<R: Send>(
         &self,
-        first: usize,
+        first_index: usize,
         run_next: impl Fn() -> Option<(usize, R)> + Sync,
         stop: &(dyn Fn() + Sync),
-        mut each: impl FnMut(R) -> bool,
+        mut on_result: impl FnMut(R) -> bool,
     ) {
         let Workers::Threads(pool) = self else {
-            let _ = std::iter::from_fn(run_next).all(|(_, result)| each(result));
+            let _ = std::iter::from_fn(run_next).all(|(_, result)| on_result(result));
             return;
         };
         let (sender, receiver) = mpsc::channel();
         pool.in_place_scope(|scope| {
             let run_next = &run_next;
             scope.spawn_broadcast(move |_, _| {
-                let _stops = StopsOnPanic(stop);
+                let _stop_guard = StopsOnPanic(stop);
                 while let Some(ended) = run_next() {
                     let _ = sender.send(ended);
                 }
             });
-            let (mut early, mut place) = (BTreeMap::new(), first);
-            for (at, result) in receiver {
-                early.insert(at, result);
-                while let Some(result) = early.remove(&place) {
-                    place += 1;
-                    if !each(result) {
+            let (mut waiting, mut next_index) = (BTreeMap::new(), first_index);
+            for (index, result) in receiver {
+                waiting.insert(index, result);
+                while let Some(result) = waiting.remove(&next_index) {
+                    next_index += 1;
+                    if !on_result(result) {
                         return stop();
                     }
                 }
@@ -89,7 +91,7 @@ impl Workers {
     }
 }
 
-/// Stops the other threads when its own panics: they may wait for the run that it was making.
+/// Calls `stop` when its own thread panics, because other threads may wait for the run that this thread was making.
 struct StopsOnPanic<'a>(&'a (dyn Fn() + Sync));
 
 impl Drop for StopsOnPanic<'_> {

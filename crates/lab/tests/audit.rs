@@ -199,7 +199,7 @@ impl AuditSubject for Ticker {
         None
     }
 
-    fn path_time(&self) -> Span {
+    fn round_trip_time(&self) -> Span {
         Span::from_nanos(20_000)
     }
 

@@ -412,7 +412,7 @@ fn records(lies: bool) -> (CrashResults, Option<ShrinkResult>) {
     let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();
     let shrunk = outcome.first.last_key_value().map(|(_, (state, image))| {
         let tried = outcome.tried.iter().find(|tried| tried.state == *state).unwrap();
-        shrink_losses(&outcome.writes, &history, (tried, image), &check).unwrap()
+        shrink_losses(&outcome.writes, &history, tried, image, &check).unwrap()
     });
     (outcome, shrunk)
 }
@@ -662,7 +662,7 @@ fn the_flush_that_would_have_kept_a_promise_is_found() {
     let outcome = options(60).run(&history, &stack, &check, &|| ()).unwrap();
     let worst = outcome.tried.iter().find(|tried| tried.is_bad() && tried.case.why == InstantReason::Flushed).unwrap();
     let image = MediumImage::without_writes(&outcome.writes, worst.case.at, &[]);
-    let shrunk = shrink_losses(&outcome.writes, &history, (worst, &image), &check).unwrap();
+    let shrunk = shrink_losses(&outcome.writes, &history, worst, &image, &check).unwrap();
     assert!(matches!(shrunk, ShrinkResult::NotLost { .. }), "{shrunk:?}");
     // A check that wants records beyond the promised ones passes at a later flush, or at none.
     for more in 0..=said + 1 - worst.case.promises {

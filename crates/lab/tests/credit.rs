@@ -5,7 +5,7 @@ use seekwise_formats::study;
 use seekwise_lab::finding::{Evidence, Finding};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;
-use seekwise_lab::provenance::StudyProvenance;
+use seekwise_lab::provenance::{RunSample, StudyProvenance};
 
 /// The common settings of both sides of every pair.
 const BASE: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
@@ -28,7 +28,8 @@ fn finding(factor: &str, [from, to]: [&str; 2], credit: &str) -> Finding {
     let (inputs, cells) = (Inputs::from_today(&read), plan::study_cells(&study));
     let prepare = |cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
+    let made =
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
     Evidence::new(&study, &made, &[]).findings().0[0].clone()
 }
 
@@ -219,7 +220,8 @@ fn a_system_with_its_file_system_is_no_file_system() {
     let prepare =
         |cell| plan::prepare_cell("d-playback", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
+    let made =
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
     let evidence = Evidence::new(&study, &made, &[]);
     let (findings, _) = evidence.findings();
     for finding in findings {

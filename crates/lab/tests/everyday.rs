@@ -204,7 +204,7 @@ fn no_depth_is_slower_than_those_about_it() {
         for op in [CaseOp::Read, CaseOp::Cached, CaseOp::Uncached] {
             let profile = match op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::profile_with_cache(drive, op == CaseOp::Cached, &reading),
+                _ => matrix::profile_with_write_cache(drive, op == CaseOp::Cached, &reading),
             };
             let Some(profile) = profile else { continue };
             let fits = |bytes: &u64| *bytes <= u64::from(profile.link.max_transfer) * SECTOR;

@@ -17,9 +17,9 @@ use seekwise_lab::fit::evaluator::{EarlyEnd, FitEvent, FitListener, PointEvaluat
 use seekwise_lab::fit::interval::Intervals;
 use seekwise_lab::fit::judge::{self, RejectionReason};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::slope::{FINE, descend};
+use seekwise_lab::fit::slope::{FINE, descend_by_least_squares};
 use seekwise_lab::fit::sources::{self, FileArgument};
-use seekwise_lab::fit::{FitResult, FitTask, fit, parameter, report, write};
+use seekwise_lab::fit::{FitResult, FitTask, fit_unless_cancelled, parameter, report, write};
 use seekwise_lab::validate::play_trace;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::{ReplayRow, Timing};
@@ -70,8 +70,8 @@ pub fn fitted(
         }
     };
     let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::thorough(12));
-    let task = FitTask { drive: &drive, parameters, data: &data, effort, most: None, known };
-    let found = fit(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
+    let task = FitTask { drive: &drive, parameters, data: &data, effort, point_limit: None, known_answers: known };
+    let found = fit_unless_cancelled(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
@@ -96,7 +96,7 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
     assert_eq!(found.parameters[after].format_value(found.point[after]), "2");
     let (least, most) = found.intervals.of[after].expect("a rule that is a number has an interval");
     assert!(least == 2.0 && most <= 4.0, "the data tell it from 1, its former value: {least} … {most}");
-    assert_eq!(found.left[flush], Some(RejectionReason::NotFelt));
+    assert_eq!(found.reasons[flush], Some(RejectionReason::NotFelt));
     let held = found.held.unwrap();
     assert!(held.1 < 0.5 * held.0, "{held:?}");
 }
@@ -113,14 +113,21 @@ fn a_number_that_could_be_anything_goes_back() {
     let evaluator =
         PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::never_ending(&|_| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
-    (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
+    (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round_to_step(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
-    let moved = descend(&evaluator, moved, &free, &FINE);
+    let moved = descend_by_least_squares(&evaluator, moved, &free, &FINE);
     let mut told = |of_rate: (f64, f64)| {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::keep_determined(&evaluator, &origin, moved.clone(), &intervals, SearchEffort::thorough(12), &mut left)
+        judge::put_back_undetermined(
+            &evaluator,
+            &origin,
+            moved.clone(),
+            &intervals,
+            SearchEffort::thorough(12),
+            &mut left,
+        )
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");
@@ -135,7 +142,7 @@ fn noise_moves_nothing() {
     let (found, _) = fitted(measured(&truth(&[]), 1200), &["overhead.read_miss_ms", "link.rate_mb_s"], BTreeMap::new());
     for (index, parameter) in found.parameters.iter().enumerate() {
         let range = parameter.range().unwrap();
-        let by = (range.place_of(found.point[index]) - range.place_of(parameter.origin)).abs();
+        let by = (range.position_of(found.point[index]) - range.position_of(parameter.origin)).abs();
         assert!(by < 0.1, "{} moved by {by} of its range", parameter.name);
     }
 }
@@ -153,7 +160,7 @@ fn one_core_two_and_an_interruption_come_to_the_same() {
     let left = asked.len() - half.len();
     let (again, asked_again) = on(2, half);
     for other in [&two, &again] {
-        assert_eq!((&one.point, &one.intervals, &one.left), (&other.point, &other.intervals, &other.left));
+        assert_eq!((&one.point, &one.intervals, &one.reasons), (&other.point, &other.intervals, &other.reasons));
     }
     assert_eq!(asked_again.len(), left, "what was known is not asked again");
 }
@@ -164,7 +171,7 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let trace = measured(&real, 1600);
     let (found, _) = fitted(trace.clone(), &ONLY, BTreeMap::new());
     let (text, drive) = (catalogue::find_text(DRIVE).unwrap(), catalogue::load_drive(DRIVE).unwrap());
-    let written = write::fitted_profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
+    let written = write::write_fitted_profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
     let back = seekwise_drives::profile::parse("mine.toml", &written).unwrap();
     let figure = back.figure("overhead.read_miss_ms").unwrap();
     assert_eq!((figure.kind, back.name.as_str()), (FigureOrigin::Fitted, "mine"));
@@ -197,21 +204,22 @@ pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = curve();
     let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::for_data(&data, Some(2)));
-    let task = FitTask { drive: &drive, parameters, data: &data, effort, most, known: BTreeMap::new() };
+    let task =
+        FitTask { drive: &drive, parameters, data: &data, effort, point_limit: most, known_answers: BTreeMap::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| fit(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
+    pool.install(|| fit_unless_cancelled(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
 }
 
 #[test]
 fn jobs_come_to_the_same_on_one_core_and_two_whole_and_after_a_number_of_points() {
     let [one, two] = [1, 2].map(|threads| of_jobs(threads, None));
     assert_eq!(
-        (&one.point, &one.intervals, &one.left, one.points),
-        (&two.point, &two.intervals, &two.left, two.points)
+        (&one.point, &one.intervals, &one.reasons, one.points),
+        (&two.point, &two.intervals, &two.reasons, two.points)
     );
     assert!(one.ending.is_none() && one.seen.1 < one.seen.0, "{one:?}");
     let flush = one.parameters.iter().position(|it| it.name == "overhead.flush_ms").unwrap();
-    assert_eq!((one.left[flush], one.sensitivity.strengths[flush]), (Some(RejectionReason::NotFelt), 0.0));
+    assert_eq!((one.reasons[flush], one.sensitivity.strengths[flush]), (Some(RejectionReason::NotFelt), 0.0));
     let bound = one.points / 2;
     let [one, two] = [1, 2].map(|threads| of_jobs(threads, Some(bound)));
     assert_eq!((&one.point, one.ending, one.points), (&two.point, two.ending, two.points));

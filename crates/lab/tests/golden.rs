@@ -9,16 +9,17 @@ use seekwise_disk::time::Instant;
 use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile};
 use seekwise_lab::catalogue::{self, check, show};
 use seekwise_lab::compose::{ReportMaterial, build_report};
+use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::{page, parameter, report as fit_report, write};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
-use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{EarlierRuns, run_study_order, set_default_metrics};
+use seekwise_lab::study::{EarlierRuns, run_study_order};
 use seekwise_lab::workers::Workers;
 use seekwise_lab::{cut, plot, validate};
 use seekwise_run::cutoff::RunCutoff;
@@ -82,14 +83,13 @@ fn without_build(text: &str) -> String {
     text.replace(&ProgramVersion::current().build, "BUILD")
 }
 
-fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
-    let mut study = seekwise_formats::study::parse("study.toml", text).unwrap();
+fn prepared(text: &str, sampled: Option<(Vec<Cell>, RunSample)>) -> Prepared {
+    let study = seekwise_formats::study::parse("study.toml", text).unwrap();
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
     let inputs = Inputs::from_today(&read);
-    let cells = cells.unwrap_or_else(|| plan::study_cells(&study));
+    let (cells, sample) = sampled.unwrap_or_else(|| (plan::study_cells(&study), RunSample::new(&study, None)));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("study.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
-    set_default_metrics(&mut study, &made);
+    let made = StudyProvenance::new(sha256(text.as_bytes()), &cells, &prepared, inputs.texts_read(), sample);
     (study, prepared, made)
 }
 
@@ -113,12 +113,12 @@ fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
 fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     let fixed = prepared(text, None);
     let (study, cells, made) = &fixed;
-    if !rounds::may_shorten(study, made, cells) {
+    if !rounds::may_shorten_runs(study, made, cells) {
         return vec![("fixed", fixed)];
     }
     let plan = rounds::plan_sampling(study, made, cells, 2, &PilotWatch::NONE).unwrap();
-    let mut sampled = prepared(text, Some(plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell))));
-    (sampled.2.seeds, sampled.2.sampling) = (plan.run_seeds(&sampled.0), Some(plan));
+    let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
+    let sampled = prepared(text, Some((cells, RunSample::new(study, Some(plan)))));
     vec![("fixed", fixed), ("decided", sampled)]
 }
 
@@ -248,7 +248,7 @@ fn fits() -> Vec<(String, String)> {
         let text = catalogue::find_text(fit::DRIVE).unwrap();
         texts.push((
             format!("fit-{name}-profile"),
-            write::fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
+            write::write_fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
         ));
     }
     texts

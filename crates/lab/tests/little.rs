@@ -80,7 +80,7 @@ fn the_number_in_each_place_is_the_rate_times_the_time_there() {
         let all = ran.measured.run.reads_and_writes();
         let (most, mean) = ran.number(|record| [record.issued.nanos(), record.completion.finished.nanos()]);
         assert!(most <= limit, "{options}: {most} in flight");
-        let by_law = all.iops() * all.tally.responses().mean().unwrap() / 1e9;
+        let by_law = all.iops() * all.tally.responses().mean_ns().unwrap() / 1e9;
         assert!((mean - by_law).abs() <= ACROSS, "{options}: {mean} in flight, {by_law} by rate and response");
         let parts: f64 = Part::ALL.into_iter().map(|part| ran.in_part(part)).sum();
         assert!(parts <= limit as f64, "{options}: {parts} requests in all parts, {limit} may be in flight");

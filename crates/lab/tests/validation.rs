@@ -18,7 +18,7 @@ use seekwise_disk::time::Span;
 use seekwise_drives::profile;
 use seekwise_formats::disksim;
 use seekwise_formats::trace::measured as trace;
-use seekwise_lab::stats::demerit::demerit;
+use seekwise_lab::stats::demerit::demerit_ms;
 use seekwise_lab::validate::{self, ResponseErrors, ResponseSamples, Validation, plot, quantile, replay_rows};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_work::workload::replay::{ReplayRow, Timing};
@@ -387,6 +387,6 @@ fn the_demerit_is_the_yardsticks() {
     let figure = |line: &str| line.strip_prefix("demerit ")?.trim().strip_suffix(" ms")?.parse::<f64>().ok();
     let theirs = said.lines().find_map(figure);
     let theirs = theirs.unwrap_or_else(|| panic!("no demerit in {said:?}, {}", String::from_utf8_lossy(&run.stderr)));
-    let found = demerit(&mut samples.measured.clone(), &mut samples.simulated[..9_000].to_vec());
+    let found = demerit_ms(&mut samples.measured.clone(), &mut samples.simulated[..9_000].to_vec());
     assert!((found - theirs).abs() < 1e-6, "ours {found}, theirs {theirs}");
 }

@@ -1,6 +1,7 @@
-//! The kernel's accounts of processor time and disks. Reading them costs some microseconds at the beginning and end of a run.
+//! The kernel's accounts of what a run used: processor time of a thread, ticks of all processors, requests of all
+//! disks. A run reads them at its beginning and its end, and keeps the difference; a reading costs some microseconds.
 //!
-//! Source: getrusage(2), proc_stat(5), Documentation/admin-guide/iostats.rst.
+//! Formats: getrusage(2), proc_stat(5), Documentation/admin-guide/iostats.rst.
 
 use std::fs;
 
@@ -9,15 +10,15 @@ use nix::sys::resource::{UsageWho, getrusage};
 use seekwise_disk::time::Span;
 use seekwise_run::usage::{DiskUsage, SystemUsage, ThreadUsage};
 
-/// Empty: only Linux is asked.
+/// Returns an empty usage: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn of_this_thread() -> ThreadUsage {
+pub(crate) fn read_thread_usage() -> ThreadUsage {
     ThreadUsage::default()
 }
 
 /// Usage of the calling thread until now; `wall` is zero.
 #[cfg(target_os = "linux")]
-pub(crate) fn of_this_thread() -> ThreadUsage {
+pub(crate) fn read_thread_usage() -> ThreadUsage {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return ThreadUsage::default() };
     let span = |time: nix::sys::time::TimeVal| {
         Span::from_micros(time.tv_sec().max(0) as u64 * 1_000_000 + time.tv_usec().max(0) as u64)
@@ -36,10 +37,13 @@ pub(crate) fn of_this_thread() -> ThreadUsage {
 /// Cumulative counters of the whole system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemCounters {
-    /// Busy ticks of all processors, and all their ticks.
-    ticks: [u64; 2],
+    /// Ticks of all processors, idle ones left out.
+    busy_ticks: u64,
+    /// Ticks of all processors.
+    all_ticks: u64,
     /// Number of processors.
     cores: u32,
+    /// The name of each disk, and its first eleven counts in the order of iostats.rst.
     disks: Vec<(String, [u64; 11])>,
 }
 
@@ -50,9 +54,9 @@ impl SystemCounters {
         SystemCounters::parse(&text("/proc/stat"), &text("/proc/diskstats"))
     }
 
-    fn parse(stat: &str, disks: &str) -> SystemCounters {
+    fn parse(proc_stat: &str, diskstats: &str) -> SystemCounters {
         let mut system = SystemCounters::default();
-        for line in stat.lines() {
+        for line in proc_stat.lines() {
             let mut words = line.split_ascii_whitespace();
             let Some(name) = words.next().filter(|name| name.starts_with("cpu")) else { continue };
             if name != "cpu" {
@@ -63,9 +67,9 @@ impl SystemCounters {
             let ticks: Vec<u64> = words.take(8).map(|word| word.parse().unwrap_or(0)).collect();
             let all: u64 = ticks.iter().sum();
             let idle: u64 = ticks.iter().skip(3).take(2).sum();
-            system.ticks = [all - idle, all];
+            (system.busy_ticks, system.all_ticks) = (all - idle, all);
         }
-        for line in disks.lines() {
+        for line in diskstats.lines() {
             let mut words = line.split_ascii_whitespace().skip(2);
             let Some(name) = words.next() else { continue };
             let mut counts = [0; 11];
@@ -76,14 +80,16 @@ impl SystemCounters {
     }
 
     /// Difference from an earlier snapshot.
-    pub fn since(&self, from: &SystemCounters) -> SystemUsage {
-        let [busy, all] = [0, 1].map(|at| self.ticks[at].saturating_sub(from.ticks[at]));
+    pub fn usage_since(&self, earlier: &SystemCounters) -> SystemUsage {
+        let busy = self.busy_ticks.saturating_sub(earlier.busy_ticks);
+        let all = self.all_ticks.saturating_sub(earlier.all_ticks);
         let disk = |(name, counts): &(String, [u64; 11])| {
-            let before = from.disks.iter().find(|disk| disk.0 == *name).map_or([0; 11], |disk| disk.1);
-            let of = |at: usize| counts[at].saturating_sub(before[at]);
-            let pair = |read: usize, write: usize| [of(read), of(write)];
+            let before = earlier.disks.iter().find(|disk| disk.0 == *name).map_or([0; 11], |disk| disk.1);
+            let count = |index: usize| counts[index].saturating_sub(before[index]);
+            let pair = |read: usize, write: usize| [count(read), count(write)];
             let (ios, merges, sectors, ticks) = (pair(0, 4), pair(1, 5), pair(2, 6), pair(3, 7));
-            let disk = DiskUsage { name: name.clone(), ios, merges, sectors, ticks, busy_ms: of(9), queue_ms: of(10) };
+            let disk =
+                DiskUsage { name: name.clone(), ios, merges, sectors, ticks, busy_ms: count(9), queue_ms: count(10) };
             (disk.ios != [0, 0]).then_some(disk)
         };
         SystemUsage {
@@ -104,12 +110,12 @@ mod tests {
         let disk =
             |reads: u64| format!(" 254 0 vda {reads} 1 {} 30 2 0 16 4 0 25 34 0 0\n 7 0 loop0 0 0 0\n", reads * 8);
         let from = SystemCounters::parse(&stat(100, 900), &disk(10));
-        let whole = SystemCounters::parse(&stat(130, 990), &disk(15)).since(&from);
+        let whole = SystemCounters::parse(&stat(130, 990), &disk(15)).usage_since(&from);
         // 30 of 120 ticks.
         assert_eq!((whole.busy, whole.cores, whole.disks.len()), (0.25, 2, 1));
         let vda = &whole.disks[0];
         assert_eq!((vda.name.as_str(), vda.ios, vda.sectors), ("vda", [5, 0], [40, 0]));
-        assert_eq!(SystemCounters::default().since(&SystemCounters::default()), SystemUsage::default());
+        assert_eq!(SystemCounters::default().usage_since(&SystemCounters::default()), SystemUsage::default());
     }
 
     /// Documentation/admin-guide/iostats.rst: four of reads, four of writes, in flight, busy, weighted; then discards.
@@ -119,12 +125,12 @@ mod tests {
         let name = "sda".to_owned();
         let (ios, merges, sectors, ticks) = ([1, 5], [2, 6], [3, 7], [4, 8]);
         let disk = DiskUsage { name, ios, merges, sectors, ticks, busy_ms: 10, queue_ms: 11 };
-        assert_eq!(counters.since(&SystemCounters::default()).disks, [disk]);
+        assert_eq!(counters.usage_since(&SystemCounters::default()).disks, [disk]);
     }
 
     #[test]
     fn a_thread_has_accounts() {
-        let now = of_this_thread();
+        let now = read_thread_usage();
         assert_eq!(now.since(&now, Span::from_secs(1)).processor_time(), Span::ZERO);
     }
 
@@ -145,7 +151,7 @@ mod tests {
         }
         let looks = std::thread::spawn(|| {
             let before = told();
-            let between = of_this_thread();
+            let between = read_thread_usage();
             [before, [between.minor, between.major, between.switches], told()]
         });
         let [before, between, after] = looks.join().unwrap();

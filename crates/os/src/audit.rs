@@ -1,5 +1,5 @@
-//! Disks for a flush audit in real time: a file or device (`file`), and the export of a network block device. The questions and
-//! their order are in [`seekwise_run::audit`].
+//! Disks for a flush audit in real time: a file or device (`file`), and the export of a network block device. The
+//! questions and their order are in [`seekwise_run::audit`].
 
 #[cfg(unix)]
 mod export;

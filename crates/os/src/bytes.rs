@@ -1,11 +1,12 @@
-//! The bytes of a modelled disk: those on its platters, and those written but not there yet.
+//! The data of a modelled disk: those on its platters, and those written but not there yet.
 //!
-//! Every later read sees a write that the device accepted. Its data reach the platters' image when its landing is reported, by stamp
-//! ([`Landing`], rule 5 of the contract); so the image holds exactly what a power cut leaves. Memory holds written data other than
-//! zeroes; an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
+//! Every later read finds a write that the device accepted. Its data reach the platters' image only when the device
+//! reports its landing ([`Landing`], rule 5 of the contract), so the image holds exactly what a power cut leaves.
+//! Writes are known by their stamps, numbers that grow with each request. Memory holds written data other than zeroes;
+//! an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
 //!
-//! An array that lacks a drive is the exception: its caller works out what a cut leaves (`Bytes::apply_remains`). Until then the former
-//! content of overwritten places is kept (`Bytes::keep_former`).
+//! An array that lacks a drive is the exception: its caller works out what a cut leaves (`Bytes::apply_remains`). Until
+//! then the former content of overwritten sectors is kept (`Bytes::keep_former_content`).
 
 #[cfg(test)]
 mod oracle;
@@ -15,6 +16,7 @@ mod runs;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 use seekwise_disk::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
 
@@ -26,65 +28,74 @@ use seekwise_disk::history::{CutRemains, DataPart, History, WriteData};
 /// Memory of a pending write besides its data: a [`PendingWrite`] and its entry in the index.
 const WRITE_COST: u64 = 192;
 
-/// A pending write: not landed whole, or not answered.
+/// A write that has not landed whole, or was not answered.
 #[derive(Debug)]
 struct PendingWrite {
     lba: u64,
     data: WriteData,
-    /// Sectors whose landing was reported, one bit each, and the number of the others. A drive whose cache is switched off meanwhile may
-    /// write some sectors twice.
-    heard: Vec<u64>,
-    left: u64,
-    /// The last stamp given when it was answered as done.
-    done: Option<u64>,
-    /// Memory accounted for it.
-    counted: u64,
+    /// Sectors whose landing was reported, one bit each. A drive whose cache is switched off meanwhile may write some
+    /// sectors twice.
+    reported: Vec<u64>,
+    unreported_sectors: u64,
+    /// The last stamp given when the write was answered as done.
+    answered_at_stamp: Option<u64>,
+    /// Memory accounted for the write.
+    accounted_bytes: u64,
 }
 
 impl PendingWrite {
     fn new(lba: u64, data: WriteData) -> PendingWrite {
         let sectors = data.bytes() / SECTOR;
-        PendingWrite { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
+        PendingWrite {
+            lba,
+            data,
+            reported: vec![0; sectors.div_ceil(64) as usize],
+            unreported_sectors: sectors,
+            answered_at_stamp: None,
+            accounted_bytes: 0,
+        }
     }
 
     fn mark_reported(&mut self, sector: u64) {
-        let (word, bit) = self.bit_position(sector);
-        self.left -= u64::from(self.heard[word] & bit == 0);
-        self.heard[word] |= bit;
+        let (word, bit) = self.reported_bit(sector);
+        self.unreported_sectors -= u64::from(self.reported[word] & bit == 0);
+        self.reported[word] |= bit;
     }
 
-    fn end_sector(&self) -> u64 {
-        self.lba + self.data.bytes() / SECTOR
+    fn sectors(&self) -> Range<u64> {
+        self.lba..self.lba + self.data.bytes() / SECTOR
     }
 
-    /// Returns the runs of its sectors in `from..end` whose landing was not reported.
-    fn unreported_runs(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        for sector in from.max(self.lba)..end.min(self.end_sector()) {
-            let (word, bit) = self.bit_position(sector);
+    /// Returns the runs of its sectors in `within` whose landing was not reported.
+    fn unreported_runs(&self, within: Range<u64>) -> Vec<Range<u64>> {
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        let own = self.sectors();
+        for sector in within.start.max(own.start)..within.end.min(own.end) {
+            let (word, bit) = self.reported_bit(sector);
             match runs.last_mut() {
-                _ if self.heard[word] & bit != 0 => {}
-                Some(run) if run.1 == sector => run.1 += 1,
-                _ => runs.push((sector, sector + 1)),
+                _ if self.reported[word] & bit != 0 => {}
+                Some(run) if run.end == sector => run.end += 1,
+                _ => runs.push(sector..sector + 1),
             }
         }
         runs
     }
 
     /// Returns its data for these of its sectors.
-    fn sector_data(&self, from: u64, end: u64) -> DataPart<'_> {
-        self.data.slice_from((from - self.lba) * SECTOR, (end - from) * SECTOR)
+    fn sector_data(&self, sectors: &Range<u64>) -> DataPart<'_> {
+        self.data.slice_from((sectors.start - self.lba) * SECTOR, (sectors.end - sectors.start) * SECTOR)
     }
 
-    /// Memory that it takes, with the pieces that its data will occupy.
-    fn memory_cost(&self, on_platters: u64) -> u64 {
+    /// Memory for the write, and for so many copies of its data after they land.
+    fn memory_bytes(&self, landed_copies: u64) -> u64 {
         WRITE_COST
             + self.data.memory_bytes()
-            + 8 * self.heard.len() as u64
-            + on_platters * count_pieces(&self.data, self.lba) * PIECE_COST
+            + 8 * self.reported.len() as u64
+            + landed_copies * count_pieces(&self.data, self.lba) * PIECE_COST
     }
 
-    fn bit_position(&self, sector: u64) -> (usize, u64) {
+    /// Returns the index in `reported` and the bit of a sector.
+    fn reported_bit(&self, sector: u64) -> (usize, u64) {
         let within = sector - self.lba;
         ((within / 64) as usize, 1 << (within % 64))
     }
@@ -98,16 +109,16 @@ fn count_pieces(data: &WriteData, lba: u64) -> u64 {
     }
 }
 
-/// The bytes of a disk.
+/// The data of a disk.
 #[derive(Debug, Default)]
 pub struct Bytes {
     surface: PlatterBytes,
     /// Pending writes, by stamp.
-    written: BTreeMap<u64, PendingWrite>,
-    /// Memory that `written` takes, and will take.
-    writing: u64,
-    /// By sectors: the stamp of the write that a read finds there, if it is not on the platters.
-    above: RunMap<u64>,
+    pending: BTreeMap<u64, PendingWrite>,
+    /// Memory that `pending` takes, and will take.
+    pending_bytes: u64,
+    /// By sectors: the stamp of the pending write whose data a read finds there. Elsewhere it finds the platters' data.
+    visible: RunMap<u64>,
     /// Sectors that a cut left unreadable.
     torn: RunMap<()>,
     /// Former content of the platters, if it is kept.
@@ -117,26 +128,34 @@ pub struct Bytes {
 /// Content of the platters at an instant, where it was overwritten since.
 #[derive(Debug, Default)]
 struct FormerContent {
-    /// By piece: its kept sectors, one bit each, and their content.
-    pieces: HashMap<u64, (u8, Box<[u8]>)>,
+    /// By number of the piece.
+    pieces: HashMap<u64, FormerPiece>,
     /// Sectors that were empty.
     empty: RunMap<()>,
     /// All sectors that were unreadable then.
     torn: RunMap<()>,
 }
 
+/// The kept sectors of a piece.
+#[derive(Debug)]
+struct FormerPiece {
+    /// One bit for each kept sector.
+    kept: u8,
+    data: Box<[u8]>,
+}
+
 impl FormerContent {
-    /// Whether a sector is kept.
-    fn has_sector(&self, sector: u64) -> bool {
-        self.pieces.get(&(sector / PIECE)).is_some_and(|(kept, _)| kept >> (sector % PIECE) & 1 == 1)
+    /// Whether the data of a sector are kept.
+    fn has_data(&self, sector: u64) -> bool {
+        self.pieces.get(&(sector / PIECE)).is_some_and(|piece| piece.kept >> (sector % PIECE) & 1 == 1)
     }
 
-    fn keep_sector(&mut self, sector: u64, data: &[u8]) {
-        let empty = || (0, vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
-        let (kept, piece) = self.pieces.entry(sector / PIECE).or_insert_with(empty);
-        let at = (sector % PIECE * SECTOR) as usize;
-        *kept |= 1 << (sector % PIECE);
-        piece[at..at + data.len()].copy_from_slice(data);
+    fn keep_data(&mut self, sector: u64, data: &[u8]) {
+        let empty = || FormerPiece { kept: 0, data: vec![0; (PIECE * SECTOR) as usize].into_boxed_slice() };
+        let piece = self.pieces.entry(sector / PIECE).or_insert_with(empty);
+        let offset = (sector % PIECE * SECTOR) as usize;
+        piece.kept |= 1 << (sector % PIECE);
+        piece.data[offset..offset + data.len()].copy_from_slice(data);
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -154,203 +173,211 @@ impl Bytes {
         Bytes { surface: PlatterBytes::new(platters), ..Bytes::default() }
     }
 
-    /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it; platters in a file get
-    /// a copy without its zeroes.
+    /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it;
+    /// platters in a file get a copy without its zeroes.
     pub fn with_base(self, base: File) -> io::Result<Bytes> {
         Ok(Bytes { surface: self.surface.with_base(base)?, ..self })
     }
 
-    /// Number of copies of landed data in memory: one on platters there, one as former content.
-    fn copy_count(&self) -> u64 {
+    /// Copies in memory of data that have landed: one if the platters are there, one if former content is kept.
+    fn landed_copies(&self) -> u64 {
         u64::from(self.surface.is_in_memory()) + u64::from(self.former.is_some())
     }
 
-    /// Memory in use, including that of writes under way, in bytes.
+    /// Memory in use, including that of pending writes, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        let runs = (self.above.len() + self.torn.len()) as u64 * RUN_COST;
-        self.surface.memory_bytes() + self.writing + runs + self.former.as_ref().map_or(0, FormerContent::memory_bytes)
+        let runs = (self.visible.len() + self.torn.len()) as u64 * RUN_COST;
+        let former = self.former.as_ref().map_or(0, FormerContent::memory_bytes);
+        self.surface.memory_bytes() + self.pending_bytes + runs + former
     }
 
-    /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub(crate) fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
-        let whole = if bytes == 0 { 0 } else { self.copy_count() * pieces * PIECE_COST };
-        WRITE_COST + 2 * RUN_COST + bytes + whole
+    /// Upper bound of the memory for a write at `lba`; zeroes have no data (`data_bytes` is 0).
+    pub(crate) fn write_memory_bound(&self, lba: u64, data_bytes: u64) -> u64 {
+        let pieces = (lba + data_bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
+        let landed = if data_bytes == 0 { 0 } else { self.landed_copies() * pieces * PIECE_COST };
+        WRITE_COST + 2 * RUN_COST + data_bytes + landed
     }
 
     /// Memory for such a write, without the pieces that exist already; zeroes need none.
-    pub(crate) fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        let needs_pieces = bytes > 0 && self.surface.is_in_memory();
-        let there = if needs_pieces { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
-        self.write_cost(lba, bytes) - there * PIECE_COST
+    pub(crate) fn write_memory(&self, lba: u64, data_bytes: u64) -> u64 {
+        let needs_pieces = data_bytes > 0 && self.surface.is_in_memory();
+        let existing = if needs_pieces { self.surface.count_pieces_within(lba..lba + data_bytes / SECTOR) } else { 0 };
+        self.write_memory_bound(lba, data_bytes) - existing * PIECE_COST
     }
 
     /// Records a write that the device accepted.
     pub fn accept_write(&mut self, write: &Request, data: WriteData) {
-        self.above.set(write.lba, write.end(), write.stamp);
-        self.torn.clear(write.lba, write.end());
-        let mut written = PendingWrite::new(write.lba, data);
-        written.counted = written.memory_cost(self.copy_count());
-        self.writing += written.counted;
-        self.written.insert(write.stamp, written);
+        self.visible.set(write.lba..write.end(), write.stamp);
+        self.torn.clear(write.lba..write.end());
+        let mut pending = PendingWrite::new(write.lba, data);
+        pending.accounted_bytes = pending.memory_bytes(self.landed_copies());
+        self.pending_bytes += pending.accounted_bytes;
+        self.pending.insert(write.stamp, pending);
     }
 
     /// Applies a landing. In an array the first copy counts, as a read after a cut finds it; if its drive is lost, see
     /// `Bytes::apply_flush`.
     pub fn apply_landing(&mut self, landing: &Landing) -> io::Result<()> {
-        let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
-        if told || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
+        let is_array_event = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
+        if is_array_event || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
             return Ok(());
         }
-        let (from, end) = (landing.lba, landing.lba + u64::from(landing.sectors));
+        let sectors = landing.lba..landing.lba + u64::from(landing.sectors);
         if landing.kind == LandingKind::Torn {
-            self.torn.set(from, end, ());
+            self.torn.set(sectors.clone(), ());
         }
-        let Some(mut written) = self.written.remove(&landing.stamp) else { return Ok(()) };
-        (from..end).for_each(|sector| written.mark_reported(sector));
-        let landed = landing.kind == LandingKind::Landed;
-        let put = if landed { self.write_part(from, &written.sector_data(from, end)) } else { Ok(()) };
-        self.written.insert(landing.stamp, written);
-        put?;
-        self.uncover(from, end, landing.stamp, landed);
+        let Some(mut write) = self.pending.remove(&landing.stamp) else { return Ok(()) };
+        sectors.clone().for_each(|sector| write.mark_reported(sector));
+        let has_landed = landing.kind == LandingKind::Landed;
+        let written =
+            if has_landed { self.write_platters(sectors.start, &write.sector_data(&sectors)) } else { Ok(()) };
+        self.pending.insert(landing.stamp, write);
+        written?;
+        self.remove_visible(sectors, landing.stamp, has_landed);
         self.drop_if_complete(landing.stamp);
         Ok(())
     }
 
-    /// Records that a write was answered as done, when `last` was the last stamp given.
-    pub(crate) fn mark_done(&mut self, stamp: u64, last: u64) {
-        if let Some(written) = self.written.get_mut(&stamp) {
-            written.done = Some(last);
+    /// Records that a write was answered as done, when `last_stamp` was the last one given.
+    pub(crate) fn mark_answered(&mut self, stamp: u64, last_stamp: u64) {
+        if let Some(write) = self.pending.get_mut(&stamp) {
+            write.answered_at_stamp = Some(last_stamp);
             self.drop_if_complete(stamp);
         }
     }
 
     /// Drops a write that is answered and landed whole.
     fn drop_if_complete(&mut self, stamp: u64) {
-        if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
-            self.remove_write(stamp);
+        let is_complete = |write: &PendingWrite| write.unreported_sectors == 0 && write.answered_at_stamp.is_some();
+        if self.pending.get(&stamp).is_some_and(is_complete) {
+            self.remove_pending(stamp);
         }
     }
 
-    /// Removes a pending write and its memory from the account.
-    fn remove_write(&mut self, stamp: u64) -> Option<PendingWrite> {
-        let written = self.written.remove(&stamp)?;
-        self.writing -= written.counted;
-        Some(written)
+    /// Removes a pending write, and its memory from the account.
+    fn remove_pending(&mut self, stamp: u64) -> Option<PendingWrite> {
+        let write = self.pending.remove(&stamp)?;
+        self.pending_bytes -= write.accounted_bytes;
+        Some(write)
     }
 
-    /// Applies a flush of this stamp that is over. In an array that has lost a drive the first copy of a write may never land: only another
-    /// copy or parity holds its data. So the writes that were done before the flush began are put on the platters.
-    pub(crate) fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
-        let over = |(stamp, written): (&u64, &PendingWrite)| written.done.filter(|last| *last < flush).map(|_| *stamp);
-        let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
-        for stamp in settled {
-            let written = self.remove_write(stamp).expect("it was just found");
+    /// Applies a finished flush: puts the writes that were answered before it began on the platters. Needed for an
+    /// array that has lost a drive, where the first copy of a write may never land because only another copy or parity
+    /// holds its data.
+    pub(crate) fn apply_flush(&mut self, flush_stamp: u64) -> io::Result<()> {
+        let is_covered = |write: &PendingWrite| write.answered_at_stamp.is_some_and(|last| last < flush_stamp);
+        let covered: Vec<u64> =
+            self.pending.iter().filter(|(_, write)| is_covered(write)).map(|(stamp, _)| *stamp).collect();
+        for stamp in covered {
+            let write = self.remove_pending(stamp).expect("it was just found");
             // Also below a newer write, which may fail.
-            let covered = self.above.runs_within(written.lba, written.end_sector());
-            let settled: Vec<(u64, u64)> = covered.flat_map(|run| written.unreported_runs(run.0, run.1)).collect();
-            for (from, end) in settled {
-                self.write_part(from, &written.sector_data(from, end))?;
+            let pending = self.visible.runs_within(write.sectors());
+            let missing: Vec<Range<u64>> = pending.flat_map(|(run, _)| write.unreported_runs(run)).collect();
+            for run in missing {
+                self.write_platters(run.start, &write.sector_data(&run))?;
             }
-            for (from, end) in self.visible_runs(stamp, written.lba, written.end_sector()) {
-                self.above.clear(from, end);
+            for run in self.visible_runs(stamp, write.sectors()) {
+                self.visible.clear(run);
             }
         }
         Ok(())
     }
 
-    /// Returns the runs in `from..end` where a read finds this write.
-    fn visible_runs(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
-        let own = self.above.runs_within(from, end).filter(|run| run.2 == stamp);
-        own.map(|(from, end, _)| (from, end)).collect()
+    /// Returns the runs of `sectors` where a read finds this write.
+    fn visible_runs(&self, stamp: u64, sectors: Range<u64>) -> Vec<Range<u64>> {
+        self.visible.runs_within(sectors).filter(|(_, visible)| *visible == stamp).map(|(run, _)| run).collect()
     }
 
-    /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No landing reports writes
-    /// that a layer had acknowledged and not sent to a drive yet.
+    /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No
+    /// landing reports writes that a layer had acknowledged and not sent to a drive yet.
     pub fn apply_cut(&mut self) {
-        self.written.clear();
-        self.writing = 0;
-        self.above = RunMap::default();
+        self.pending.clear();
+        self.pending_bytes = 0;
+        self.visible = RunMap::default();
     }
 
-    /// Starts to keep the former content of overwritten places, anew if it was kept, or stops.
-    pub(crate) fn keep_former(&mut self, keep: bool) {
+    /// Starts to keep the former content of sectors that are overwritten from now on, or stops.
+    pub(crate) fn keep_former_content(&mut self, keep: bool) {
         self.former = keep.then(|| FormerContent { torn: self.torn.clone(), ..FormerContent::default() });
     }
 
-    /// Whether the former content of overwritten places is kept.
-    pub(crate) fn keeps_former(&self) -> bool {
+    /// Whether the former content of overwritten sectors is kept.
+    pub(crate) fn keeps_former_content(&self) -> bool {
         self.former.is_some()
     }
 
-    /// Sets the content that a power cut leaves of `history`, which began with [`Bytes::keep_former`].
-    pub(crate) fn apply_remains(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
+    /// Sets the content that a power cut leaves of `history`, which began with [`Bytes::keep_former_content`].
+    pub(crate) fn apply_remains(&mut self, remains: &CutRemains, history: &History) -> io::Result<()> {
         self.apply_cut();
         let former = self.former.take().unwrap_or_default();
-        for (number, (kept, data)) in &former.pieces {
-            if *kept == u8::MAX {
-                self.write_part(number * PIECE, &DataPart::Bytes(data))?;
+        for (number, piece) in &former.pieces {
+            if piece.kept == u8::MAX {
+                self.write_platters(number * PIECE, &DataPart::Bytes(&piece.data))?;
                 continue;
             }
-            let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
-            for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
-                self.write_part(sector, &DataPart::Bytes(data))?;
+            let sectors = (number * PIECE..).zip(piece.data.chunks_exact(SECTOR as usize));
+            for (sector, data) in sectors.filter(|(sector, _)| piece.kept >> (sector % PIECE) & 1 == 1) {
+                self.write_platters(sector, &DataPart::Bytes(data))?;
             }
         }
-        for (from, end, ()) in former.empty.iter() {
-            self.write_part(from, &DataPart::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
+        for (run, ()) in former.empty.iter() {
+            let zeroes = DataPart::Zeroes { bytes: (run.end - run.start) * SECTOR, allocated: false };
+            self.write_platters(run.start, &zeroes)?;
         }
         self.torn = former.torn;
-        let begins: BTreeMap<u64, u64> = history.accepted_writes().map(|(_, write)| (write.stamp, write.lba)).collect();
-        for &((from, to), stamp) in &left.held {
-            let first = *begins.get(&stamp).ok_or_else(|| io::Error::other("a write that nobody knows is held"))?;
-            self.write_part(from, &history.data_part(stamp, first, from, to - from))?;
-            self.torn.clear(from, to);
+        let first_sectors: BTreeMap<u64, u64> =
+            history.accepted_writes().map(|(_, write)| (write.stamp, write.lba)).collect();
+        for &((from, end), stamp) in &remains.held {
+            let unknown = || io::Error::other("a write that nobody knows is held");
+            let first = *first_sectors.get(&stamp).ok_or_else(unknown)?;
+            self.write_platters(from, &history.data_part(stamp, first, from, end - from))?;
+            self.torn.clear(from..end);
         }
-        left.unreadable.iter().for_each(|run| self.torn.set(run.0, run.1, ()));
+        remains.unreadable.iter().for_each(|run| self.torn.set(run.0..run.1, ()));
         Ok(())
     }
 
-    fn write_part(&mut self, lba: u64, part: &DataPart<'_>) -> io::Result<()> {
-        self.save_former(lba, part.bytes() / SECTOR)?;
-        match *part {
-            DataPart::Bytes(data) => self.surface.write_sectors(lba, data),
+    /// Writes data to the platters, after what they overwrite was kept if former content is.
+    fn write_platters(&mut self, lba: u64, data: &DataPart<'_>) -> io::Result<()> {
+        self.keep_former_sectors(lba..lba + data.bytes() / SECTOR)?;
+        match *data {
+            DataPart::Bytes(bytes) => self.surface.write_sectors(lba, bytes),
             DataPart::Zeroes { bytes, allocated } => self.surface.write_zeroes(lba, bytes / SECTOR, allocated),
         }
     }
 
-    /// Keeps the content of these sectors, except those kept already.
-    fn save_former(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
+    /// Keeps the content of these sectors if former content is kept, except those kept already.
+    fn keep_former_sectors(&mut self, sectors: Range<u64>) -> io::Result<()> {
         let Some(mut former) = self.former.take() else { return Ok(()) };
-        for (from, end) in former.empty.gaps(lba, lba + sectors) {
-            self.save_former_run(&mut former, from, end)?;
+        for run in former.empty.gaps(sectors) {
+            self.keep_former_run(&mut former, run)?;
         }
         self.former = Some(former);
         Ok(())
     }
 
     /// Keeps a run of sectors that are not kept as empty.
-    fn save_former_run(&self, former: &mut FormerContent, from: u64, end: u64) -> io::Result<()> {
-        let mut at = from;
-        while at < end {
-            let data = self.surface.data_from(at, end);
+    fn keep_former_run(&self, former: &mut FormerContent, sectors: Range<u64>) -> io::Result<()> {
+        let Range { start: mut next, end } = sectors;
+        while next < end {
+            let first_data = self.surface.first_data_sector(next..end);
             // Sectors that are empty now may have held data, which are kept then.
-            let mut empty = at;
+            let mut empty = next;
             let kept: Vec<u64> = match former.pieces.len() as u64 {
                 0 => Vec::new(),
-                _ => (at..data).filter(|&sector| former.has_sector(sector)).collect(),
+                _ => (next..first_data).filter(|&sector| former.has_data(sector)).collect(),
             };
             for sector in kept {
-                former.empty.set(empty, sector, ());
+                former.empty.set(empty..sector, ());
                 empty = sector + 1;
             }
-            former.empty.set(empty, data, ());
-            at = self.surface.hole_from(data, end);
-            let mut sector = [0; SECTOR as usize];
-            for lba in (data..at).filter(|&lba| !former.has_sector(lba)).collect::<Vec<u64>>() {
-                sector.fill(0);
-                self.surface.read_sectors(lba, &mut sector)?;
-                former.keep_sector(lba, &sector);
+            former.empty.set(empty..first_data, ());
+            next = self.surface.first_hole_sector(first_data..end);
+            let mut data = [0; SECTOR as usize];
+            for sector in (first_data..next).filter(|&sector| !former.has_data(sector)).collect::<Vec<u64>>() {
+                data.fill(0);
+                self.surface.read_sectors(sector, &mut data)?;
+                former.keep_data(sector, &data);
             }
         }
         Ok(())
@@ -358,22 +385,22 @@ impl Bytes {
 
     /// Drops a write that failed or lost its power; the rest of it never lands.
     pub fn drop_failed_write(&mut self, stamp: u64) {
-        let Some(written) = self.remove_write(stamp) else { return };
-        self.uncover(written.lba, written.end_sector(), stamp, false);
+        let Some(write) = self.remove_pending(stamp) else { return };
+        self.remove_visible(write.sectors(), stamp, false);
     }
 
-    /// Removes `stamp` from these sectors of `above`. Unless it landed there, a read may find an older write.
-    fn uncover(&mut self, from: u64, end: u64, stamp: u64, landed: bool) {
-        let mut bare = self.visible_runs(stamp, from, end);
-        bare.iter().for_each(|run| self.above.clear(run.0, run.1));
-        for (&older, write) in self.written.range(..stamp).rev() {
-            if landed || bare.is_empty() {
+    /// Lets a read of these sectors find `stamp` no more. Unless that write landed there, a read may find an older one.
+    fn remove_visible(&mut self, sectors: Range<u64>, stamp: u64, has_landed: bool) {
+        let mut bare = self.visible_runs(stamp, sectors);
+        bare.iter().for_each(|run| self.visible.clear(run.clone()));
+        for (&older, write) in self.pending.range(..stamp).rev() {
+            if has_landed || bare.is_empty() {
                 return;
             }
-            let found: Vec<(u64, u64)> = bare.iter().flat_map(|run| write.unreported_runs(run.0, run.1)).collect();
-            found.iter().for_each(|run| self.above.set(run.0, run.1, older));
+            let found: Vec<Range<u64>> = bare.iter().flat_map(|run| write.unreported_runs(run.clone())).collect();
+            found.iter().for_each(|run| self.visible.set(run.clone(), older));
             if !found.is_empty() {
-                bare = bare.iter().flat_map(|run| self.above.gaps(run.0, run.1)).collect();
+                bare = bare.iter().flat_map(|run| self.visible.gaps(run.clone())).collect();
             }
         }
     }
@@ -387,28 +414,29 @@ impl Bytes {
     /// Reads sectors into `data`, which must be zeroed.
     pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, UnreadableSector> {
         let end = lba + data.len() as u64 / SECTOR;
-        if let Some((sector, ..)) = self.torn.runs_within(lba, end).next() {
-            return Err(UnreadableSector(sector));
+        if let Some((run, ())) = self.torn.runs_within(lba..end).next() {
+            return Err(UnreadableSector(run.start));
         }
         if let Err(error) = self.surface.read_sectors(lba, data) {
             return Ok(Err(error));
         }
-        for (from, to, stamp) in self.above.runs_within(lba, end) {
-            let into = ((from - lba) * SECTOR) as usize..((to - lba) * SECTOR) as usize;
-            self.written[&stamp].sector_data(from, to).copy_to(&mut data[into]);
+        for (run, stamp) in self.visible.runs_within(lba..end) {
+            let target = ((run.start - lba) * SECTOR) as usize..((run.end - lba) * SECTOR) as usize;
+            self.pending[&stamp].sector_data(&run).copy_to(&mut data[target]);
         }
         Ok(Ok(()))
     }
 
     /// Bytes not on the platters: lost if the power failed now, except those that the device saves.
     pub(crate) fn bytes_at_risk(&self) -> u64 {
-        self.above.sector_count() * SECTOR
+        self.visible.sector_count() * SECTOR
     }
 
     /// Bytes at risk that were answered as done.
     pub(crate) fn acknowledged_bytes_at_risk(&self) -> u64 {
-        let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
-        self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
+        let is_answered = |stamp: &u64| self.pending.get(stamp).is_some_and(|write| write.answered_at_stamp.is_some());
+        let answered = self.visible.iter().filter(|(_, stamp)| is_answered(stamp));
+        answered.map(|(run, _)| (run.end - run.start) * SECTOR).sum()
     }
 
     /// Number of unreadable sectors.
@@ -421,23 +449,23 @@ impl Bytes {
         self.surface.sync_image()
     }
 
-    /// Returns the first sector of `lba..end` that may not be zero, or `end`.
-    pub(crate) fn data_from(&self, lba: u64, end: u64) -> u64 {
-        let above = self.above.runs_within(lba, end).next().map_or(end, |run| run.0);
-        self.surface.data_from(lba, end).min(above)
+    /// Returns the first of these sectors that may not be zero, or their end.
+    pub(crate) fn first_data_sector(&self, sectors: Range<u64>) -> u64 {
+        let pending = self.visible.runs_within(sectors.clone()).next().map_or(sectors.end, |(run, _)| run.start);
+        self.surface.first_data_sector(sectors).min(pending)
     }
 
-    /// Returns the first sector of `lba..end` at which a run of zeroes begins, or `end`.
-    pub(crate) fn hole_from(&self, lba: u64, end: u64) -> u64 {
-        let mut at = lba;
+    /// Returns the first of these sectors at which a run of zeroes begins, or their end.
+    pub(crate) fn first_hole_sector(&self, sectors: Range<u64>) -> u64 {
+        let Range { start: mut next, end } = sectors;
         loop {
-            let below = self.surface.hole_from(at, end);
-            let above =
-                self.above.runs_within(below, end).next().filter(|run| run.0 == below).map_or(below, |run| run.1);
-            if above == at || above >= end {
-                return above.min(end);
+            let hole = self.surface.first_hole_sector(next..end);
+            let pending = self.visible.runs_within(hole..end).next().filter(|(run, _)| run.start == hole);
+            let covered_to = pending.map_or(hole, |(run, _)| run.end);
+            if covered_to == next || covered_to >= end {
+                return covered_to.min(end);
             }
-            at = above;
+            next = covered_to;
         }
     }
 }
@@ -469,8 +497,8 @@ mod tests {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 100, 4);
         write(&mut bytes, 2, 102, 4);
-        bytes.mark_done(1, 2);
-        bytes.mark_done(2, 2);
+        bytes.mark_answered(1, 2);
+        bytes.mark_answered(2, 2);
         assert_eq!(seen(&bytes, 99, 8), [0, 1, 1, 2, 2, 2, 2, 0]);
         land(&mut bytes, 1, 100, 2, LandingKind::Landed);
         assert_eq!((bytes.bytes_at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
@@ -486,7 +514,7 @@ mod tests {
         // Written again it can be read.
         write(&mut bytes, 3, 103, 1);
         assert_eq!(seen(&bytes, 102, 2), [2, 3]);
-        assert!(bytes.written.len() == 1);
+        assert!(bytes.pending.len() == 1);
     }
 
     #[test]
@@ -498,7 +526,7 @@ mod tests {
         }
         // None of them was answered yet.
         assert_eq!((bytes.surface.memory_bytes(), bytes.memory_bytes() > 100 * PIECE_COST), (50 * PIECE_COST, true));
-        (1..=50).for_each(|stamp| bytes.mark_done(stamp, 50));
+        (1..=50).for_each(|stamp| bytes.mark_answered(stamp, 50));
         assert_eq!(bytes.memory_bytes(), 50 * PIECE_COST);
         assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
     }
@@ -510,22 +538,22 @@ mod tests {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 8, 8);
         land(&mut bytes, 1, 8, 8, LandingKind::Landed);
-        bytes.mark_done(1, 1);
+        bytes.mark_answered(1, 1);
         // First sector, bytes; pieces that it may take, and those of them that are there.
         for (lba, data, most, there) in
             [(8, 4096, 1, 1), (16, 4096, 1, 0), (9, 512, 1, 1), (15, 1024, 2, 1), (0, 12_288, 3, 1), (0, 4096, 1, 0)]
         {
-            let cost = (bytes.write_cost(lba, data), bytes.exact_write_cost(lba, data));
+            let cost = (bytes.write_memory_bound(lba, data), bytes.write_memory(lba, data));
             let beside = 320 + data;
             assert_eq!(cost, (beside + most * 4160, beside + (most - there) * 4160), "{data} bytes at {lba}");
         }
-        assert_eq!((bytes.write_cost(8, 0), bytes.exact_write_cost(8, 0)), (320, 320), "zeroes have no data");
-        assert_eq!(bytes.exact_write_cost(9, 0), 320, "zeroes that begin inside of a piece that exists");
+        assert_eq!((bytes.write_memory_bound(8, 0), bytes.write_memory(8, 0)), (320, 320), "zeroes have no data");
+        assert_eq!(bytes.write_memory(9, 0), 320, "zeroes that begin inside of a piece that exists");
         // The former content would be a second copy.
-        bytes.keep_former(true);
-        assert_eq!(bytes.exact_write_cost(8, 4096), 320 + 4096 + 4160);
+        bytes.keep_former_content(true);
+        assert_eq!(bytes.write_memory(8, 4096), 320 + 4096 + 4160);
         let in_file = Bytes::on_platters(PlatterMedium::File(tempfile::tempfile().unwrap()));
-        assert_eq!((in_file.write_cost(8, 4096), in_file.exact_write_cost(8, 4096)), (320 + 4096, 320 + 4096));
+        assert_eq!((in_file.write_memory_bound(8, 4096), in_file.write_memory(8, 4096)), (320 + 4096, 320 + 4096));
     }
 
     #[test]
@@ -546,13 +574,13 @@ mod tests {
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         land(&mut bytes, 1, 10, 4, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 4), bytes.bytes_at_risk()), (vec![1; 4], 0));
-        bytes.mark_done(1, 1);
-        assert!(bytes.written.is_empty());
+        bytes.mark_answered(1, 1);
+        assert!(bytes.pending.is_empty());
         write(&mut bytes, 2, 10, 2);
         land(&mut bytes, 2, 10, 1, LandingKind::Landed);
         write(&mut bytes, 3, 10, 2);
         bytes.drop_failed_write(3);
-        bytes.mark_done(2, 3);
+        bytes.mark_answered(2, 3);
         land(&mut bytes, 2, 11, 1, LandingKind::Landed);
         assert_eq!((seen(&bytes, 10, 4), bytes.bytes_at_risk()), (vec![2, 2, 1, 1], 0));
     }
@@ -573,9 +601,9 @@ mod tests {
         write(&mut bytes, 1, 10, 1);
         write(&mut bytes, 2, 11, 1);
         write(&mut bytes, 3, 12, 1);
-        bytes.mark_done(1, 3);
+        bytes.mark_answered(1, 3);
         // A flush of stamp 4 was given before this one was done.
-        bytes.mark_done(2, 5);
+        bytes.mark_answered(2, 5);
         bytes.apply_flush(4).unwrap();
         assert_eq!((bytes.bytes_at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
         assert_eq!(bytes.acknowledged_bytes_at_risk(), SECTOR, "nobody was told that the third is done");
@@ -588,7 +616,7 @@ mod tests {
     fn what_is_settled_outlives_a_newer_write_that_fails() {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 10, 2);
-        bytes.mark_done(1, 1);
+        bytes.mark_answered(1, 1);
         write(&mut bytes, 3, 11, 2);
         bytes.apply_flush(2).unwrap();
         assert_eq!((seen(&bytes, 10, 3), bytes.bytes_at_risk()), (vec![1, 3, 3], 2 * SECTOR));
@@ -611,7 +639,7 @@ mod tests {
             write(&mut bytes, 1, 4, 16);
             land(&mut bytes, 1, 4, 16, LandingKind::Landed);
             land(&mut bytes, 9, 18, 2, LandingKind::Torn);
-            bytes.keep_former(true);
+            bytes.keep_former_content(true);
             let mut history = History::default();
             for (stamp, lba, sectors) in [(2, 0, 16), (3, 2, 4), (4, 18, 1), (5, 29, 2)] {
                 let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
@@ -626,14 +654,17 @@ mod tests {
             // The second sector of the second write cannot be read, its third and last are there, and of the fifth one.
             let held = vec![((2, 3), 2), ((15, 16), 2), ((30, 31), 5)];
             bytes.apply_remains(&CutRemains { held, unreadable: vec![(1, 2)] }, &history).unwrap();
-            assert_eq!((bytes.bytes_at_risk(), bytes.unreadable_sectors(), bytes.keeps_former()), (0, 3, false));
+            assert_eq!(
+                (bytes.bytes_at_risk(), bytes.unreadable_sectors(), bytes.keeps_former_content()),
+                (0, 3, false)
+            );
             assert_eq!(seen(&bytes, 2, 16), [[2, 0].as_slice(), &[1; 11], &[2, 1, 1]].concat());
             assert_eq!((seen(&bytes, 0, 1), seen(&bytes, 29, 2)), (vec![0], vec![0, 5]));
             for sector in [1, 18, 19] {
                 assert_eq!(bytes.read(sector, 1).unwrap_err(), UnreadableSector(sector), "{on_file}");
             }
             // Forgotten, and begun again: the first is what lies there now.
-            bytes.keep_former(true);
+            bytes.keep_former_content(true);
             write(&mut bytes, 7, 2, 2);
             land(&mut bytes, 7, 2, 2, LandingKind::Landed);
             bytes.apply_remains(&CutRemains::default(), &history).unwrap();
@@ -661,7 +692,7 @@ mod tests {
             assert_eq!(seen(&bytes, 0, 3), [1, 200, 3]);
             let end = bytes.read(390, 2).unwrap().unwrap();
             assert_eq!((end[0], end[200_000 - 390 * 512 - 1], end[200_000 - 390 * 512], end[1023]), (141, 141, 0, 0));
-            assert_eq!((bytes.data_from(0, 2048), bytes.data_from(1024, 2048)), (0, 2048), "{on_file}");
+            assert_eq!((bytes.first_data_sector(0..2048), bytes.first_data_sector(1024..2048)), (0, 2048), "{on_file}");
         }
         assert_eq!(std::fs::read(&base).unwrap(), content);
         std::fs::remove_dir_all(&folder).unwrap();

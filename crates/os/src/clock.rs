@@ -1,21 +1,22 @@
-//! The one file that reads real time.
+//! The one file that reads real time: a monotonic clock, the processor time of a thread, and waits. A thread that has
+//! deadlines gets the lowest real-time priority here.
 
 use std::time::Duration;
 
 use rustix::event::Timespec;
 use seekwise_disk::time::{Instant, Span};
 
-/// How long before a deadline a sleep ends; the rest is waited for awake. Measured on a virtual machine of two cores: a sleep of a
-/// thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.
-pub(crate) const AWAKE: Span = Span::from_micros(150);
+/// How long before a deadline a sleep ends; the rest is waited for busily. Measured on a virtual machine of two cores:
+/// a sleep of a thread with real-time priority ends 51 us late in the median and 125 to 250 us late once in a hundred.
+pub(crate) const BUSY_WAIT: Span = Span::from_micros(150);
 
 /// A time of a file, for interfaces of file systems. No clock is read for it.
 pub(crate) type FileTime = std::time::SystemTime;
 
-/// Gives this thread, which has deadlines, precedence over all ordinary ones if the system permits (`SCHED_FIFO`), and its sleeps
-/// no slack. True if it has precedence.
+/// Gives this thread, which has deadlines, priority over all ordinary ones if the system permits (`SCHED_FIFO`), and
+/// its sleeps no slack. True if it has that priority.
 #[cfg(target_os = "linux")]
-pub(crate) fn take_precedence() -> bool {
+pub(crate) fn take_real_time_priority() -> bool {
     use thread_priority::unix::set_thread_priority_and_policy;
     use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -24,15 +25,15 @@ pub(crate) fn take_precedence() -> bool {
     set_thread_priority_and_policy(thread_native_id(), lowest, policy).is_ok()
 }
 
-/// Makes this thread an ordinary one again, of its former niceness.
+/// Makes this thread an ordinary one again, with its former niceness.
 #[cfg(target_os = "linux")]
-pub(crate) fn give_up_precedence() {
+pub(crate) fn drop_real_time_priority() {
     use rustix::process::{getpriority_process, setpriority_process};
     use thread_priority::unix::set_thread_priority_and_policy;
     use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
     let nice = getpriority_process(None);
-    // The crate sets niceness too. The least nice value is refused where only the policy may be changed; elsewhere it is taken back
-    // below.
+    // The crate sets niceness too. The least nice value is refused where only the policy may be changed. Elsewhere the
+    // former niceness is restored below.
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy);
     if let Ok(nice) = nice {
@@ -42,25 +43,26 @@ pub(crate) fn give_up_precedence() {
 
 /// Returns false: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn take_precedence() -> bool {
+pub(crate) fn take_real_time_priority() -> bool {
     false
 }
 
-/// Does nothing: there was no precedence.
+/// Does nothing: no priority was taken.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn give_up_precedence() {}
+pub(crate) fn drop_real_time_priority() {}
 
-/// The wall clock, from its start on.
+/// A clock that begins at its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    started: Reading,
-    processor: Option<Span>,
+    started: MonotonicTime,
+    /// Processor time of the thread at the start.
+    processor_at_start: Option<Span>,
 }
 
 impl Clock {
     /// Starts now, at [`Instant::ZERO`].
     pub fn start() -> Clock {
-        Clock { started: read_monotonic(), processor: processor() }
+        Clock { started: read_monotonic(), processor_at_start: thread_processor_time() }
     }
 
     /// The present instant.
@@ -75,17 +77,17 @@ impl Clock {
 
     /// Processor time of this thread since the start, if the system tells.
     pub fn processor_time(&self) -> Option<Span> {
-        Some(processor()?.saturating_sub(self.processor?))
+        Some(thread_processor_time()?.saturating_sub(self.processor_at_start?))
     }
 
-    /// Waits until `at`.
-    pub fn wait_until(&self, at: Instant) {
+    /// Sleeps, then waits busily, until `deadline`.
+    pub fn wait_until(&self, deadline: Instant) {
         loop {
-            let left = at.saturating_since(self.now());
+            let left = deadline.saturating_since(self.now());
             if left == Span::ZERO {
                 return;
             }
-            match left.saturating_sub(AWAKE) {
+            match left.saturating_sub(BUSY_WAIT) {
                 Span::ZERO => std::hint::spin_loop(),
                 sleep => std::thread::sleep(Duration::from_nanos(sleep.nanos())),
             }
@@ -94,51 +96,51 @@ impl Clock {
 }
 
 /// Converts the time limit of a wait for sockets.
-pub(crate) fn to_timespec(span: Span) -> Timespec {
-    Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
+pub(crate) fn to_timespec(limit: Span) -> Timespec {
+    Timespec { tv_sec: (limit.nanos() / 1_000_000_000) as i64, tv_nsec: (limit.nanos() % 1_000_000_000) as _ }
 }
 
-/// Nanoseconds of a clock that is never set back, counted from before this program. As whole nanoseconds at once: the library's
-/// seconds and their part cost a twentieth of a request on `null`.
+/// Nanoseconds of a clock that is never set back, counted from before this program. Whole nanoseconds are kept, because
+/// converting the standard library's instants would cost a twentieth of a request on `null`.
 #[cfg(unix)]
-type Reading = u64;
+type MonotonicTime = u64;
 
 #[cfg(not(unix))]
-type Reading = std::time::Instant;
+type MonotonicTime = std::time::Instant;
 
 #[cfg(unix)]
 #[inline]
-fn read_monotonic() -> Reading {
+fn read_monotonic() -> MonotonicTime {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(not(unix))]
-fn read_monotonic() -> Reading {
+fn read_monotonic() -> MonotonicTime {
     std::time::Instant::now()
 }
 
 #[cfg(unix)]
 #[inline]
-fn nanos_since(started: Reading) -> u64 {
+fn nanos_since(started: MonotonicTime) -> u64 {
     read_monotonic() - started
 }
 
 #[cfg(not(unix))]
-fn nanos_since(started: Reading) -> u64 {
+fn nanos_since(started: MonotonicTime) -> u64 {
     u64::try_from(started.elapsed().as_nanos()).expect("no process lives for centuries")
 }
 
 /// Processor time of this thread until now.
 #[cfg(unix)]
-fn processor() -> Option<Span> {
+fn thread_processor_time() -> Option<Span> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(Span::from_secs(time.tv_sec.try_into().ok()?) + Span::from_nanos(time.tv_nsec.try_into().ok()?))
 }
 
-/// `None`: other systems are not asked.
+/// Returns `None`: other systems are not asked.
 #[cfg(not(unix))]
-fn processor() -> Option<Span> {
+fn thread_processor_time() -> Option<Span> {
     None
 }
 

@@ -1,7 +1,7 @@
-//! The content that a power cut left, checked by a command of the user's: the medium is a file, mounted if it has a file system. Each
-//! worker has a folder of its own, made anew for each check.
+//! Checks the content that a power cut left on a disk, by a command of the user's. The content is written to a file,
+//! which is mounted if it has a file system. Each worker has a folder of its own, made anew for each check.
 //!
-//! A read of a file does not fail: an unreadable sector holds a pattern of its own here.
+//! A read of a file does not fail, so an unreadable sector is filled with a pattern of its own here.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,27 +9,26 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
-use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
+use crate::kernel::pages::{ChangeTime, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::medium_change::{ChangedBytes, MediumChange, find_records};
 use crate::outputs::{create_like_parent, create_private};
 use seekwise_disk::history::DataPart;
 
-/// Bytes of the base image that are read at once; a piece of zeroes stays a hole.
-const PIECE: usize = 64 << 10;
+/// Bytes of the base image that are read at once; a part that is all zeroes stays a hole.
+const PART_BYTES: usize = 64 << 10;
 
 /// Content of an unreadable sector: neither zeroes nor anything that a program would have written.
 const UNREADABLE: [u8; 512] = [0xBD; 512];
 
 /// Checks images with a user's program.
 pub struct ImageChecker<'a> {
-    /// Bytes of the disk.
-    length: u64,
-    /// The base image, without its zeroes.
+    disk_bytes: u64,
+    /// Parts of the base image that are not zero, each with its offset.
     base: Vec<(u64, Vec<u8>)>,
-    system: Option<&'a FileSystemKind>,
+    file_system: Option<&'a FileSystemKind>,
     program: ShellProgram<'a>,
-    folder: &'a Path,
+    scratch_folder: &'a Path,
 }
 
 /// Outcome of a check.
@@ -46,31 +45,31 @@ pub struct CheckResult {
 /// Content of a disk besides its base image.
 #[derive(Clone, Debug, Default)]
 pub struct ImageContent<'a> {
-    /// First sectors, and the data from there on.
+    /// The first sector of each piece, and its data.
     pub pieces: Vec<(u64, DataPart<'a>)>,
-    /// Unreadable sectors: from, and up to.
+    /// Runs of unreadable sectors: the first, and the one after the last.
     pub torn: Vec<(u64, u64)>,
 }
 
 impl<'a> ImageChecker<'a> {
-    /// Creates a checker of disks of `length` bytes, or as long as their base image. `program` finds the paths of a check in its
-    /// environment; `folder` is for scratch.
+    /// Creates a checker of disks of `disk_bytes`, or as long as their base image, which has a file system. `program`
+    /// finds the paths of a check in its environment; `scratch_folder` holds the files of all checks.
     pub fn new(
-        length: u64,
+        disk_bytes: u64,
         base: Option<(&'a Path, &'a FileSystemKind)>,
         program: ShellProgram<'a>,
-        folder: &'a Path,
+        scratch_folder: &'a Path,
     ) -> io::Result<ImageChecker<'a>> {
-        let mut checker = ImageChecker { length, base: Vec::new(), system: None, program, folder };
-        if let Some((path, system)) = base {
+        let mut checker = ImageChecker { disk_bytes, base: Vec::new(), file_system: None, program, scratch_folder };
+        if let Some((path, file_system)) = base {
             let file = File::open(path)?;
-            checker.length = file.metadata()?.len();
-            checker.system = Some(system);
-            for at in (0..checker.length).step_by(PIECE) {
-                let mut piece = vec![0; PIECE.min((checker.length - at) as usize)];
-                file.read_exact_at(&mut piece, at)?;
-                if piece.iter().any(|&byte| byte != 0) {
-                    checker.base.push((at, piece));
+            checker.disk_bytes = file.metadata()?.len();
+            checker.file_system = Some(file_system);
+            for offset in (0..checker.disk_bytes).step_by(PART_BYTES) {
+                let mut part = vec![0; PART_BYTES.min((checker.disk_bytes - offset) as usize)];
+                file.read_exact_at(&mut part, offset)?;
+                if part.iter().any(|&byte| byte != 0) {
+                    checker.base.push((offset, part));
                 }
             }
         }
@@ -84,13 +83,13 @@ impl<'a> ImageChecker<'a> {
     }
 
     fn fill_image(&self, file: &File, content: &ImageContent<'_>) -> io::Result<()> {
-        file.set_len(self.length)?;
-        for (at, bytes) in &self.base {
-            file.write_all_at(bytes, *at)?;
+        file.set_len(self.disk_bytes)?;
+        for (offset, bytes) in &self.base {
+            file.write_all_at(bytes, *offset)?;
         }
         for (lba, part) in &content.pieces {
             // A program that had the whole device may have written beyond the file system.
-            let within = self.length.saturating_sub(lba * 512).min(part.bytes());
+            let within = self.disk_bytes.saturating_sub(lba * 512).min(part.bytes());
             match part {
                 DataPart::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
                 DataPart::Zeroes { .. } => zero_at(file, lba * 512, within, false)?,
@@ -102,14 +101,17 @@ impl<'a> ImageChecker<'a> {
         Ok(())
     }
 
-    /// Returns what files and folders lack on this disk; `None` without a file system, or if it cannot be mounted.
+    /// Returns the parts of `pages`, of their files and folders, that this disk lacks; `None` without a file system, or
+    /// if it cannot be mounted.
     pub fn find_missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<UnflushedState>> {
         self.with_mounted(content, |mount| pages.find_missing(mount))
     }
 
     /// Reads all files on this disk, page by page; `None` without a file system, or if it cannot be mounted.
     pub fn read_pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
-        self.with_mounted(content, |mount| FilePages::read(mount, EARLIEST, self.program.bounds.stop))
+        self.with_mounted(content, |mount| {
+            FilePages::read_changed(mount, ChangeTime::EARLIEST, self.program.bounds.stop)
+        })
     }
 
     /// Returns those of the changed bytes that hold records on this disk.
@@ -117,32 +119,37 @@ impl<'a> ImageChecker<'a> {
         if let Some(found) = self.with_mounted(content, |mount| find_records(changed, mount))? {
             return Ok(found);
         }
-        let image = self.folder.join("whole-disk");
+        let image = self.scratch_folder.join("whole-disk");
         self.write_image(&image, content)?;
         let found = find_records(changed, &image);
         std::fs::remove_file(&image).map(|()| found)
     }
 
-    fn with_mounted<T>(&self, content: &ImageContent<'_>, look: impl FnOnce(&Path) -> T) -> io::Result<Option<T>> {
-        let Some(system) = self.system else { return Ok(None) };
-        let folder = self.folder.join("given");
-        let (image, mount) = (folder.join("image"), folder.join("mount"));
-        create_like_parent(&folder)?;
+    fn with_mounted<T>(
+        &self,
+        content: &ImageContent<'_>,
+        read_mount: impl FnOnce(&Path) -> T,
+    ) -> io::Result<Option<T>> {
+        let Some(file_system) = self.file_system else { return Ok(None) };
+        let scratch = self.scratch_folder.join("given");
+        let (image, mount) = (scratch.join("image"), scratch.join("mount"));
+        create_like_parent(&scratch)?;
         create_like_parent(&mount)?;
         self.write_image(&image, content)?;
-        let seen = match mount_image(system, &image, &mount, self.program.bounds)? {
+        let result = match mount_image(file_system, &image, &mount, self.program.bounds)? {
             Ok(mounted) => {
-                let seen = look(&mount);
+                let result = read_mount(&mount);
                 mounted.unmount()?;
-                Some(seen)
+                Some(result)
             }
             Err(_) => None,
         };
-        std::fs::remove_dir_all(&folder)?;
-        Ok(seen)
+        std::fs::remove_dir_all(&scratch)?;
+        Ok(result)
     }
 
     /// Checks a disk with these promises, after `change` if there is one; `None` if that change does not apply.
+    /// `worker` numbers the scratch folder.
     pub fn run_check(
         &self,
         worker: usize,
@@ -150,11 +157,11 @@ impl<'a> ImageChecker<'a> {
         promises: &[&str],
         change: Option<&MediumChange>,
     ) -> io::Result<Option<CheckResult>> {
-        let folder = self.folder.join(format!("check-{worker}"));
-        let seen = self.run_check_in(&folder, content, promises, change);
-        let gone = std::fs::remove_dir_all(&folder);
-        let seen = seen?;
-        gone.map(|()| seen)
+        let folder = self.scratch_folder.join(format!("check-{worker}"));
+        let result = self.run_check_in(&folder, content, promises, change);
+        let removed = std::fs::remove_dir_all(&folder);
+        let result = result?;
+        removed.map(|()| result)
     }
 
     fn run_check_in(
@@ -165,56 +172,59 @@ impl<'a> ImageChecker<'a> {
         change: Option<&MediumChange>,
     ) -> io::Result<Option<CheckResult>> {
         let place = |name: &str| folder.join(name);
-        let (image, mount, scratch, told) = (place("image"), place("mount"), place("scratch"), place("promises"));
+        let (image, mount, scratch, promise_list) =
+            (place("image"), place("mount"), place("scratch"), place("promises"));
         for new in [folder, &mount, &scratch] {
             create_like_parent(new)?;
         }
         self.write_image(&image, content)?;
         let lines: String = promises.iter().map(|line| format!("{line}\n")).collect();
-        create_private(&told)?.write_all(lines.as_bytes())?;
+        create_private(&promise_list)?.write_all(lines.as_bytes())?;
         let shown = |path: &PathBuf| path.display().to_string();
         let mut program = self.program.clone();
-        for (name, path) in [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)] {
+        for (name, path) in
+            [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &promise_list), ("SEEKWISE_SCRATCH", &scratch)]
+        {
             program.environment.push((name.to_owned(), shown(path)));
         }
-        let applies = |root: &Path| change.map_or(Ok(true), |change| change.make(root));
-        let Some(system) = self.system else {
-            return match applies(&image)? {
+        let make_change = |root: &Path| change.map_or(Ok(true), |change| change.make(root));
+        let Some(file_system) = self.file_system else {
+            return match make_change(&image)? {
                 true => Ok(Some(CheckResult { ended: Some(program.run()?), unmountable: None, fault: None })),
                 false => Ok(None),
             };
         };
         let bounds = self.program.bounds;
-        let mounted = match mount_image(system, &image, &mount, bounds)? {
+        let mounted = match mount_image(file_system, &image, &mount, bounds)? {
             Ok(mounted) => mounted,
             Err(why) => return Ok(Some(CheckResult { ended: None, unmountable: Some(why), fault: None })),
         };
         program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
-        let ended = if applies(&mount)? { Some(program.run()?) } else { None };
+        let ended = if make_change(&mount)? { Some(program.run()?) } else { None };
         mounted.unmount()?;
         let Some(ended) = ended else { return Ok(None) };
-        let fault = system.find_fault(&image, bounds)?;
+        let fault = file_system.check_image(&image, bounds)?;
         Ok(Some(CheckResult { ended: Some(ended), unmountable: None, fault }))
     }
 }
 
 /// Mounts the image; the inner error says why it cannot be mounted, the outer one that a loop device failed.
 fn mount_image<'a>(
-    system: &'a FileSystemKind,
+    file_system: &'a FileSystemKind,
     image: &Path,
-    folder: &Path,
+    mount_point: &Path,
     bounds: ProgramBounds<'_>,
 ) -> io::Result<Result<MountedFileSystem<'a>, String>> {
-    match system.mount(image, folder, bounds) {
+    match file_system.mount(image, mount_point, bounds) {
         Ok(mounted) => Ok(Ok(mounted)),
         Err(error) if error.to_string().contains("loop device") => Err(error),
-        Err(error) => Ok(Err(strip_folder(&error.to_string(), folder))),
+        Err(error) => Ok(Err(strip_folder(&error.to_string(), mount_point))),
     }
 }
 
 /// Removes the name of a scratch folder from a message.
-fn strip_folder(words: &str, folder: &Path) -> String {
-    words.replace(&format!("{}: ", folder.display()), "")
+fn strip_folder(message: &str, folder: &Path) -> String {
+    message.replace(&format!("{}: ", folder.display()), "")
 }
 
 #[cfg(test)]
@@ -227,7 +237,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (base, image) = (folder.path().join("base"), folder.path().join("image"));
         // A piece of zeroes and one of ones.
-        let mut expected = [vec![0u8; PIECE], vec![1; PIECE]].concat();
+        let mut expected = [vec![0u8; PART_BYTES], vec![1; PART_BYTES]].concat();
         std::fs::write(&base, &expected).unwrap();
         let system = FileSystemKind::find_by_name(FILE_SYSTEMS[0], "").unwrap();
         let groups = GroupParent::default();

@@ -1,29 +1,30 @@
-//! All that uses an operating system: clocks, sockets, devices, processes, and the places in real time that rest on them.
+//! All code that uses an operating system: clocks, sockets, devices, processes, and the places in real time that rest
+//! on them.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`clock`] | the one file that reads real time |
 //! | [`unfinished`] | files that a program killed now would leave half done |
-//! | `system` | the kernel's block devices; users of a file or device |
+//! | `system` | the kernel's block devices, and what uses a file or device |
 //! | [`outputs`] | files and folders that commands write, whole or not at all |
 //! | [`accounts`] | the kernel's accounts of processor time and disks |
 //! | [`kernel`] | the system's side of a disk in a file: loop devices, file systems, and programs on them |
 //! | [`real_time`] | the traits of a place in real time, and the loop that the clock drives |
-//! | `threads` | a job whose workers run each on a thread of its own |
+//! | `threads` | runs a job whose workers have each a thread of their own |
 //! | `measured_place` | a place in real time as runs see it |
 //! | [`real`] | real files and block devices: the places, their test beds, whether they may be written, their settings |
-//! | [`bytes`] | the bytes of a modelled disk: on its platters, and not there yet |
-//! | [`chronicle`] | a history that is being recorded |
+//! | [`bytes`] | the data of a modelled disk: on its platters, and not there yet |
+//! | [`chronicle`] | the history of a disk at work, shared with its reader |
 //! | [`nbd`] | the network block device protocol |
 //! | [`live`] | a modelled disk at work in real time |
 //! | [`serve`] | sockets: clients, and orders to a disk |
 //! | [`audit`] | disks for a flush audit in real time |
 //! | [`medium_change`] | changes of a medium that a check must notice |
-//! | [`image_checker`] | checks of what a power cut left, by a command of the user's |
-//! | [`null`] | answers each request at once, in real time |
+//! | [`image_checker`] | checks what a power cut left, by a command of the user's |
+//! | [`null`] | a place that answers each request at once |
 //! | [`remote`] | places behind a connection |
 //! | [`places`] | the list of places in real time |
-//! | [`session`] | a program at work on a modelled disk, from the first request to the last |
+//! | [`session`] | records the session of a program on a modelled disk |
 //!
 //! Only this crate reads a clock ([`clock`]) or has sockets ([`serve`]) and devices ([`real`], [`audit`]).
 

@@ -1,5 +1,6 @@
-//! Changes of a medium that a check must notice: a removed or shortened file, an altered byte. Each is drawn from the bytes that a
-//! workload changed, and made in a mounted file system, or in the file of a bare disk.
+//! Changes of a medium that a user's check must notice, or it checks nothing: a removed or shortened file, an altered
+//! byte. Each is drawn from the bytes that a workload changed, and made in a mounted file system, or in the file of a
+//! bare disk.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -17,14 +18,15 @@ use crate::outputs::open_update;
 pub struct ChangedBytes {
     /// Below the mount; `None` for the bare disk.
     pub file: Option<PathBuf>,
-    /// From, and up to; in order.
+    /// Ranges of bytes, each with its end; in order.
     pub ranges: Vec<(u64, u64)>,
 }
 
 /// A change of a medium.
 #[derive(Clone, Debug)]
 pub enum MediumChange {
-    /// A byte other than zero is replaced by one of its kind: the first letter or digit in this range, or else the first such byte.
+    /// A byte other than zero is replaced by one of its kind: the first letter or digit in this range, or else the
+    /// first such byte.
     Altered {
         /// Below the mount; `None` for the bare disk.
         file: Option<PathBuf>,
@@ -55,30 +57,30 @@ impl fmt::Display for MediumChange {
     }
 }
 
-/// Returns the changed pages that hold records, as far as can be told: half of their bytes other than zero are letters and
-/// digits. If there are none, returns all pages that are not zero. `root` is a mount, or the file of a bare disk.
+/// Returns the changed pages that seem to hold records: half of their bytes other than zero are letters and digits. If
+/// there are none, returns all pages that are not zero. `root` is a mount, or the file of a bare disk.
 pub fn find_records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
     let (mut texts, mut others) = (Vec::new(), Vec::new());
-    for of in changed {
-        let Ok(Some(file)) = open_to_change(&of.path_below(root)) else { continue };
-        let none = || ChangedBytes { ranges: Vec::new(), ..of.clone() };
-        let (mut text, mut other) = (none(), none());
-        for (from, to) in of.ranges.iter().flat_map(|range| split_pages(*range)) {
+    for bytes in changed {
+        let Ok(Some(file)) = open_to_change(&bytes.path_below(root)) else { continue };
+        let without_ranges = || ChangedBytes { ranges: Vec::new(), ..bytes.clone() };
+        let (mut text, mut other) = (without_ranges(), without_ranges());
+        for (from, to) in bytes.ranges.iter().flat_map(|range| split_pages(*range)) {
             let mut page = vec![0; (to - from) as usize];
             if file.read_exact_at(&mut page, from).is_err() {
                 continue;
             }
-            let count = |is: fn(&u8) -> bool| page.iter().filter(|byte| is(byte)).count();
-            let (words, written) = (count(u8::is_ascii_alphanumeric), count(|&byte| byte != 0));
-            if written > 0 {
-                let of = if 2 * words >= written { &mut text } else { &mut other };
-                of.ranges.push((from, to));
+            let count = |matches: fn(&u8) -> bool| page.iter().filter(|byte| matches(byte)).count();
+            let (alphanumeric, nonzero) = (count(u8::is_ascii_alphanumeric), count(|&byte| byte != 0));
+            if nonzero > 0 {
+                let class = if 2 * alphanumeric >= nonzero { &mut text } else { &mut other };
+                class.ranges.push((from, to));
             }
         }
         texts.push(text);
         others.push(other);
     }
-    if texts.iter().all(|of| of.ranges.is_empty()) { others } else { texts }
+    if texts.iter().all(|bytes| bytes.ranges.is_empty()) { others } else { texts }
 }
 
 /// Splits a range into pages.
@@ -93,59 +95,57 @@ impl ChangedBytes {
     fn path_below(&self, root: &Path) -> PathBuf {
         self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file))
     }
+
+    /// Changed bytes.
+    fn size(&self) -> u64 {
+        self.ranges.iter().map(|(from, to)| to - from).sum()
+    }
 }
 
-/// How far a byte that can be altered is looked for.
-const FAR: u64 = 1 << 20;
+/// Bytes in which one that can be altered is looked for.
+const SEARCHED: u64 = 1 << 20;
 
-/// Draws `most` alterations: half of them choose a file, then a byte of it, so that a large file hides no small one; the others choose
-/// among all bytes.
-pub fn draw_alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> Vec<MediumChange> {
-    let size = |of: &ChangedBytes| of.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
-    let files: Vec<(&ChangedBytes, u64)> = changed.iter().map(|it| (it, size(it))).filter(|it| it.1 > 0).collect();
-    let all: u64 = files.iter().map(|it| it.1).sum();
+/// Draws `count` alterations: half of them choose a file, then a byte of it, so that a large file hides no small one;
+/// the others choose among all bytes.
+pub fn draw_alterations(changed: &[ChangedBytes], count: usize, rng: &mut Rng) -> Vec<MediumChange> {
+    let files: Vec<&ChangedBytes> = changed.iter().filter(|file| file.size() > 0).collect();
+    let all_bytes: u64 = files.iter().map(|file| file.size()).sum();
     let mut drawn = Vec::new();
-    for number in 0..if all == 0 { 0 } else { most } {
-        let (of, mut at) = match number % 2 {
+    for number in 0..if all_bytes == 0 { 0 } else { count } {
+        // `offset` counts changed bytes from the first one of `candidates`.
+        let (mut offset, candidates) = match number % 2 {
             0 => {
-                let (of, size) = files[chance.below(files.len() as u64) as usize];
-                (of, chance.below(size))
+                let index = rng.below(files.len() as u64) as usize;
+                (rng.below(files[index].size()), &files[index..=index])
             }
-            _ => {
-                let mut at = chance.below(all);
-                let before = |(_, size): &&(&ChangedBytes, u64)| {
-                    let inside = at < *size;
-                    at -= if inside { 0 } else { *size };
-                    inside
-                };
-                let of = files.iter().find(before).unwrap_or(&files[0]);
-                (of.0, at.min(of.1 - 1))
-            }
+            _ => (rng.below(all_bytes), &files[..]),
         };
-        for (from, to) in &of.ranges {
-            if at < to - from {
+        for (file, (from, to)) in candidates.iter().flat_map(|file| file.ranges.iter().map(move |range| (file, *range)))
+        {
+            if offset < to - from {
                 drawn.push(MediumChange::Altered {
-                    file: of.file.clone(),
-                    from: from + at,
-                    to: (*to).min(from + at + FAR),
+                    file: file.file.clone(),
+                    from: from + offset,
+                    to: to.min(from + offset + SEARCHED),
                 });
                 break;
             }
-            at -= to - from;
+            offset -= to - from;
         }
     }
     drawn
 }
 
-/// Returns changes that take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
+/// Returns changes that take one of `records` records away from some of these files: each alone removed, if there are
+/// several, and each shortened.
 pub fn list_removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
-    /// Most files that are tried.
-    const MOST: usize = 64;
+    /// Files that are tried, at most.
+    const MAX_TRIED: usize = 64;
     let files: Vec<&PathBuf> = changed.iter().filter_map(|it| it.file.as_ref()).collect();
-    let step = files.len().div_ceil(MOST).max(1);
-    let some = || files.iter().step_by(step).map(|file| (*file).clone());
-    let removed = some().filter(|_| files.len() > 1).map(|file| MediumChange::Removed { file });
-    removed.chain(some().map(|file| MediumChange::Shortened { file, parts: records.max(1) })).collect()
+    let step = files.len().div_ceil(MAX_TRIED).max(1);
+    let sample = || files.iter().step_by(step).map(|file| (*file).clone());
+    let removed = sample().filter(|_| files.len() > 1).map(|file| MediumChange::Removed { file });
+    removed.chain(sample().map(|file| MediumChange::Shortened { file, parts: records.max(1) })).collect()
 }
 
 impl MediumChange {
@@ -172,7 +172,7 @@ impl MediumChange {
                 done => done.map(|()| true),
             },
             MediumChange::Shortened { file, parts } => shorten_file(&root.join(file), *parts),
-            MediumChange::Named(names) => match give_names(root, names) {
+            MediumChange::Named(names) => match change_names(root, names) {
                 Err(error) if is_other_tree(&error) => Ok(false),
                 given => given.map(|()| !names.is_empty()),
             },
@@ -189,39 +189,40 @@ fn open_to_change(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Makes these changes of folders. Files that move leave their names first, for each name may be taken by a file that is to have another.
+/// Makes these changes of names. Files that move get temporary names first, for each new name may still be that of
+/// another file.
 #[expect(clippy::disallowed_methods, reason = "a medium of ours, mounted")]
-fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
+fn change_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
     let mut moves: Vec<(&Path, &Path)> = Vec::new();
-    for of in names {
-        if let NameChange::Missing { stands_as } | NameChange::Earlier { stands_as } = &of.change {
-            moves.push((stands_as, &of.name));
+    for change in names {
+        if let NameChange::Missing { stands_as } | NameChange::Earlier { stands_as } = &change.change {
+            moves.push((stands_as, &change.name));
         }
     }
     // From the last to the first: a file leaves its folder before the folder moves.
     moves.sort();
-    let between = |number: usize| root.join(format!(".seekwise-moves-{number}"));
+    let temporary_name = |number: usize| root.join(format!(".seekwise-moves-{number}"));
     for (number, (stands_as, _)) in moves.iter().enumerate().rev() {
-        fs::rename(root.join(stands_as), between(number))?;
+        fs::rename(root.join(stands_as), temporary_name(number))?;
     }
-    let remain = names.iter().filter(|of| of.change == NameChange::Remains);
-    for gone in remain.rev().map(|of| root.join(&of.name)) {
-        match fs::remove_file(&gone) {
+    let remaining = names.iter().filter(|change| change.change == NameChange::Remains);
+    for path in remaining.rev().map(|change| root.join(&change.name)) {
+        match fs::remove_file(&path) {
             // A folder that is not empty holds names that are not listed.
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => drop(fs::remove_dir(&gone)),
-            done => done?,
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => drop(fs::remove_dir(&path)),
+            removed => removed?,
         }
     }
     let mut targets: Vec<(&Path, Option<usize>)> = moves.iter().enumerate().map(|it| (it.1.1, Some(it.0))).collect();
-    let folders = names.iter().filter(|of| of.change == NameChange::Absent { folder: true });
-    targets.extend(folders.map(|of| (&*of.name, None)));
+    let folders = names.iter().filter(|change| change.change == NameChange::Absent { folder: true });
+    targets.extend(folders.map(|change| (&*change.name, None)));
     targets.sort();
-    for (name, moved) in targets {
+    for (name, move_number) in targets {
         let target = root.join(name);
-        match moved {
+        match move_number {
             Some(number) => {
                 fs::create_dir_all(target.parent().unwrap_or(root))?;
-                fs::rename(between(number), &target)?;
+                fs::rename(temporary_name(number), &target)?;
             }
             None => fs::create_dir_all(&target)?,
         }
@@ -229,39 +230,41 @@ fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
     Ok(())
 }
 
-/// True for an error of a tree that differs from what the names say.
+/// True for an error that a tree gives which differs from what the names say.
 fn is_other_tree(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory, NotFound};
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | IsADirectory | NotADirectory | NotFound)
 }
 
+/// Replaces the first letter or digit in this range, else the first byte other than zero; false if there is neither.
 fn alter_byte(path: &Path, from: u64, to: u64) -> io::Result<bool> {
     let Some(file) = open_to_change(path)? else { return Ok(false) };
     let end = to.min(file.metadata()?.len());
     let mut bytes = vec![0; end.saturating_sub(from) as usize];
     file.read_exact_at(&mut bytes, from)?;
-    let place = bytes.iter().position(u8::is_ascii_alphanumeric).or_else(|| bytes.iter().position(|&byte| byte != 0));
-    let Some(place) = place else { return Ok(false) };
-    let other = match bytes[place] {
-        b'9' | b'z' | b'Z' => bytes[place] - 1,
+    let index = bytes.iter().position(u8::is_ascii_alphanumeric).or_else(|| bytes.iter().position(|&byte| byte != 0));
+    let Some(index) = index else { return Ok(false) };
+    let replacement = match bytes[index] {
+        b'9' | b'z' | b'Z' => bytes[index] - 1,
         byte if byte.is_ascii_alphanumeric() => byte + 1,
         byte => !byte,
     };
-    file.write_all_at(&[other], from + place as u64)?;
+    file.write_all_at(&[replacement], from + index as u64)?;
     Ok(true)
 }
 
+/// Removes the last line of a text, or the last of `parts` parts of another file; false if that removes nothing.
 fn shorten_file(path: &Path, parts: u64) -> io::Result<bool> {
     /// The longest last line.
-    const LINE: u64 = 64 << 10;
+    const MAX_LINE: u64 = 64 << 10;
     let Some(file) = open_to_change(path)? else { return Ok(false) };
     let length = file.metadata()?.len();
-    let from = length.saturating_sub(LINE);
-    let mut last = vec![0; (length - from) as usize];
-    file.read_exact_at(&mut last, from)?;
-    let lines = last.strip_suffix(b"\n").and_then(|rest| rest.iter().rposition(|&byte| byte == b'\n'));
-    let left = match lines {
-        Some(end) if std::str::from_utf8(&last).is_ok() => from + end as u64 + 1,
+    let from = length.saturating_sub(MAX_LINE);
+    let mut tail = vec![0; (length - from) as usize];
+    file.read_exact_at(&mut tail, from)?;
+    let line_end = tail.strip_suffix(b"\n").and_then(|rest| rest.iter().rposition(|&byte| byte == b'\n'));
+    let left = match line_end {
+        Some(end) if std::str::from_utf8(&tail).is_ok() => from + end as u64 + 1,
         _ => length - length / parts.max(1),
     };
     file.set_len(left)?;

@@ -1,6 +1,6 @@
-//! The network block device protocol, the server's side and a client's: fixed newstyle negotiation, options, requests and replies,
-//! as in the specification (`doc/proto.md` of the NetworkBlockDevice project). No disk lies here: an [`Export`] is served, and
-//! [`crate::live`] carries out requests.
+//! The network block device protocol (NBD), the server's side and a client's: fixed newstyle negotiation, options,
+//! requests and replies, as in the specification (`doc/proto.md` of the NetworkBlockDevice project). An [`Export`] is
+//! what a server offers; [`crate::live`] carries out its requests.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -26,12 +26,12 @@ use rustix::fd::AsFd;
 
 #[cfg(unix)]
 pub use client::NbdClient;
-pub use connection::{EACH, EXTENTS, MemoryShare, Transmission};
-pub use negotiation::{Export, Handshake, HandshakeStep, LARGEST, TransmissionTerms, negotiate};
+pub use connection::{CLIENT_MEMORY, MAX_EXTENTS, MemoryShare, Transmission};
+pub use negotiation::{Export, Handshake, HandshakeStep, MAX_REQUEST_BYTES, TransmissionTerms, negotiate};
 
 /// A connection, to be read, written and polled.
 pub trait NbdWire: Read + Write + AsFd + Send {
-    /// Makes it non-blocking.
+    /// Makes the connection non-blocking.
     fn set_non_blocking(&self) -> io::Result<()>;
 }
 
@@ -52,24 +52,24 @@ impl NbdWire for TcpStream {
 
 /// Creates both ends of a connection within this program.
 #[cfg(unix)]
-pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
+pub fn connection_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let (near, far) = UnixStream::pair()?;
     Ok((Box::new(near), Box::new(far)))
 }
 
 /// Creates both ends of a connection within this program.
 #[cfg(not(unix))]
-pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
-    tcp_pair()
+pub fn connection_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
+    tcp_connection_pair()
 }
 
 /// Creates both ends of a connection over this machine's network.
-pub(crate) fn tcp_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
-    let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
-    let near = TcpStream::connect(door.local_addr()?)?;
-    let (far, from) = door.accept()?;
+pub(crate) fn tcp_connection_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    let near = TcpStream::connect(listener.local_addr()?)?;
+    let (far, accepted_from) = listener.accept()?;
     // Another program of this machine may have been first.
-    if from != near.local_addr()? {
+    if accepted_from != near.local_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     near.set_nodelay(true)?;

@@ -1,7 +1,8 @@
-//! A place that answers each request at once and keeps nothing: the rest is our own overhead, as with fio's engine of that name.
+//! A place that answers each request at once and keeps nothing, so that the measured time is the overhead of this
+//! program, as with fio's engine `null`.
 //!
-//! A request is answered at the next call, so its time is one turn of the loop: requests issued together are recorded, and as many
-//! issued anew.
+//! A request is answered at the next call, so its time is one turn of the loop. Requests that are issued together are
+//! answered together, and as many issued anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::real_time::{RealTime, TimedDevice};
 /// Default capacity of Linux's `null_blk` (`gb=250`).
 const BYTES: u64 = 250 << 30;
 
-/// Requests in flight: as many as a worker may have; if more want to, they take turns.
+/// Requests in flight, at most: as many as a worker may have.
 const DEPTH: u32 = 65_535;
 
 /// The place.
@@ -69,7 +70,7 @@ impl RealTime for NullPlace {
     }
 }
 
-/// A request until its completion is polled: smaller than a completion, which is moved about once for it.
+/// A request until its completion is polled: smaller than a completion, so less is copied.
 #[derive(Clone, Copy)]
 struct NullRequest {
     tag: u32,
@@ -80,7 +81,7 @@ struct NullRequest {
 /// The device of the place.
 pub struct NullDevice {
     limits: Limits,
-    held: VecDeque<NullRequest>,
+    in_flight: VecDeque<NullRequest>,
     now: Instant,
     /// Landings of writes, which land at once; `None` unless asked for.
     landings: Option<VecDeque<Landing>>,
@@ -90,14 +91,14 @@ impl NullDevice {
     /// Creates a device with nothing in flight.
     #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
     pub fn new() -> NullDevice {
-        NullDevice { limits: NullPlace.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
+        NullDevice { limits: NullPlace.limits(), in_flight: VecDeque::new(), now: Instant::ZERO, landings: None }
     }
 }
 
 impl TimedDevice for NullDevice {
     fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
-        // Requests in flight are answered at the next look at the clock, whenever that is.
-        if !self.held.is_empty() {
+        // Requests in flight are answered at the next call, whenever that is.
+        if !self.in_flight.is_empty() {
             return Ok(());
         }
         clock.wait_until(until.ok_or(EngineError::Silent(self.now))?);
@@ -111,7 +112,7 @@ impl Device for NullDevice {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
-        if self.held.len() >= DEPTH as usize {
+        if self.in_flight.len() >= DEPTH as usize {
             return Err(request);
         }
         let status = match request.op {
@@ -120,14 +121,14 @@ impl Device for NullDevice {
             _ => Status::Done,
         };
         if let (Op::Write, Status::Done, Some(landings)) = (request.op, status, &mut self.landings) {
-            let at = (request.lba, request.sectors);
-            landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
+            let sectors = (request.lba, request.sectors);
+            landings.push_back(Landing::new(sectors, request.stamp, (now, now), LandingKind::Landed));
         }
-        self.held.push_back(NullRequest { tag: request.tag, status, submitted: now });
+        self.in_flight.push_back(NullRequest { tag: request.tag, status, submitted: now });
         Ok(now)
     }
 
-    /// Nothing in flight could be aborted, and nothing is kept that a cut could lose.
+    /// Accepts cuts without effect: nothing in flight can be aborted, and no data are kept.
     fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         match control {
             Control::Set(LayerSetting::Landings(true)) => {
@@ -140,9 +141,9 @@ impl Device for NullDevice {
         }
     }
 
-    /// The next nanosecond: at once, but not within the call that submitted the request.
+    /// Returns the next nanosecond: at once, but not within the call that submitted the request.
     fn poll_timeout(&self) -> Option<Instant> {
-        self.held.front().map(|held| held.submitted + Span::from_nanos(1))
+        self.in_flight.front().map(|request| request.submitted + Span::from_nanos(1))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -150,8 +151,8 @@ impl Device for NullDevice {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.held.front().filter(|held| held.submitted < self.now)?;
-        let NullRequest { tag, status, submitted } = self.held.pop_front()?;
+        self.in_flight.front().filter(|request| request.submitted < self.now)?;
+        let NullRequest { tag, status, submitted } = self.in_flight.pop_front()?;
         let (finished, effort, mut parts) = (self.now, Effort::COMMAND, Parts::default());
         parts.add(Part::Driver, finished.since(submitted));
         Some(Completion { tag, status, submitted, finished, parts, effort })
@@ -161,7 +162,7 @@ impl Device for NullDevice {
         self.landings.as_mut()?.pop_front()
     }
 
-    /// Nothing is kept.
+    /// Reports nothing: no data are kept.
     fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
     fn drive_log(&self) -> DriveLog {

@@ -1,11 +1,13 @@
 //! Makes all files and folders that a command writes; clippy refuses the standard library's own functions elsewhere.
 //!
-//! - **Whole or not at all.** [`OutputFile`] is written next to its final name and renamed when it is complete. The temporary file
-//!   has a random name and is made with `O_EXCL`, so it never takes the place of another.
-//! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
-//!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
-//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
-//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program. `file_roles` lists inputs and outputs.
+//! - **Whole or not at all.** [`OutputFile`] is written next to its final name and renamed when it is complete. The
+//!   temporary file has a random name and is made with `O_EXCL`, so it never takes the place of another.
+//! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are
+//!   refused. `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`),
+//!   are written to.
+//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same
+//!   command ([`guard_files`]), below a loop device, swap, or open for writing in another program. `file_roles` lists
+//!   inputs and outputs.
 //!
 //! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
@@ -23,86 +25,88 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempDir};
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::file_roles::{FileStamp, is_own, record_own};
+pub(crate) use self::file_roles::{FileStamp, is_recorded_own, record_as_own};
 pub use self::file_roles::{guard_files, mark_input};
 use self::file_roles::{is_input, mark_output};
-use crate::unfinished::hold;
+use crate::unfinished::lock_unfinished;
 
 /// A file that is being written.
 pub struct OutputFile {
-    to: File,
-    /// The new file; `None` for a descriptor that the caller opened.
+    file: File,
+    /// The temporary file; `None` for a descriptor that the caller opened.
     part: Option<PartFile>,
 }
 
-/// A new file, and its final name.
+/// A temporary file, and the final name that it is to have.
 struct PartFile {
-    /// `None` once it has its name.
+    /// `None` once it has that name.
     new: Option<NamedTempFile>,
     path: PathBuf,
     force: bool,
 }
 
 impl OutputFile {
-    /// Begins a file for `path`; an existing file is replaced only by `force`. See [`admit`] for what is refused.
+    /// Begins a file for `path`; an existing file is replaced only by `force`. See [`prepare_output`] for what is
+    /// refused.
     pub fn create(path: &Path, force: bool) -> io::Result<OutputFile> {
-        if let Some(to) = descriptor(path)? {
-            return Ok(OutputFile { to, part: None });
+        if let Some(file) = open_caller_descriptor(path)? {
+            return Ok(OutputFile { file, part: None });
         }
-        let there = find_replaceable(path, force)?;
+        let metadata = find_replaceable(path, force)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
-        if there.is_none() {
-            // The mode of any new file, less the umask. A replacement is private until it has the former file's owner, group and mode.
+        if metadata.is_none() {
+            // The mode of any new file, less the umask. A replacement is private until it has the former file's owner,
+            // group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
-        // Created under the lock: a signal handler that ends the process finds it listed.
-        let mut now = hold();
+        // Created under the lock, so that a signal handler that ends the process finds it on the list.
+        let mut unfinished = lock_unfinished();
         let new = builder.tempfile_in(folder_of(path))?;
-        now.remove(new.path());
-        drop(now);
-        let to = new.as_file().try_clone();
+        unfinished.add(new.path());
+        drop(unfinished);
+        let file = new.as_file().try_clone();
         let part = PartFile { new: Some(new), path: path.to_owned(), force };
-        let output = OutputFile { to: to?, part: Some(part) };
+        let output = OutputFile { file: file?, part: Some(part) };
         #[cfg(unix)]
-        if let Some(there) = there {
+        if let Some(metadata) = metadata {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
             // Group and others keep their rights only if owner and group are kept.
-            let kept = std::os::unix::fs::fchown(&output.to, Some(there.uid()), Some(there.gid()));
-            let mode = there.mode() & if kept.is_ok() { 0o777 } else { 0o700 };
-            output.to.set_permissions(fs::Permissions::from_mode(mode))?;
+            let kept = std::os::unix::fs::fchown(&output.file, Some(metadata.uid()), Some(metadata.gid()));
+            let mode = metadata.mode() & if kept.is_ok() { 0o777 } else { 0o700 };
+            output.file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         Ok(output)
     }
 
     /// Completes the file and renames it, unless something forbids that by now.
     pub fn finish(mut self) -> io::Result<()> {
-        self.to.flush()?;
+        self.file.flush()?;
         let Some(PartFile { new, path, force }) = &mut self.part else { return Ok(()) };
-        self.to.sync_all()?;
+        self.file.sync_all()?;
         find_replaceable(path, *force)?;
         let Some(part) = new.take() else { return Ok(()) };
-        let name = part.path().to_owned();
-        let mut now = hold();
-        let named = if *force { part.persist(&*path) } else { part.persist_noclobber(&*path) };
-        let named = named.or_else(|failed| match failed.error.kind() {
+        let temporary_name = part.path().to_owned();
+        let mut unfinished = lock_unfinished();
+        let renamed = if *force { part.persist(&*path) } else { part.persist_noclobber(&*path) };
+        let renamed = renamed.or_else(|failed| match failed.error.kind() {
             io::ErrorKind::AlreadyExists => Err(exists_error()),
             // This file system can neither refuse to replace nor link: the check above found the name free.
             _ if !*force => failed.file.persist(&*path).map_err(|failed| failed.error),
             _ => Err(failed.error),
         });
-        now.leave(&name);
-        named.map(drop)
+        unfinished.take_off(&temporary_name);
+        renamed.map(drop)
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to.write(bytes)
+        self.file.write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.file.flush()
     }
 }
 
@@ -112,7 +116,7 @@ impl Drop for PartFile {
             let name = new.path().to_owned();
             // Nobody could be told, and nothing else be done.
             let _ = new.close();
-            hold().leave(&name);
+            lock_unfinished().take_off(&name);
         }
     }
 }
@@ -124,13 +128,13 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     output.finish()
 }
 
-/// Makes sure that a file may be written at `path`, before work is done for it: creates its folders, and refuses to replace a file
-/// without `force`. Each output of a command is admitted once.
-pub fn admit(path: &Path, force: bool) -> io::Result<()> {
+/// Makes sure that a file may be written at `path`, before work is done for it: refuses to replace a file without
+/// `force`, creates its folders, and notes it as an output of the command. Each output is prepared once.
+pub fn prepare_output(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
         return Err(invalid_input("standard output is used for the answer; expected a file name"));
     }
-    if descriptor(path)?.is_some() {
+    if open_caller_descriptor(path)?.is_some() {
         return Ok(());
     }
     match find_replaceable(path, force)? {
@@ -139,7 +143,7 @@ pub fn admit(path: &Path, force: bool) -> io::Result<()> {
             .map_err(|error| io::Error::new(error.kind(), format!("cannot create its folder: {error}")))?,
     }
     mark_output(path)?;
-    // Begun and given up at once, to know before the work whether it can be written.
+    // Created and removed at once, to know before the work whether it can be written.
     OutputFile::create(path, force).map(drop)
 }
 
@@ -149,8 +153,8 @@ pub fn open_read(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), false)
 }
 
-/// Opens a regular file for reading and appending, and creates it if there is none; follows no link, and refuses a file that
-/// has other names too, which would change with it.
+/// Opens a regular file for reading and appending, and creates it if there is none; follows no link, and refuses a file
+/// that has other names too, which would change with it.
 pub fn open_append(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().create(true).read(true).append(true), true)
 }
@@ -169,12 +173,12 @@ pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
     Ok((open_update(path)?, NewFile(None)))
 }
 
-/// The file that the command has made, if it has; removed when dropped, unless it is kept.
+/// A file that the command has created, if it has; removed when dropped, unless it is kept.
 #[derive(Debug)]
 pub struct NewFile(Option<PathBuf>);
 
 impl NewFile {
-    /// Keeps the file: the work that it was made for has begun.
+    /// Keeps the file.
     pub fn keep(mut self) {
         self.0 = None;
     }
@@ -191,7 +195,7 @@ impl Drop for NewFile {
 
 fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Result<File> {
     match fs::symlink_metadata(path) {
-        Ok(there) => require_regular(path, &there)?,
+        Ok(metadata) => require_regular(path, &metadata)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -241,32 +245,33 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
 }
 
 /// Returns the process that holds the lock of an open file or folder, if the system tells.
-pub fn lock_holder(opened: &File) -> Option<u32> {
+pub fn lock_holder(locked: &File) -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
         use crate::system::in_use::{FileIdentity, lock_holder};
-        lock_holder(FileIdentity::from_metadata(&opened.metadata().ok()?), &crate::system::SystemRoot::this_machine())
+        lock_holder(FileIdentity::from_metadata(&locked.metadata().ok()?), &crate::system::SystemRoot::this_machine())
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = opened;
+        let _ = locked;
         None
     }
 }
 
-/// Creates a folder, and those on the way to it; an existing one stays. See [`admit_folder`] for what is refused.
+/// Creates a folder, and those on the way to it; an existing one stays. See [`check_output_folder`] for what is
+/// refused.
 pub fn create_folder(path: &Path) -> io::Result<()> {
-    admit_folder(path)?;
+    check_output_folder(path)?;
     fs::create_dir_all(path)
 }
 
-/// Refuses a path where something other than a folder lies; a link is none, wherever it leads.
-pub fn admit_folder(path: &Path) -> io::Result<()> {
+/// Refuses a path at which there is something other than a folder; a link is refused, wherever it leads.
+pub fn check_output_folder(path: &Path) -> io::Result<()> {
     // Without the last `/`, by which a link would be followed.
     let path: PathBuf = path.components().collect();
     match fs::symlink_metadata(&path) {
-        Ok(there) if there.is_symlink() => Err(link_error(&path)),
-        Ok(there) if !there.is_dir() => Err(invalid_input("it is a file; expected a folder")),
+        Ok(metadata) if metadata.is_symlink() => Err(link_error(&path)),
+        Ok(metadata) if !metadata.is_dir() => Err(invalid_input("it is a file; expected a folder")),
         _ => Ok(()),
     }
 }
@@ -301,16 +306,17 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        hold().leave(self.0.path());
+        lock_unfinished().take_off(self.0.path());
     }
 }
 
-/// Creates a scratch folder for its owner alone.
-pub fn scratch() -> io::Result<ScratchFolder> {
+/// Creates a folder of the system's temporary folder for its owner alone; removed when dropped, or if the process is
+/// ended by a signal.
+pub fn create_temporary_folder() -> io::Result<ScratchFolder> {
     let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
     let folder =
         folder.map_err(|error| io::Error::new(error.kind(), format!("cannot create a temporary folder: {error}")))?;
-    hold().remove(folder.path());
+    lock_unfinished().add(folder.path());
     Ok(ScratchFolder(folder))
 }
 
@@ -326,51 +332,52 @@ pub fn create_like_parent(path: &Path) -> io::Result<()> {
 
 /// Returns the file at a path if it may be replaced, and `None` if there is none; an error if it may not.
 fn find_replaceable(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
-    let there = match fs::symlink_metadata(path) {
-        Ok(there) => there,
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    require_regular(path, &there)?;
-    if is_input(&there) {
+    require_regular(path, &metadata)?;
+    if is_input(&metadata) {
         return Err(invalid_input("this command reads it; expected another file"));
     }
     if !force {
         return Err(exists_error());
     }
-    let used = users(&there);
-    match used.is_empty() {
-        true => Ok(Some(there)),
+    let uses = current_uses(&metadata);
+    match uses.is_empty() {
+        true => Ok(Some(metadata)),
         false => {
-            Err(invalid_input(format!("{}; expected a file that nothing uses, whatever --force says", used.join(", "))))
+            Err(invalid_input(format!("{}; expected a file that nothing uses, whatever --force says", uses.join(", "))))
         }
     }
 }
 
+/// Describes the system's uses of a file now, a phrase each.
 #[cfg(target_os = "linux")]
-fn users(there: &Metadata) -> Vec<String> {
-    use crate::system::in_use::{FileIdentity, file_uses};
-    file_uses(FileIdentity::from_metadata(there), &crate::system::SystemRoot::this_machine())
+fn current_uses(metadata: &Metadata) -> Vec<String> {
+    use crate::system::in_use::{FileIdentity, describe_file_uses};
+    describe_file_uses(FileIdentity::from_metadata(metadata), &crate::system::SystemRoot::this_machine())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn users(_: &Metadata) -> Vec<String> {
+fn current_uses(_: &Metadata) -> Vec<String> {
     Vec::new()
 }
 
 /// Refuses all but a regular file.
-fn require_regular(path: &Path, there: &Metadata) -> io::Result<()> {
-    let kind = there.file_type();
+fn require_regular(path: &Path, metadata: &Metadata) -> io::Result<()> {
+    let kind = metadata.file_type();
     match () {
         () if kind.is_file() => Ok(()),
         () if kind.is_symlink() => Err(link_error(path)),
         () if kind.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory; expected a file")),
-        () => Err(invalid_input(format!("it is {}; expected a file", special(kind)))),
+        () => Err(invalid_input(format!("it is {}; expected a file", special_file_words(kind)))),
     }
 }
 
 #[cfg(unix)]
-fn special(kind: fs::FileType) -> &'static str {
+fn special_file_words(kind: fs::FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     match () {
         () if kind.is_block_device() => "a block device",
@@ -381,13 +388,13 @@ fn special(kind: fs::FileType) -> &'static str {
 }
 
 #[cfg(not(unix))]
-fn special(_: fs::FileType) -> &'static str {
+fn special_file_words(_: fs::FileType) -> &'static str {
     "no regular file"
 }
 
 fn link_error(path: &Path) -> io::Error {
-    let to = fs::read_link(path).map_or("another place".to_owned(), |to| to.display().to_string());
-    invalid_input(format!("it is a link to {to}; expected the file or folder itself"))
+    let target = fs::read_link(path).map_or("another place".to_owned(), |target| target.display().to_string());
+    invalid_input(format!("it is a link to {target}; expected the file or folder itself"))
 }
 
 fn exists_error() -> io::Error {
@@ -402,9 +409,9 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens a descriptor of the caller's, or `/dev/null`; `None` for any other path.
+/// Opens a descriptor that the caller opened, or `/dev/null`; `None` for any other path.
 #[cfg(unix)]
-fn descriptor(path: &Path) -> io::Result<Option<File>> {
+fn open_caller_descriptor(path: &Path) -> io::Result<Option<File>> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileTypeExt;
     let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok()?.to_str());
@@ -431,7 +438,7 @@ fn open_pipe(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(not(unix))]
-fn descriptor(_: &Path) -> io::Result<Option<File>> {
+fn open_caller_descriptor(_: &Path) -> io::Result<Option<File>> {
     Ok(None)
 }
 
@@ -447,15 +454,15 @@ mod tests {
     fn what_is_there_gives_way_only_by_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/deep/f");
-        admit(&path, false).unwrap();
+        prepare_output(&path, false).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("new/deep")).unwrap().count(), 0);
         fs::write(&path, "old").unwrap();
-        assert_eq!(said(admit(&path, false)), "already exists; --force overwrites it");
+        assert_eq!(said(prepare_output(&path, false)), "already exists; --force overwrites it");
         assert_eq!(said(write_whole(&path, b"new", false)), "already exists; --force overwrites it");
-        admit(&path, true).unwrap();
-        assert!(admit(&path.join("below"), true).is_err());
-        assert!(said(admit(folder.path(), true)).contains("it is a directory"));
-        assert!(said(admit(Path::new("-"), true)).contains("standard output"));
+        prepare_output(&path, true).unwrap();
+        assert!(prepare_output(&path.join("below"), true).is_err());
+        assert!(said(prepare_output(folder.path(), true)).contains("it is a directory"));
+        assert!(said(prepare_output(Path::new("-"), true)).contains("standard output"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         // A file that came meanwhile stays.
         let late = folder.path().join("late");
@@ -475,12 +482,12 @@ mod tests {
         let mut output = OutputFile::create(&path, true).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        assert_eq!(hold().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 1);
+        assert_eq!(lock_unfinished().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 1);
         drop(output);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no part");
         write_whole(&path, b"new", true).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(hold().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 0);
+        assert_eq!(lock_unfinished().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 0);
     }
 
     /// Whatever `--force` says: a path is looked at again when the work is done.
@@ -522,7 +529,11 @@ mod tests {
         guard_files(|| {
             mark_input(&fs::metadata(at("job")).unwrap());
             for (name, force) in [("job", true), ("job", false), ("other", true)] {
-                assert_eq!(said(admit(&at(name), force)), "this command reads it; expected another file", "{name}");
+                assert_eq!(
+                    said(prepare_output(&at(name), force)),
+                    "this command reads it; expected another file",
+                    "{name}"
+                );
             }
             assert!(open_image(&at("job")).is_err());
         });
@@ -537,20 +548,20 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("below")).unwrap();
         guard_files(|| {
-            admit(&at("out"), false).unwrap();
+            prepare_output(&at("out"), false).unwrap();
             for name in ["out", "./out", "below/../out"] {
-                let why = said(admit(&at(name), true));
+                let why = said(prepare_output(&at(name), true));
                 assert_eq!(why, "another output of this command goes there; expected two files", "{name}");
             }
-            admit(&at("below/out"), false).unwrap();
+            prepare_output(&at("below/out"), false).unwrap();
             #[cfg(unix)]
             {
                 std::os::unix::fs::symlink("below", at("way")).unwrap();
-                assert!(said(admit(&at("way/out"), false)).starts_with("another output"));
+                assert!(said(prepare_output(&at("way/out"), false)).starts_with("another output"));
             }
         });
         // Another command.
-        guard_files(|| admit(&at("out"), false)).unwrap();
+        guard_files(|| prepare_output(&at("out"), false)).unwrap();
     }
 
     /// As root, else the owner is the same anyway.
@@ -584,12 +595,12 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         for (name, why) in [("link", "a link to there"), ("dangling", "a link to nowhere"), ("socket", "a socket")] {
-            assert!(said(admit(&at(name), true)).contains(why), "{name}");
+            assert!(said(prepare_output(&at(name), true)).contains(why), "{name}");
             assert!(said(open_append(&at(name))).contains(why), "{name}");
             assert!(said(open_image(&at(name))).contains(why), "{name}");
         }
         assert!(said(open_read(&at("pipe"))).contains("it is a pipe"));
-        assert!(said(admit(Path::new("/dev/zero"), true)).contains("a character device"));
+        assert!(said(prepare_output(Path::new("/dev/zero"), true)).contains("a character device"));
         for name in ["way", "way/"] {
             assert!(said(create_folder(&at(name))).contains("a link to folder"), "{name}");
         }
@@ -622,7 +633,7 @@ mod tests {
         fs::write(&path, "theirs").unwrap();
         let file = OpenOptions::new().append(true).open(&path).unwrap();
         let mut program = std::process::Command::new("sleep").arg("1000").stdout(file).spawn().unwrap();
-        let refused = [said(admit(&path, true)), said(open_image(&path))];
+        let refused = [said(prepare_output(&path, true)), said(open_image(&path))];
         program.kill().unwrap();
         program.wait().unwrap();
         assert!(refused.iter().all(|why| why.contains("has it open for writing")), "{refused:?}");

@@ -29,12 +29,12 @@ pub const PLACES: &[PlaceKind] = &[
         name: real::FILE,
         form: "file:PATH",
         about: "a real file, or seekwise.data in a folder; jobs that write destroy what is in it",
-        of: PlaceSource::File(real::file),
+        of: PlaceSource::File(real::open_file_place),
     },
     PlaceKind {
         name: real::DEVICE,
         form: "device:PATH",
         about: "a real block device; jobs that write need --destroy SERIAL",
-        of: PlaceSource::Device(real::device),
+        of: PlaceSource::Device(real::open_device_place),
     },
 ];

@@ -1,8 +1,8 @@
 //! Real files and block devices as places: `file:PATH` and `device:PATH`, on Linux.
 //!
 //! The device of a job is the file or block device that the user names, as a whole. Files that the job itself names are
-//! ranges of it: no name in a job is ever opened. Each worker of a job has an io_uring and a thread of its own (`threads`);
-//! scenes and sessions have one io_uring, on the thread that runs them.
+//! ranges of it: no name in a job is ever opened. Each worker of a job has an io_uring and a thread of its own
+//! (`threads`); scenes and sessions have one io_uring, on the thread that runs them.
 //!
 //! | room | what it does |
 //! |---|---|
@@ -50,54 +50,54 @@ pub const FILE: &str = "file";
 /// The name of the place of devices.
 pub const DEVICE: &str = "device";
 
-/// Most workers at once: each is a thread.
-pub(crate) const MOST_THREADS: usize = 1024;
+/// Workers at once, at most: each is a thread.
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// Opens the file at this path as a place.
 #[cfg(target_os = "linux")]
-pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-    RealPlace::for_file(path, wanted)
+pub fn open_file_place(path: &str, options: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    RealPlace::for_file(path, options)
 }
 
 /// Opens the device at this path as a place.
 #[cfg(target_os = "linux")]
-pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-    RealPlace::for_device(path, wanted)
+pub fn open_device_place(path: &str, options: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    RealPlace::for_device(path, options)
 }
 
-/// Returns the bytes of the file or, for `device`, the device that `--on` names; for a missing file, the size asked for. Nothing is
-/// created.
+/// Returns the length of the file, or of the device, that `--on` names; of a missing file the size that the options ask
+/// for. Nothing is created.
 #[cfg(target_os = "linux")]
-pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
-    file::path_length(path, device, wanted)
+pub fn path_bytes(path: &str, is_device: bool, options: &RealOptions) -> Result<u64, String> {
+    file::path_bytes(path, is_device, options)
 }
 
-/// Always an error: supported on Linux only.
+/// Returns an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
+pub fn path_bytes(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
     Err("real files and devices are places on Linux alone".to_owned())
 }
 
 /// Checks whether this kernel grants an io_uring; the error says why not.
 #[cfg(target_os = "linux")]
-pub(crate) fn ring_is_there() -> Result<(), String> {
+pub(crate) fn check_ring() -> Result<(), String> {
     uring::probe_ring().map_err(|why| why.to_string())
 }
 
-/// Always an error: supported on Linux only.
+/// Returns an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn file(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
+pub fn open_file_place(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("real files are places on Linux alone".to_owned())
 }
 
-/// Always an error: supported on Linux only.
+/// Returns an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn device(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
+pub fn open_device_place(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("devices are places on Linux alone".to_owned())
 }
 
-/// Always an error: supported on Linux only.
+/// Returns an error: supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn ring_is_there() -> Result<(), String> {
+pub(crate) fn check_ring() -> Result<(), String> {
     Err("rings are Linux's".to_owned())
 }

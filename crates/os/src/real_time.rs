@@ -1,4 +1,5 @@
-//! Places in real time: the trait of each ([`RealTime`]), and the loop that the clock drives.
+//! Places in real time, which are real devices or behave as such: the trait of each ([`RealTime`]), the trait of its
+//! device ([`TimedDevice`]), and the loop that the clock drives.
 //!
 //! A new place is its own file, with a [`RealTime`] in it, and its line in [`PLACES`](crate::places::PLACES).
 
@@ -31,8 +32,9 @@ pub trait RealTime: fmt::Debug + Send + Sync {
     fn limits(&self) -> Limits;
     /// Opens its device; `seed` is that of a stack's random numbers.
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError>;
-    /// Returns the place prepared for this work, if it has to be: `handles` say how each worker opens it, or one how all do.
-    fn prepare_for(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+    /// Returns the place prepared for this work, if it has to be: `_handles` say how each worker opens it; a single one
+    /// says how all do.
+    fn prepare_for(&self, _work: &Work, _handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take.
@@ -48,7 +50,7 @@ pub trait RealTime: fmt::Debug + Send + Sync {
         Ok(())
     }
     /// Opens the device of one worker.
-    fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
+    fn open_for(&self, _worker: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         self.open(seed)
     }
     /// Prepares the disk for a run, such as its settings.
@@ -59,8 +61,9 @@ pub trait RealTime: fmt::Debug + Send + Sync {
     fn read_bench(&self) -> Option<TestBench> {
         None
     }
-    /// Whether its content may be overwritten, where `destroy` is the name that the user gave; the error says why not.
-    fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
+    /// Whether its content may be overwritten, where `_destroyed_name` is the name by which the user agreed to it; the
+    /// error says why not.
+    fn may_write(&self, _destroyed_name: Option<&str>) -> Result<(), String> {
         Ok(())
     }
 }
@@ -79,7 +82,7 @@ pub trait TimedDevice: Device {
     fn take_troubles(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// An error if the other side has gone for good, so that a run makes no sense any more.
+    /// An error if the other side has gone for good: the run cannot go on.
     fn check_alive(&self) -> Result<(), RunError> {
         Ok(())
     }
@@ -89,7 +92,8 @@ pub trait TimedDevice: Device {
     }
 }
 
-/// Answers a control for a device beyond our reach: nothing can be set, and requests in flight come back by themselves.
+/// Answers a control for a device whose state cannot be changed from here: settings are refused, and requests in flight
+/// complete by themselves.
 #[cfg(unix)]
 pub(crate) fn answer_control(control: &Control) -> Result<(), ControlError> {
     match control {
@@ -111,8 +115,8 @@ pub(crate) fn run_engine<'a, S: Source>(
         if is_over && engine.failures() == 0 {
             return Ok(engine);
         }
-        // When the other side has gone, failing requests end a source, or let it ask without an end: that is no fault of a model, nor of
-        // a disk.
+        // When the other side has gone, failing requests end a source, or let it request without end. That error is
+        // reported first: it is no fault of a model, nor of a disk.
         engine.device_mut().check_alive()?;
         stepped?;
         if is_over {

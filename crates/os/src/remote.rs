@@ -14,14 +14,14 @@ use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 
 #[cfg(unix)]
-use crate::clock::take_precedence;
+use crate::clock::take_real_time_priority;
 use crate::measured_place::Measured;
 #[cfg(unix)]
 use crate::nbd::NbdClient;
 use crate::real_time::{RealTime, TimedDevice};
 use crate::serve::ExportUri;
 #[cfg(unix)]
-use crate::serve::serve_to_self;
+use crate::serve::serve_to_own_client;
 
 /// An export of a server.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl RemotePlace {
     /// Connects to the export at this address to learn its limits.
     pub fn connect(address: &str) -> Result<RemotePlace, String> {
         let uri = ExportUri::parse(address)?;
-        Ok(RemotePlace { limits: limits(&uri)?, uri })
+        Ok(RemotePlace { limits: export_limits(&uri)?, uri })
     }
 
     /// Connects to the export at this address as a place.
@@ -47,18 +47,18 @@ impl RemotePlace {
 }
 
 #[cfg(unix)]
-fn limits(uri: &ExportUri) -> Result<Limits, String> {
+fn export_limits(uri: &ExportUri) -> Result<Limits, String> {
     Ok(connect_client(uri)?.limits())
 }
 
 #[cfg(not(unix))]
-fn limits(_: &ExportUri) -> Result<Limits, String> {
+fn export_limits(_: &ExportUri) -> Result<Limits, String> {
     Err("no client of network block devices is there for this system".to_owned())
 }
 
 /// Time limit of a connection to a host.
 #[cfg(unix)]
-const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
+const CONNECT_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
 #[cfg(unix)]
 fn connect_client(uri: &ExportUri) -> Result<NbdClient, String> {
@@ -67,9 +67,8 @@ fn connect_client(uri: &ExportUri) -> Result<NbdClient, String> {
         ListenAddress::Unix(path) => {
             UnixStream::connect(path).and_then(|wire| NbdClient::connect(Box::new(wire), &uri.export))
         }
-        ListenAddress::Tcp(at) => {
-            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| NbdClient::connect(Box::new(wire), &uri.export))
-        }
+        ListenAddress::Tcp(address) => TcpStream::connect_timeout(address, CONNECT_LIMIT)
+            .and_then(|wire| NbdClient::connect(Box::new(wire), &uri.export)),
     };
     connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
 }
@@ -88,8 +87,8 @@ impl RealTime for RemotePlace {
     }
 
     /// Nothing tells what is on an export, so it is never overwritten unasked.
-    fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
-        match destroy.map(ExportUri::parse) {
+    fn may_write(&self, destroyed_name: Option<&str>) -> Result<(), String> {
+        match destroyed_name.map(ExportUri::parse) {
             Some(Ok(named)) if named == self.uri => Ok(()),
             None => Err(format!(
                 "{0}: what is on it would be written over; expected --destroy {0} where all of it may go",
@@ -107,13 +106,13 @@ impl RealTime for RemotePlace {
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let client = connect_client(&self.uri).map_err(RunError::Unfit)?;
         // Until the run is over: its own instants are deadlines, too.
-        take_precedence();
+        take_real_time_priority();
         Ok(Box::new(client))
     }
 
     #[cfg(not(unix))]
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        Err(RunError::Unfit(limits(&self.uri).map(drop).unwrap_err()))
+        Err(RunError::Unfit(export_limits(&self.uri).map(drop).unwrap_err()))
     }
 }
 
@@ -154,8 +153,8 @@ impl RealTime for LivePlace {
 
     #[cfg(unix)]
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        take_precedence();
-        let served = serve_to_self(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
+        take_real_time_priority();
+        let served = serve_to_own_client(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
         Ok(Box::new(served))
     }
 

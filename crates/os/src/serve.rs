@@ -1,5 +1,7 @@
-//! A disk as a network block device: clients connect to a socket, and are handed to the disk's thread when they have
-//! negotiated; a second socket takes orders (power, settings, status), a line each. `pending_clients` has all other connections.
+//! Serves a disk as a network block device. Clients connect to a socket, negotiate with the thread of
+//! `pending_clients`, and are then handed to the disk's thread. A second socket takes orders (power, settings, status),
+//! a line each. A disk can also be served within this program: to measure the cost of a connection, and as the place
+//! `live`.
 
 pub mod command;
 #[cfg(target_os = "linux")]
@@ -31,27 +33,27 @@ use seekwise_disk::time::Span;
 
 use self::pending_clients::PendingClients;
 #[cfg(unix)]
-use self::pending_clients::connect_own_client;
+use self::pending_clients::connect_probe_client;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
-use crate::clock::{Clock, take_precedence};
+use crate::clock::{Clock, take_real_time_priority};
 #[cfg(unix)]
-use crate::live::transports::{DoorProbe, DoorRecorder, make_round_trip};
+use crate::live::transports::{LatencyRecorder, TransportProbe, make_round_trip};
 #[cfg(unix)]
 use crate::live::{Connection, DiskMessage};
 use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, create_inbox};
 #[cfg(unix)]
 use crate::nbd::NbdClient;
-use crate::nbd::{self, Export, NbdWire, pair};
+use crate::nbd::{self, Export, NbdWire, connection_pair};
 #[cfg(unix)]
 use crate::nbd::{Transmission, negotiate};
 #[cfg(unix)]
 use crate::real_time::TimedDevice;
-use seekwise_run::receipt::transports::{RequestTotals, TransportEnds, TransportKind as Way};
+use seekwise_run::receipt::transports::{RequestTotals, TransportEnds, TransportKind};
 use seekwise_run::receipt::{PathCost, Receipt};
 
-/// Name of a disk in a folder of the system.
+/// Name of the disk's file in a folder where it is mounted.
 pub const FILE: &str = "disk.img";
 
 /// Address for clients.
@@ -64,7 +66,7 @@ pub enum ListenAddress {
 }
 
 impl ListenAddress {
-    /// Reads `unix:PATH` or `tcp:ADDRESS:PORT`, or says what was expected.
+    /// Parses `unix:PATH` or `tcp:ADDRESS:PORT`; an error says what was expected.
     pub fn parse(text: &str) -> Result<ListenAddress, String> {
         let expected = || format!("`{text}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT");
         match text.split_once(':') {
@@ -112,7 +114,8 @@ pub(crate) struct ExportUri {
 }
 
 impl ExportUri {
-    /// Reads `unix:PATH`, `tcp:HOST:PORT` or a URI of this protocol, without `nbd:` or with it, or says what was expected.
+    /// Parses `unix:PATH`, `tcp:HOST:PORT` or a URI of this protocol, without `nbd:` or with it; an error says what was
+    /// expected.
     pub fn parse(text: &str) -> Result<ExportUri, String> {
         let expected = || {
             format!(
@@ -143,16 +146,16 @@ impl ExportUri {
 /// Resolves the first address of a host, at the protocol's own port if none is named.
 fn resolve_host(host: &str) -> Option<SocketAddr> {
     const PORT: u16 = 10809;
-    let of = |at: &dyn Fn() -> io::Result<std::vec::IntoIter<SocketAddr>>| at().ok()?.next();
-    of(&|| host.to_socket_addrs()).or_else(|| of(&|| (host, PORT).to_socket_addrs()))
+    let first = |addresses: io::Result<std::vec::IntoIter<SocketAddr>>| addresses.ok()?.next();
+    first(host.to_socket_addrs()).or_else(|| first((host, PORT).to_socket_addrs()))
 }
 
 impl std::fmt::Display for ExportUri {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.address {
             ListenAddress::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
-            ListenAddress::Tcp(at) if self.export.is_empty() => write!(f, "nbd://{at}"),
-            ListenAddress::Tcp(at) => write!(f, "nbd://{at}/{}", self.export),
+            ListenAddress::Tcp(address) if self.export.is_empty() => write!(f, "nbd://{address}"),
+            ListenAddress::Tcp(address) => write!(f, "nbd://{address}/{}", self.export),
         }
     }
 }
@@ -188,9 +191,9 @@ impl SocketFile {
         Ok(SocketFile { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
     }
 
-    /// Removes it, unless somebody has put something else there.
-    fn remove_socket(&self) {
-        if SocketFile::new(&self.path).is_ok_and(|there| there.inode == self.inode) {
+    /// Removes the socket, unless somebody has put something else there.
+    fn remove_if_unchanged(&self) {
+        if SocketFile::new(&self.path).is_ok_and(|present| present.inode == self.inode) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -201,7 +204,7 @@ impl ServerListener {
         match address {
             ListenAddress::Tcp(address) => Ok(ServerListener::Tcp(TcpListener::bind(address)?)),
             #[cfg(unix)]
-            ListenAddress::Unix(path) => Ok(ServerListener::Unix(bind_private(path)?, SocketFile::new(path)?)),
+            ListenAddress::Unix(path) => Ok(ServerListener::Unix(bind_private_socket(path)?, SocketFile::new(path)?)),
             #[cfg(not(unix))]
             ListenAddress::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
         }
@@ -220,8 +223,8 @@ impl ServerListener {
     fn connection_pair(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
         match self {
             #[cfg(unix)]
-            ServerListener::Unix(..) => pair(),
-            ServerListener::Tcp(_) => nbd::tcp_pair(),
+            ServerListener::Unix(..) => connection_pair(),
+            ServerListener::Tcp(_) => nbd::tcp_connection_pair(),
         }
     }
 
@@ -245,18 +248,19 @@ impl ServerListener {
 impl Drop for ServerListener {
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let ServerListener::Unix(_, place) = self {
-            place.remove_socket();
+        if let ServerListener::Unix(_, socket_file) = self {
+            socket_file.remove_if_unchanged();
         }
     }
 }
 
-/// Removes a socket that a killed server left and nobody answers. Refuses anything else but a socket: it is somebody's.
+/// Removes a socket that a killed server left and nobody answers. An error if there is something else than a socket: it
+/// is somebody's.
 #[cfg(unix)]
 fn remove_stale_socket(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
-    let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    if !there.file_type().is_socket() {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.file_type().is_socket() {
         let why = format!("{}: something else is there; expected no file, or a socket that was left", path.display());
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
@@ -268,24 +272,25 @@ fn remove_stale_socket(path: &Path) -> io::Result<()> {
 
 /// Binds a socket for this user alone (mode 0600), from its first moment on.
 #[cfg(unix)]
-fn bind_private(path: &Path) -> io::Result<UnixListener> {
+fn bind_private_socket(path: &Path) -> io::Result<UnixListener> {
     use rustix::fs::Mode;
     remove_stale_socket(path)?;
-    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let former_umask = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
     let listener = UnixListener::bind(path);
-    rustix::process::umask(before);
+    rustix::process::umask(former_umask);
     listener
 }
 
 impl ServerSockets {
-    /// Opens `address` for clients and `control` for orders, if they are given.
-    pub fn open(address: Option<&ListenAddress>, control: Option<&Path>) -> io::Result<ServerSockets> {
+    /// Opens sockets for clients at `address` and for orders at `control_socket`, if they are given.
+    pub fn open(address: Option<&ListenAddress>, control_socket: Option<&Path>) -> io::Result<ServerSockets> {
         let clients = address.map(ServerListener::open).transpose()?;
         let address = match &clients {
             Some(ServerListener::Tcp(listener)) => Some(ListenAddress::Tcp(listener.local_addr()?)),
             _ => address.cloned(),
         };
-        let orders = control.map(|path| ServerListener::open(&ListenAddress::Unix(path.to_owned()))).transpose()?;
+        let orders =
+            control_socket.map(|path| ServerListener::open(&ListenAddress::Unix(path.to_owned()))).transpose()?;
         Ok(ServerSockets { clients, orders, address })
     }
 
@@ -295,133 +300,141 @@ impl ServerSockets {
     }
 }
 
-/// Serves `disk` until it is told to stop through the inbox that `begin` gets. Errors are those of the image's file.
+/// Serves `disk` until it receives a message to stop in the inbox that `on_start` gets. Errors are those of the image's
+/// file.
 pub fn serve_disk(
     disk: LiveDisk,
     export: Export,
-    doors: ServerSockets,
-    begin: impl FnOnce(Inbox),
+    sockets: ServerSockets,
+    on_start: impl FnOnce(Inbox),
 ) -> io::Result<Receipt> {
     let (inbox, mut messages) = create_inbox()?;
-    let ServerSockets { clients, orders, .. } = doors;
-    let hall = PendingClients::new([clients, orders], export, inbox.clone(), disk.attendance_counters())?;
-    let (leash, end) = pair()?;
-    let probe = hall.start_probe(disk.latency_recorder())?;
-    begin(inbox);
-    let open = thread::spawn(move || hall.accept_clients(&*end));
+    let ServerSockets { clients, orders, .. } = sockets;
+    let pending = PendingClients::new([clients, orders], export, inbox.clone(), disk.attendance_counters())?;
+    let (running, end_signal) = connection_pair()?;
+    let probe = pending.start_probe(disk.latency_recorder())?;
+    on_start(inbox);
+    let accepting = thread::spawn(move || pending.accept_clients(&*end_signal));
     let receipt = disk.run(&mut messages);
-    // Clients that still negotiate are dropped, and wait for nothing that is gone.
-    drop((messages, leash, probe));
-    let _ = open.join();
+    // Ends the accepting thread, which drops clients that still negotiate.
+    drop((messages, running, probe));
+    let _ = accepting.join();
     receipt
 }
 
-/// Measures the cost of a connection to a disk on this machine now: the same connection, threads and client, and behind them a device
-/// that takes a known time for each request. Each pauses as long as a disk: waking from that costs more than from a short pause.
+/// Measures the cost of a connection to a disk on this machine now: with the connection, threads and client of a served
+/// disk, and a device that takes a known time for each request. That time is as long as a disk's: waking from it costs
+/// more than from a short pause.
 #[cfg(unix)]
-pub fn path_cost() -> io::Result<Option<PathCost>> {
+pub fn measure_path_cost() -> io::Result<Option<PathCost>> {
     /// Measured reads, after a few that warm up: a third of a second, and the 99th percentile is the second largest.
     const READS: usize = 100;
-    const FIRST: usize = 5;
+    const WARM_UP_READS: usize = 5;
     /// Time of each read: that of a disk's fast ones.
     const PAUSE: Span = Span::from_millis(3);
     let spec =
         FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
     let export = Export::new(&spec.limits(), String::new());
-    let begin = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
-    let (mut client, inbox, _) = start_with_client(export, begin)?;
+    let build_disk = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let DiskWithClient { mut client, inbox, .. } = start_disk_with_client(export, build_disk)?;
     let clock = Clock::start();
-    let mut took = Vec::new();
-    for stamp in 0..(READS + FIRST) as u64 {
+    let mut costs = Vec::new();
+    for stamp in 0..(READS + WARM_UP_READS) as u64 {
         let (op, flags) = (Op::Read, Flags::NONE);
         let read = Request { tag: 0, unit: 0, origin: 0, op, flags, lba: stamp * 8, sectors: 8, stamp };
         let _ = client.submit(clock.now(), read);
-        let done = loop {
-            if let Some(done) = client.poll_completion() {
-                break done;
+        let completion = loop {
+            if let Some(completion) = client.poll_completion() {
+                break completion;
             }
             TimedDevice::wait_for_event(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
             client.handle_timeout(clock.now());
         };
-        took.push(done.finished.since(done.submitted).saturating_sub(PAUSE));
+        costs.push(completion.finished.since(completion.submitted).saturating_sub(PAUSE));
     }
     let _ = inbox.send(DiskMessage::Stop);
-    took.drain(..FIRST);
-    took.sort_unstable();
-    Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
+    costs.drain(..WARM_UP_READS);
+    costs.sort_unstable();
+    Ok(Some(PathCost { p50: costs[READS / 2 - 1], p99: costs[READS * 99 / 100 - 1] }))
 }
 
-/// Not measured: there is no client.
+/// Returns `None`: there is no client.
 #[cfg(not(unix))]
-pub fn path_cost() -> io::Result<Option<PathCost>> {
+pub fn measure_path_cost() -> io::Result<Option<PathCost>> {
     Ok(None)
 }
 
-/// Serves a modelled disk to this program alone, from now on; its bytes are in memory. The device is the client's
-/// end of the connection.
+/// Starts a modelled disk within this program, whose bytes are in memory, and returns its only client: the device at
+/// the other end of the connection.
 #[cfg(unix)]
-pub(crate) fn serve_to_self(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
+pub(crate) fn serve_to_own_client(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
     let export = Export::new(&stack.build(seed).limits(0), stack.profile.name.clone());
-    let (stack, path, measured) = (stack.clone(), path_cost()?, DoorRecorder::default());
-    let told = measured.clone();
-    let begin = move || {
-        LiveDisk::new(stack.build(seed), Bytes::default(), 1.0, None).with_path_cost(path).with_latency_recorder(told)
+    let (stack, cost, latencies) = (stack.clone(), measure_path_cost()?, LatencyRecorder::default());
+    let disk_latencies = latencies.clone();
+    let build_disk = move || {
+        LiveDisk::new(stack.build(seed), Bytes::default(), 1.0, None)
+            .with_path_cost(cost)
+            .with_latency_recorder(disk_latencies)
     };
-    let (client, inbox, running) = start_with_client(export.clone(), begin)?;
-    let mut near = connect_own_client(pair()?, &export, &inbox)?;
-    let mut begun = false;
-    let probe = DoorProbe::start_probe(measured.clone(), Way::Network, move || {
-        // With precedence, as the run's client, beside which this one goes.
-        if !std::mem::replace(&mut begun, true) {
-            take_precedence();
+    let DiskWithClient { client, inbox, disk_thread } = start_disk_with_client(export.clone(), build_disk)?;
+    let mut near = connect_probe_client(connection_pair()?, &export, &inbox)?;
+    let mut has_priority = false;
+    let probe = TransportProbe::start_probe(latencies.clone(), TransportKind::Network, move || {
+        // The run's client, beside which this one works, has the priority too.
+        if !std::mem::replace(&mut has_priority, true) {
+            take_real_time_priority();
         }
         make_round_trip(&mut near)
     });
-    Ok(client.with_ending(move |far| {
+    Ok(client.with_end_action(move |far| {
         drop(probe);
-        measured.write(|ways| ways.client = Some(TransportEnds { far, near: RequestTotals::from(&ways.network) }));
+        latencies.update_latencies(|latencies| {
+            latencies.client = Some(TransportEnds { far, near: RequestTotals::from(&latencies.network) });
+        });
         // The disk may have ended by itself: its result says why.
         let _ = inbox.send(DiskMessage::Stop);
-        running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
+        disk_thread.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
     }))
 }
 
-/// A disk at work within this program, on a thread of its own.
+/// A disk at work on a thread of this program, and its only client.
 #[cfg(unix)]
-type Running = thread::JoinHandle<io::Result<Receipt>>;
-
-/// Starts a disk within this program, and connects its only client.
-#[cfg(unix)]
-fn start_with_client(
-    export: Export,
-    begin: impl FnOnce() -> LiveDisk + Send + 'static,
-) -> io::Result<(NbdClient, Inbox, Running)> {
-    let (near, far) = pair()?;
-    let (inbox, mut messages) = create_inbox()?;
-    let running = thread::spawn(move || begin().run(&mut messages));
-    let asked = inbox.clone();
-    thread::spawn(move || hand_over_client(far, export, &asked));
-    Ok((NbdClient::connect(near, "")?, inbox, running))
+struct DiskWithClient {
+    client: NbdClient,
+    inbox: Inbox,
+    disk_thread: thread::JoinHandle<io::Result<Receipt>>,
 }
 
-/// Negotiates with a client within this program, and hands it to the disk. Errors of its connection are its own affair.
+/// Starts the disk that `build_disk` returns, on a thread, and connects its only client.
 #[cfg(unix)]
-fn hand_over_client(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
-    let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
+fn start_disk_with_client(
+    export: Export,
+    build_disk: impl FnOnce() -> LiveDisk + Send + 'static,
+) -> io::Result<DiskWithClient> {
+    let (near, far) = connection_pair()?;
+    let (inbox, mut messages) = create_inbox()?;
+    let disk_thread = thread::spawn(move || build_disk().run(&mut messages));
+    let disk_inbox = inbox.clone();
+    thread::spawn(move || negotiate_and_hand_over(far, export, &disk_inbox));
+    Ok(DiskWithClient { client: NbdClient::connect(near, "")?, inbox, disk_thread })
+}
+
+/// Negotiates with a client within this program, and hands its connection to the disk. Errors of the connection end it
+/// alone.
+#[cfg(unix)]
+fn negotiate_and_hand_over(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
+    let Ok(Some(terms)) = negotiate(&mut wire, &export) else { return };
     if wire.set_non_blocking().is_ok() {
+        let transmission = Transmission::new(export, terms);
         // If the disk has ended, the client is dropped.
-        let _ = inbox.send(DiskMessage::Client(Box::new(Connection {
-            wire,
-            line: Transmission::new(export, negotiated),
-            ours: false,
-        })));
+        let _ = inbox.send(DiskMessage::Client(Box::new(Connection { wire, transmission, is_probe: false })));
     }
 }
 
 /// Beginnings of answers to orders: done, or refused.
-const ANSWERS: [&str; 2] = ["done: ", "refused: "];
+const ANSWER_PREFIXES: [&str; 2] = ["done: ", "refused: "];
 
-/// Parses an order, or says what was expected.
+/// Parses an order; an error says what was expected.
 fn parse_order(line: &str) -> Result<DiskOrder, String> {
     match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
         ("cut", "") => Ok(DiskOrder::Cut),
@@ -440,23 +453,23 @@ fn parse_order(line: &str) -> Result<DiskOrder, String> {
 
 /// Sends an order to a server and returns its answer; an error if nobody takes orders there.
 #[cfg(unix)]
-pub fn send(control: &Path, order: &str) -> io::Result<OrderReply> {
-    let mut stream = UnixStream::connect(control)?;
+pub fn send_order(control_socket: &Path, order: &str) -> io::Result<OrderReply> {
+    let mut stream = UnixStream::connect(control_socket)?;
     writeln!(stream, "{order}")?;
     stream.shutdown(std::net::Shutdown::Write)?;
     // The listener may say anything, or nothing.
-    let mut said = Vec::new();
-    let heard = io::Read::read_to_end(&mut stream, &mut said);
-    let text = String::from_utf8_lossy(&said);
-    let [done, refused] = ANSWERS.map(|how| text.trim_end().strip_prefix(how).map(str::to_owned));
+    let mut answer = Vec::new();
+    let read = io::Read::read_to_end(&mut stream, &mut answer);
+    let text = String::from_utf8_lossy(&answer);
+    let [done, refused] = ANSWER_PREFIXES.map(|prefix| text.trim_end().strip_prefix(prefix).map(str::to_owned));
     let nobody =
-        || heard.err().unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "nobody takes orders there"));
+        || read.err().unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "nobody takes orders there"));
     done.map(Ok).or(refused.map(Err)).ok_or_else(nobody)
 }
 
 /// Fails: there are no such sockets.
 #[cfg(not(unix))]
-pub fn send(_: &Path, _: &str) -> io::Result<OrderReply> {
+pub fn send_order(_: &Path, _: &str) -> io::Result<OrderReply> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here"))
 }
 
@@ -480,13 +493,13 @@ mod tests {
     #[test]
     fn a_client_within_the_program_is_counted_as_any_other() {
         use crate::null::NullDevice;
-        let (mut near, far) = pair().unwrap();
+        let (mut near, far) = connection_pair().unwrap();
         let (inbox, mut messages) = create_inbox().unwrap();
         let hello =
             [&3u32.to_be_bytes()[..], b"IHAVEOPT", &nbd::wire::option::EXPORT_NAME.to_be_bytes(), &[0; 4]].concat();
         near.write_all(&hello).unwrap();
         let disk = NullDevice::new();
-        hand_over_client(far, Export::new(&disk.limits(0), String::new()), &inbox);
+        negotiate_and_hand_over(far, Export::new(&disk.limits(0), String::new()), &inbox);
         inbox.send(DiskMessage::Stop).unwrap();
         let receipt = LiveDisk::new(Box::new(disk), Bytes::default(), 1.0, None).run(&mut messages).unwrap();
         assert_eq!(receipt.attendance.most, 1);

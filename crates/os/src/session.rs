@@ -1,13 +1,13 @@
-//! A program at work on a modelled disk, from its first request to its last: the disk is served, a file system mounted on it if
-//! one is wanted, the program run, and all events kept with their data. No power fails here: the [`History`] shows afterwards what cuts
-//! would leave.
+//! Records the session of a program on a modelled disk. The disk is served, a file system mounted on it if one is
+//! wanted, and the program run; all events are kept with their data. No power fails here: the [`History`] shows
+//! afterwards what cuts would leave.
 //!
-//! Each line that the program prints is a promise that it was given. The line stands in the history at the instant at which it was
-//! read, which is never before the instant at which it was printed.
+//! Each line that the program prints is a promise: whatever it names is to survive a power cut. The line stands in the
+//! history at the instant at which it was read, which is never before the instant at which it was printed.
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -17,7 +17,7 @@ use seekwise_disk::stack::Stack;
 
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
-use crate::kernel::pages::{self, FilePages};
+use crate::kernel::pages::{ChangeTime, FilePages};
 use crate::kernel::{ExitCause, FileSystemKind, GroupParent, LoopDevice, ProgramBounds, ShellProgram, unmount_lazily};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
@@ -71,65 +71,69 @@ impl ProgramSession<'_> {
             None => Bytes::default(),
         };
         let socket = self.folder.join("nbd");
-        let doors = ServerSockets::open(Some(&ListenAddress::Unix(socket.clone())), None)?;
+        let sockets = ServerSockets::open(Some(&ListenAddress::Unix(socket.clone())), None)?;
         let chronicle = Chronicle::default();
-        let (tells, hears) = channel();
-        let (exported, written) = (export.clone(), chronicle.clone());
+        let (inbox_sender, inbox_receiver) = channel();
+        let (client_export, disk_chronicle) = (export.clone(), chronicle.clone());
         let (stack, seed, speed) = (self.stack.clone(), self.seed, self.speed);
         let running = thread::spawn(move || {
-            let lost = stack.array().map_or(0, |array| array.lost);
-            let disk =
-                LiveDisk::new(stack.build(seed), bytes, speed, None).without_drives(lost).with_chronicle(written);
-            serve_disk(disk, export, doors, |inbox| drop(tells.send(inbox)))
+            let lost_drives = stack.array().map_or(0, |array| array.lost);
+            let disk = LiveDisk::new(stack.build(seed), bytes, speed, None)
+                .without_drives(lost_drives)
+                .with_chronicle(disk_chronicle);
+            serve_disk(disk, export, sockets, |inbox| drop(inbox_sender.send(inbox)))
         });
-        let ended = || running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")));
-        let Ok(inbox) = hears.recv() else { return ended().and(Err(io::Error::other("the disk did not begin"))) };
-        let done = self.run_with_mounts(&exported, &inbox, &ListenAddress::Unix(socket).client_uri());
+        let join_disk = || running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")));
+        let Ok(inbox) = inbox_receiver.recv() else {
+            return join_disk().and(Err(io::Error::other("the disk did not begin")));
+        };
+        let recorded = self.run_with_mounts(&client_export, &inbox, &ListenAddress::Unix(socket).client_uri());
         let _ = inbox.send(DiskMessage::Stop);
-        let receipt = ended()?;
-        Ok(SessionRecord { pages: done?, history: chronicle.take(), receipt })
+        let receipt = join_disk()?;
+        Ok(SessionRecord { pages: recorded?, history: chronicle.take_history(), receipt })
     }
 
-    /// Mounts what the program needs, and runs it.
+    /// Mounts the disk and its file system, if there is one, and runs the program.
     fn run_with_mounts(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
-        let Some((base, system)) = self.base else {
+        let Some((base, file_system)) = self.base else {
             return self.run_program(environment, inbox).map(|()| FilePages::default());
         };
-        let place = |name: &str| {
+        let create_folder = |name: &str| {
             let path = self.folder.join(name);
             create_like_parent(&path).map(|()| path)
         };
-        let (disk, mount) = (place("disk")?, place("mount")?);
-        let folder = FuseFolder::mount(&disk, export, MemoryRoom::default().max_callers(), inbox.clone())?;
-        let done = self.run_mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
-        let unmounted = folder.unmount().map_err(|error| {
+        let (disk, mount) = (create_folder("disk")?, create_folder("mount")?);
+        let fuse_folder = FuseFolder::mount(&disk, export, MemoryRoom::default().max_callers(), inbox.clone())?;
+        let ran = self.run_mounted((base, file_system), &disk.join(FILE), &mount, environment, inbox);
+        let unmounted = fuse_folder.unmount().map_err(|error| {
             unmount_lazily(&disk);
             io::Error::new(error.kind(), format!("umount {}: {error}", disk.display()))
         });
-        done.and_then(|pages| unmounted.map(|()| pages))
+        ran.and_then(|pages| unmounted.map(|()| pages))
     }
 
+    /// Mounts the file system of the served disk, a file that is `base` in its content, and runs the program there.
     fn run_mounted(
         &self,
-        base: &Path,
-        system: &FileSystemKind,
-        [file, mount]: [&PathBuf; 2],
-        environment: &mut Vec<(String, String)>,
+        (base, file_system): (&Path, &FileSystemKind),
+        served_file: &Path,
+        mount_point: &Path,
+        mut environment: Vec<(String, String)>,
         inbox: &Inbox,
     ) -> io::Result<FilePages> {
-        let attached = LoopDevice::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
-        let mounted = system.mount(attached.path(), mount, self.bounds)?;
-        let began = pages::file_time_now(&self.folder.join("began"))?;
-        for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
+        let attached = LoopDevice::attach(served_file, std::fs::metadata(base)?.len(), self.bounds)?;
+        let mounted = file_system.mount(attached.path(), mount_point, self.bounds)?;
+        let began = ChangeTime::now_by_new_file(&self.folder.join("began"))?;
+        for (name, path) in [("SEEKWISE_MOUNT", mount_point), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
         }
-        let done = self.run_program(environment.clone(), inbox);
-        let pages =
-            done.as_ref().map_or_else(|_| FilePages::default(), |()| FilePages::read(mount, began, self.bounds.stop));
+        let ran = self.run_program(environment, inbox);
+        let read = || FilePages::read_changed(mount_point, began, self.bounds.stop);
+        let pages = if ran.is_ok() { read() } else { FilePages::default() };
         let unmounted = mounted.unmount();
-        done.and(unmounted).map(|()| pages)
+        ran.and(unmounted).map(|()| pages)
     }
 
     fn run_program(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
@@ -138,14 +142,14 @@ impl ProgramSession<'_> {
             move |mark| {
                 let (answer, answered) = channel();
                 let _ = inbox.send(DiskMessage::Order(DiskOrder::Mark(mark), answer));
-                // The disk has recorded it: no later event comes before it.
+                // An answer means that the disk has recorded the mark: no later event comes before it.
                 let _ = answered.recv();
             }
         };
         let program = ShellProgram { command: self.workload, environment, groups: self.groups, bounds: self.bounds };
         mark(HistoryMark::Begin);
-        let said = mark.clone();
-        let how = program.run_with_lines(move |line| said(HistoryMark::Said(line.to_owned())));
+        let mark_line = mark.clone();
+        let how = program.run_reading_lines(move |line| mark_line(HistoryMark::Said(line.to_owned())));
         let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
         mark(HistoryMark::End);
         match how {

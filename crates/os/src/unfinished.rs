@@ -1,13 +1,14 @@
-//! Files that a program would leave unfinished if it ended at once: files that are not in their place yet, temporary folders. Whoever
-//! ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits while it holds it: then no
-//! line and no file is half written.
+//! Lists the files that a program would leave unfinished if it ended now: files that do not have their final name yet,
+//! and temporary folders. A signal handler that ends the process locks the list ([`lock_unfinished`]), removes the
+//! files on it, and exits without unlocking it. Writers hold the lock while they write a record, so none is half
+//! written.
 //!
-//! The list is one variable, shared by the whole process.
+//! The list is one variable of the process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Unfinished files, and the number of records kept.
+/// Unfinished files, and the number of records that this process has kept.
 #[derive(Debug)]
 pub struct UnfinishedFiles {
     paths: Vec<PathBuf>,
@@ -16,29 +17,29 @@ pub struct UnfinishedFiles {
 
 static UNFINISHED: Mutex<UnfinishedFiles> = Mutex::new(UnfinishedFiles { paths: Vec::new(), records: 0 });
 
-/// Locks the list: nothing is written until the guard is dropped.
-pub fn hold() -> MutexGuard<'static, UnfinishedFiles> {
+/// Locks the list: no record is written until the guard is dropped.
+pub fn lock_unfinished() -> MutexGuard<'static, UnfinishedFiles> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl UnfinishedFiles {
-    /// Lists a file or a folder to be removed.
-    pub fn remove(&mut self, path: &Path) {
+    /// Adds a file or a folder that is to be removed.
+    pub fn add(&mut self, path: &Path) {
         self.paths.push(path.to_owned());
     }
 
-    /// Removes from the list what is gone, or is to stay.
-    pub fn leave(&mut self, path: &Path) {
+    /// Takes a file or a folder off the list, which is removed already or is to stay.
+    pub fn take_off(&mut self, path: &Path) {
         self.paths.retain(|other| other != path);
     }
 
     /// Counts so many more records as kept.
-    pub fn count(&mut self, records: u64) {
+    pub fn count_kept_records(&mut self, records: u64) {
         self.records += records;
     }
 
     /// Number of records kept by this process, in all its folders.
-    pub fn records(&self) -> u64 {
+    pub fn kept_records(&self) -> u64 {
         self.records
     }
 

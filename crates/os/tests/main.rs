@@ -1,4 +1,5 @@
-//! Tests of what is served and asked in real time, in one program: each would be linked by itself, of the same size.
+//! Tests of served disks and of real devices. All are one program, because each file by itself would be linked to a
+//! program of the same size.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 

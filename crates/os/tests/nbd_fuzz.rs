@@ -1,5 +1,6 @@
-//! The network block device protocol's fuzz entries on a stable compiler: sessions, drawn or
-//! written down, changed by a seeded generator, the same in every run. `SEEKWISE_FUZZ_CASES` sets another number of cases; the fuzz targets in `fuzz/` go further.
+//! Runs the fuzz entries of the network block device protocol on a stable compiler. Sessions, drawn or written down,
+//! are changed by a seeded generator, so that each run has the same cases. `SEEKWISE_FUZZ_CASES` sets another number of
+//! cases; the fuzz targets in `fuzz/` go further.
 
 #[path = "../../../fuzz/change.rs"]
 mod change;
@@ -10,10 +11,10 @@ use change::change;
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_os::nbd::wire::{self, option};
 
-/// Cases an end.
+/// Cases of a client, and as many of a server.
 const CASES: u64 = 20_000;
 
-/// Numbers of which much depends: sizes at bounds, and what would be negative.
+/// Numbers that are put into sessions: sizes at limits, and such as would be negative.
 const NUMBERS: [u64; 12] = [0, 1, 2, 3, 6, 511, 512, 4096, 65_536, u32::MAX as u64, 1 << 20, u64::MAX];
 
 #[test]
@@ -37,24 +38,24 @@ fn a_client_returns_whatever_its_server_sends() {
     assert!(done > CASES / 10, "nearly none came as far as an answer: {done}");
 }
 
-/// How many requests came through in all.
+/// Tries changed sessions; returns how many requests were carried out in all.
 fn try_cases(name: &str, seed: impl Fn(&mut Rng) -> Vec<u8>, entry: fn(&[u8]) -> usize) -> u64 {
-    let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
+    let cases_asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
     let mut rng = Seed(20_071_115).stream(name);
     let widths = |number: u64| [2, 4, 8].map(|width| number.to_be_bytes()[8 - width..].to_vec());
     let numbers: Vec<Vec<u8>> = NUMBERS.into_iter().flat_map(widths).collect();
-    let mut through = 0;
-    for _ in 0..asked.unwrap_or(CASES) {
+    let mut carried_out = 0;
+    for _ in 0..cases_asked.unwrap_or(CASES) {
         let mut case = seed(&mut rng);
         for _ in 0..rng.below(5) {
             change(&mut case, &numbers, &mut rng);
         }
         match std::panic::catch_unwind(|| entry(&case)) {
-            Ok(count) => through += count as u64,
+            Ok(count) => carried_out += count as u64,
             Err(_) => panic!("{name} panics on {case:?}"),
         }
     }
-    through
+    carried_out
 }
 
 fn put_option(out: &mut Vec<u8>, number: u32, data: &[u8]) {
@@ -76,7 +77,7 @@ fn put_request(out: &mut Vec<u8>, command: u16, flags: u16, offset: u64, length:
     }
 }
 
-/// A client's talk from the first byte to the last, of a disk of 1 MiB that takes 64 KiB at once.
+/// A client's bytes from the first to the last, for a disk of 1 MiB that takes requests of 64 KiB.
 fn talk(rng: &mut Rng) -> Vec<u8> {
     let mut out = (rng.below(4) as u32).to_be_bytes().to_vec();
     let context = [&0u32.to_be_bytes()[..], &1u32.to_be_bytes(), &15u32.to_be_bytes(), b"base:allocation"].concat();

@@ -1,5 +1,6 @@
-//! The safety matrix: what tools write to a disk is found, refused and left untouched. On loop devices, as root; skipped with
-//! the reason where there are none. What tools need a kernel for that this one may lack (md, ZFS) is written as bytes.
+//! The safety matrix: data that tools write to a disk are found, the disk is refused and left untouched. The tests use
+//! loop devices, as root, and are skipped with the reason if there are none. Formats whose tools need a kernel feature
+//! that may be missing (md, ZFS) are written as bytes.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
@@ -23,7 +24,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Nothing, with the reason said, where there can be none.
+    /// Attaches a loop device; `None`, after the reason is printed, if there can be none.
     fn new(name: &str) -> Option<Loop> {
         let folder = std::env::temp_dir().join(format!("seekwise-probe-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -38,7 +39,7 @@ impl Loop {
         }
     }
 
-    /// Zeroes again: the image's pages are given back, and the kernel forgets what it had read of the device.
+    /// Zeroes the image again, and drops the kernel's cached pages of the device.
     fn clear(&self) {
         let image = File::options().write(true).open(self.folder.join("image")).unwrap();
         image.set_len(0).unwrap();
@@ -56,7 +57,7 @@ impl Loop {
         may_write(Path::new(&self.device), destroy)
     }
 
-    /// The same once no `losetup` of a test beside this one has the device open for a moment.
+    /// Judges the device once no `losetup` of another test has it open for a moment.
     fn judged_alone(&self, destroy: Option<&str>) -> Result<(), String> {
         let pause = std::time::Duration::from_millis(20);
         let judged = || {
@@ -154,7 +155,8 @@ fn what_tools_have_written_is_refused_and_untouched() {
     assert!(why.contains(between), "{why}");
 }
 
-/// It is found by that name, refused, left alone; and may be written where its own name is given, which a loop device's path is.
+/// It is found by that name, refused, left alone; and may be written where its own name is given, which a loop device's
+/// path is.
 fn refused(disk: &Loop, name: &str) {
     let before = disk.hash();
     let why = disk.judged(None).unwrap_err();

@@ -1,5 +1,5 @@
-//! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits on
-//! the clock, as all of the live target does; no time is judged.
+//! Tests of a served disk from a client's side: data, flushes, power cuts, refusals, several connections. The tests
+//! wait on the clock, as served disks do; none judges a time.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -484,8 +484,8 @@ fn what_the_image_cannot_take_is_promised_to_nobody() {
 /// Asks the disk itself, as the file of a disk does.
 fn ask(server: &Server, head: RequestHead, skip: u64, data: &[u8]) -> Receiver<Result<Vec<u8>, u32>> {
     let (tells, hears) = channel();
-    let whom = ReplyTo::Caller(Caller::new(move |outcome| drop(tells.send(outcome))));
-    server.stop.send(DiskMessage::Asked(DiskRequest { head, data: data.to_vec(), skip, whom })).unwrap();
+    let reply_to = ReplyTo::Caller(Caller::new(move |outcome| drop(tells.send(outcome))));
+    server.stop.send(DiskMessage::Request(DiskRequest { head, data: data.to_vec(), skip, reply_to })).unwrap();
     hears
 }
 
@@ -527,7 +527,7 @@ fn a_block_status_tells_data_from_holes() {
     let export =
         Export { description: String::new(), bytes: 1 << 30, smallest, preferred, largest, fast_zeroes: false };
     let line = Transmission::new(export, TransmissionTerms { structured: true, status: true });
-    let connection = Connection { wire: Box::new(far), line, ours: false };
+    let connection = Connection { wire: Box::new(far), transmission: line, is_probe: false };
     server.stop.send(DiskMessage::Client(Box::new(connection))).unwrap();
     let mut client = Client { stream, cookie: 0 };
     assert_eq!((client.write(0, 8192, 1, 4096), client.write(0, 16_384, 2, 8192)), (0, 0));
@@ -558,7 +558,7 @@ fn a_chronicle_has_each_request_with_its_data_its_landing_and_its_end() {
     let mut client = server.client();
     assert_eq!((client.write(0, 4096, 7, 1024), client.flush(), client.read(4096, 512)), (0, 0, Ok(7)));
     server.end();
-    let history = chronicle.take();
+    let history = chronicle.take_history();
     let told = history.events.iter().map(|event| match event {
         HistoryEvent::Taken(_, request) => format!("{:?} taken", request.op),
         HistoryEvent::Landed(landing) => format!("{} sectors landed at {}", landing.sectors, landing.lba),
@@ -570,5 +570,5 @@ fn a_chronicle_has_each_request_with_its_data_its_landing_and_its_end() {
     assert_eq!(told.collect::<Vec<_>>(), [&write[..], &others].concat());
     let stamp = history.accepted_writes().next().unwrap().1.stamp;
     assert_eq!(history.data_bytes(stamp, 8, 8, 2)[..], [7u8; 1024]);
-    assert!(chronicle.take().events.is_empty(), "it begins anew");
+    assert!(chronicle.take_history().events.is_empty(), "it begins anew");
 }

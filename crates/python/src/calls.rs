@@ -22,7 +22,7 @@ use seekwise_drives::duration::Duration;
 use seekwise_drives::metric::Metric;
 use seekwise_formats::study::Sampling;
 use seekwise_lab::finding::{Finding, SecondaryFigure};
-use seekwise_lab::fit::sources::parse_share;
+use seekwise_lab::fit::sources::parse_held_share;
 
 use crate::boundary::watch::run_watched;
 use crate::tables::columns;
@@ -444,7 +444,7 @@ pub fn fit(
     run_watched(py, progress.as_ref(), None, |observer| {
         let line = call.command();
         let FitCall { data, drive, hold, only, out, page, generations, time, points, resume, force } = call;
-        let kept = parse_share(&hold).filter(|share| *share < 1.0);
+        let kept = parse_held_share(&hold).filter(|share| *share < 1.0);
         let hold = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
         let mut fit = Fit::new(data, drive, out);
         (fit.hold, fit.only, fit.page) = (hold, only, page);

@@ -1,5 +1,7 @@
-//! Claims: the built-in studies that carry the sources' findings are run, and each finding is said to be reproduced or not, with
-//! its figures; with ablation also whether it fails without its mechanism.
+//! `seekwise claims`: runs the built-in studies that contain claims (findings of published studies with checks) and says of
+//! each finding whether it is reproduced, with the figures. A claim's cells run again with a change in two cases: with a planted
+//! difference, which a finding of no difference must detect, and, on request, with its mechanism switched off (ablation), where
+//! the finding must fail.
 //!
 //! ```text
 //! DIR/STUDY/             the study's result folder, as `seekwise study` makes it, report included
@@ -10,8 +12,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use seekwise::execute::{Execution, Progress};
-use seekwise::outputs::scratch;
+use seekwise::execute::{Progress, make_runs};
+use seekwise::outputs::create_temporary_folder;
 use seekwise::results::{self, ResultFolder};
 use seekwise::study::{self, warn_once};
 use seekwise::study_plan::{self, PlannedStudy, StudyOptions, StudySession};
@@ -27,7 +29,8 @@ use serde::Serialize;
 
 use crate::draw::ProfileDraw;
 use crate::findings::{
-    CatalogueClaim, catalogue_claims, changed_cells, checked_cells, repeated_levels, settings_below,
+    CatalogueClaim, catalogue_claims, changed_cells, checked_cells, distinct_settings_below,
+    levels_repeated_by_ablation,
 };
 
 /// The answer to a finding, and how near it is to another.
@@ -97,156 +100,186 @@ pub struct Claims {
     pub files: Files,
 }
 
-/// How the studies are run.
+/// How the studies are run, and into which folder.
 struct ClaimsExecution<'a> {
-    args: &'a Claims,
+    request: &'a Claims,
     bounds: &'a Bounds,
     folder: &'a Path,
     observer: &'a dyn Observer,
-    /// Of all studies.
+    /// Counts the runs of all studies.
     progress: Progress<'a>,
 }
 
 /// A study that was run.
 struct FinishedStudy<'a> {
     name: &'a str,
+    text: &'a str,
     planned: &'a PlannedStudy,
     evidence: Evidence<'a>,
 }
 
-/// The outcome of a claim's cells with a change.
-struct ChangeOutcome {
-    /// Whether its condition then fails.
-    fails: Option<bool>,
-    /// The levels at which the study itself runs them.
-    repeats: Vec<String>,
+/// A change with which the cells of a claim run again.
+struct ClaimChange<'a> {
+    /// "planted" or "ablated".
+    word: &'static str,
+    change: &'a CellChange,
 }
 
-/// Runs the claims and judges them, in the sources' order.
-pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Result<Vec<ClaimVerdict>, Error> {
-    let all = catalogue_claims();
-    let wanted = wanted_claims(claims, &all)?;
-    let kept;
-    let folder = match &claims.out {
+/// The outcome of a claim's cells with a change.
+struct ChangeOutcome {
+    /// Whether the claim's condition then fails.
+    fails: Option<bool>,
+    /// The levels at which the study itself runs the changed cells.
+    repeated_levels: Vec<String>,
+}
+
+/// A claim with the built-in study that contains it.
+pub(crate) struct CarriedClaim {
+    pub(crate) study_name: &'static str,
+    pub(crate) study: Study,
+    pub(crate) claim: Claim,
+}
+
+/// Runs the studies of the requested claims and judges the claims, in the sources' order.
+pub fn run_and_judge_claims(
+    request: &Claims,
+    bounds: &Bounds,
+    observer: &dyn Observer,
+) -> Result<Vec<ClaimVerdict>, Error> {
+    let catalogue = catalogue_claims();
+    let wanted = wanted_claims(request, &catalogue)?;
+    let temporary;
+    let folder = match &request.out {
         Some(out) => out.as_path(),
         None => {
-            kept = scratch().map_err(Error::new)?;
-            kept.path()
+            temporary = create_temporary_folder().map_err(Error::new)?;
+            temporary.path()
         }
     };
     let locked = results::lock(folder)?;
-    let progress = Progress::begin(observer, Some(count_runs(claims, &wanted)?), 0);
-    let running = ClaimsExecution { args: claims, bounds, folder, observer, progress };
-    let mut verdicts: Vec<ClaimVerdict> = Vec::new();
+    let progress = Progress::begin(observer, Some(count_planned_runs(request, &wanted)?), 0);
+    let execution = ClaimsExecution { request, bounds, folder, observer, progress };
+    let mut judged: Vec<ClaimVerdict> = Vec::new();
     for &(name, text) in BUILT_IN {
-        if !wanted_in_study(&parse(name, text)?, &wanted).is_empty() {
-            verdicts.extend(running.run_study(name, text, &wanted)?);
+        if !wanted_claims_of_study(&parse(name, text)?, &wanted).is_empty() {
+            judged.extend(execution.run_study(name, text, &wanted)?);
         }
     }
-    let mut verdicts: Vec<ClaimVerdict> = wanted
-        .iter()
-        .map(|known| {
-            verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent_verdict(known))
-        })
-        .collect();
+    let verdict_on = |claim: &&CatalogueClaim| {
+        let verdict = judged.iter().find(|verdict| verdict.id == claim.id).cloned();
+        verdict.unwrap_or_else(|| verdict_without_study(claim))
+    };
+    let mut verdicts: Vec<ClaimVerdict> = wanted.iter().map(verdict_on).collect();
     drop(locked);
-    judge_companions(&claims.files, &mut verdicts)?;
+    judge_companion_claims(&request.files, &mut verdicts)?;
     Ok(verdicts)
 }
 
 /// The claims of `study` that are wanted.
-fn wanted_in_study<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim> {
-    study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
+fn wanted_claims_of_study<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim> {
+    study.claim.iter().filter(|claim| wanted.iter().any(|listed| listed.id == claim.id)).collect()
 }
 
 /// Counts the runs of all studies that the wanted claims need, and of their cells with a change.
-fn count_runs(args: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
+fn count_planned_runs(request: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
     let mut total = 0;
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
-        let claims = wanted_in_study(&study, wanted);
+        let claims = wanted_claims_of_study(&study, wanted);
         if claims.is_empty() {
             continue;
         }
-        let all = plan::study_cells(&study);
-        let changes = claims.iter().flat_map(|claim| cell_changes(args, claim).map(|(_, change)| (*claim, change)));
-        let again: usize = changes.map(|(claim, change)| changed_cells(&study, &all, claim, change).len()).sum();
-        total += (all.len() + again) as u64 * u64::from(args.runs.unwrap_or(study.runs));
+        let cells = plan::study_cells(&study);
+        let count_changed = |claim: &Claim| -> usize {
+            let changes = cell_changes(request, claim);
+            changes.map(|ClaimChange { change, .. }| changed_cells(&study, &cells, claim, change).len()).sum()
+        };
+        let changed: usize = claims.iter().map(|claim| count_changed(claim)).sum();
+        total += (cells.len() + changed) as u64 * u64::from(request.runs.unwrap_or(study.runs));
     }
     Ok(total)
 }
 
-/// The changes with which the cells of a claim run again, each with its word.
-fn cell_changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a CellChange)> {
+/// The changes with which the cells of a claim run again.
+fn cell_changes<'a>(request: &Claims, claim: &'a Claim) -> impl Iterator<Item = ClaimChange<'a>> {
     let checked = !claim.check.is_empty();
-    let planted = claim.plant.as_ref().filter(|_| checked && claim.class == ClaimClass::N);
-    let ablated = claim.ablate.as_ref().filter(|_| checked && args.ablate);
-    planted.map(|change| ("planted", change)).into_iter().chain(ablated.map(|change| ("ablated", change)))
+    let plant = claim.plant.as_ref().filter(|_| checked && claim.class == ClaimClass::N);
+    let ablate = claim.ablate.as_ref().filter(|_| checked && request.ablate);
+    let planted = plant.map(|change| ClaimChange { word: "planted", change });
+    planted.into_iter().chain(ablate.map(|change| ClaimChange { word: "ablated", change }))
 }
 
 /// The requested findings, and those that they hold only together with, in the sources' order.
-fn wanted_claims<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
-    let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
-    if let Some(id) = args.ids.iter().find(unknown) {
-        let near = nearest(id, all.iter().map(|known| known.id.as_str()));
+fn wanted_claims<'a>(request: &Claims, catalogue: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
+    let unknown = |id: &&String| !catalogue.iter().any(|claim| claim.id.eq_ignore_ascii_case(id));
+    if let Some(id) = request.ids.iter().find(unknown) {
+        let near = nearest(id, catalogue.iter().map(|claim| claim.id.as_str()));
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         return Err(Error::new(format!("{id}: unknown finding; expected D1 to C28{hint}")));
     }
-    let mut ids = args.ids.clone();
-    for id in &args.ids {
-        let with = find_carrier(id)?.and_then(|(_, _, claim)| claim.with);
-        ids.extend(with.map(|with| with.claim));
+    let mut ids = request.ids.clone();
+    for id in &request.ids {
+        let companion = find_carried_claim(id)?.and_then(|carried| carried.claim.with);
+        ids.extend(companion.map(|companion| companion.claim));
     }
-    let asked = |known: &&CatalogueClaim| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
-    Ok(all.iter().filter(asked).collect())
+    let requested = |claim: &&CatalogueClaim| ids.is_empty() || ids.iter().any(|id| claim.id.eq_ignore_ascii_case(id));
+    Ok(catalogue.iter().filter(requested).collect())
 }
 
-/// The study that carries a claim, by name and in full, and the claim.
-pub(crate) fn find_carrier(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
-    for &(name, text) in BUILT_IN {
-        let study = parse(name, text)?;
+/// Finds a claim in the built-in studies; `None` if no study contains it.
+pub(crate) fn find_carried_claim(id: &str) -> Result<Option<CarriedClaim>, Error> {
+    for &(study_name, text) in BUILT_IN {
+        let study = parse(study_name, text)?;
         let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
         if let Some(claim) = claim {
-            return Ok(Some((name, study, claim)));
+            return Ok(Some(CarriedClaim { study_name, study, claim }));
         }
     }
     Ok(None)
 }
 
-/// Judges the claims that hold only together with another: both must, on one rule.
-fn judge_companions(files: &Files, verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
-    for place in 0..verdicts.len() {
-        let Some((name, study, claim)) = find_carrier(&verdicts[place].id)? else { continue };
-        let Some(with) = claim.with.clone() else { continue };
-        let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
-        let mut cells = prepare_checked(files, name, &study, &claim)?;
-        if let Some((name, study, claim)) = find_carrier(&with.claim)? {
-            cells.extend(prepare_checked(files, name, &study, &claim)?);
+/// Judges the claims that hold only together with another: both must hold, with equal settings below the key that the claim
+/// names.
+fn judge_companion_claims(files: &Files, verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
+    for index in 0..verdicts.len() {
+        let Some(carried) = find_carried_claim(&verdicts[index].id)? else { continue };
+        let Some(companion) = carried.claim.with.clone() else { continue };
+        let verdict_on_companion = verdicts.iter().find(|verdict| verdict.id == companion.claim);
+        let companion_reproduced = verdict_on_companion.and_then(|verdict| verdict.reproduced);
+        let mut cells = prepare_checked_cells(files, &carried)?;
+        if let Some(carried) = find_carried_claim(&companion.claim)? {
+            cells.extend(prepare_checked_cells(files, &carried)?);
         }
-        let alike = settings_below(&cells, &with.same).len() == 1;
-        judge_with_companion(&mut verdicts[place], &with, other, alike);
+        let set_alike = distinct_settings_below(&cells, &companion.same).len() == 1;
+        judge_with_companion(&mut verdicts[index], &companion, companion_reproduced, set_alike);
     }
     Ok(())
 }
 
-/// The cells that a claim checks.
-fn prepare_checked(files: &Files, name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
+/// Prepares the cells that a claim checks.
+fn prepare_checked_cells(files: &Files, carried: &CarriedClaim) -> Result<Vec<PreparedCell>, Error> {
     let inputs = files.inputs();
-    let prepare = |cell: &Cell| plan::prepare_cell(name, cell, &inputs);
-    Ok(checked_cells(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
+    let prepare = |cell: &Cell| plan::prepare_cell(carried.study_name, cell, &inputs);
+    Ok(checked_cells(&carried.study, &carried.claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Judges a claim by one that it holds with: by the outcome of that one, and whether both are set alike where they should be.
-fn judge_with_companion(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>, alike: bool) {
-    let came = match other {
+/// Judges a claim by the claim that it holds only together with: by its result, and by whether the settings that both must
+/// share are equal.
+fn judge_with_companion(
+    verdict: &mut ClaimVerdict,
+    companion: &CompanionClaim,
+    companion_reproduced: Option<bool>,
+    set_alike: bool,
+) {
+    let result = match companion_reproduced {
         Some(true) => "holds",
         Some(false) => "FAILS",
         None => "has no answer",
     };
-    let rule = if alike { "is set alike under both" } else { "is not set alike under both" };
+    let rule = if set_alike { "is set alike under both" } else { "is not set alike under both" };
     let alone = verdict.reproduced;
-    verdict.reproduced = match (alone, other) {
-        (Some(true), Some(true)) => Some(alike),
+    verdict.reproduced = match (alone, companion_reproduced) {
+        (Some(true), Some(true)) => Some(set_alike),
         (Some(false), _) | (_, Some(false)) => Some(false),
         _ => None,
     };
@@ -255,78 +288,81 @@ fn judge_with_companion(verdict: &mut ClaimVerdict, with: &CompanionClaim, other
         Some(false) => ClaimAnswer::NotReproduced,
         None => ClaimAnswer::NotDecided,
     };
-    let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
-    let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
-    verdict.lines.insert(0, format!("together with {said}"));
-    verdict.with = Some(said);
+    let own_checks = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
+    let sentence = format!("{} {result}; {} {rule}{own_checks}", companion.claim, companion.same);
+    verdict.lines.insert(0, format!("together with {sentence}"));
+    verdict.with = Some(sentence);
 }
 
-/// The verdict on a finding that no study carries.
-fn absent_verdict(known: &CatalogueClaim) -> ClaimVerdict {
+/// The verdict on a finding that no study contains.
+fn verdict_without_study(claim: &CatalogueClaim) -> ClaimVerdict {
     ClaimVerdict {
-        id: known.id.clone(),
-        class: known.class.clone(),
-        finding: known.finding.clone(),
-        condition: known.condition.clone(),
+        id: claim.id.clone(),
+        class: claim.class.clone(),
+        finding: claim.finding.clone(),
+        condition: claim.condition.clone(),
         reason: Some("no study carries it yet".to_owned()),
         ..ClaimVerdict::default()
     }
 }
 
 impl ClaimsExecution<'_> {
-    /// Makes the missing runs of a plan.
-    fn run_plan(
+    /// Makes the missing runs of a plan and returns all records.
+    fn run_missing(
         &self,
         planned: &PlannedStudy,
         earlier: Option<&EarlierRuns<'_>>,
         mut results: ResultFolder,
-        done: Vec<RunRecord>,
+        done_records: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
-        self.progress.count(done.len() as u64);
-        Execution { planned, earlier, threads, progress: &self.progress }.run(done, &mut results)
+        self.progress.count(done_records.len() as u64);
+        make_runs(planned, earlier, threads, &self.progress, done_records, &mut results)
     }
 
     fn study_options<'a>(&'a self, folder: &'a Path) -> StudyOptions<'a> {
-        let args = self.args;
+        let request = self.request;
         let mut options = StudyOptions::into(folder);
-        (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
-        (options.bounds, options.files) = (*self.bounds, args.files.clone());
+        (options.resume, options.force, options.threads) = (request.resume, request.force, request.threads);
+        (options.bounds, options.files) = (*self.bounds, request.files.clone());
         // Some checks read single runs of the length that the study says (docs/statistics.md).
         options.sampling = Some(Sampling::Fixed);
         options
     }
 
-    /// Runs a study, and the changed cells of its wanted claims.
+    /// Runs a study, and the changed cells of its wanted claims; judges these claims.
     fn run_study(&self, name: &str, text: &str, wanted: &[&CatalogueClaim]) -> Result<Vec<ClaimVerdict>, Error> {
-        let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| text_with_runs(text, runs));
-        // Kept beside the results, so that one draw is not resumed as another.
-        let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
+        let text = self.request.runs.map_or_else(|| text.to_owned(), |runs| text_with_runs(text, runs));
+        // The text is kept beside the results, so that one draw is not resumed as another.
+        let text = self.request.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = results::below(self.folder, name)?;
-        let plan = || match self.args.draw {
-            Some(draw) => plan_drawn(&self.args.files, name, &text, draw),
-            None => study_plan::plan_file(&self.args.files, name, &text),
+        let plan = || match self.request.draw {
+            Some(draw) => plan_with_draw(&self.request.files, name, &text, draw),
+            None => study_plan::plan_file(&self.request.files, name, &text),
         };
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn_once(&planned.made.warnings);
         self.progress.doing(name);
-        let records = self.run_plan(&planned, None, results, done, threads)?;
+        let records = self.run_missing(&planned, None, results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
-        let ran = FinishedStudy { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
+        let evidence = Evidence::new(study, made, &records);
+        let finished = FinishedStudy { name, text: &text, planned: &planned, evidence };
         let mut earlier = EarlierRuns::default();
         earlier.add(study, &planned.prepared, records.iter().map(Cow::Borrowed));
-        wanted_in_study(study, wanted).into_iter().map(|claim| self.judge_claim(&ran, claim, &mut earlier)).collect()
+        let claims = wanted_claims_of_study(study, wanted);
+        claims.into_iter().map(|claim| self.judge_claim(&finished, claim, &mut earlier)).collect()
     }
 
+    /// Judges a claim by its study's runs, and runs its cells with each change.
     fn judge_claim(
         &self,
-        ran: &FinishedStudy<'_>,
+        finished: &FinishedStudy<'_>,
         claim: &Claim,
         earlier: &mut EarlierRuns<'_>,
     ) -> Result<ClaimVerdict, Error> {
-        let judged = ran.evidence.judge_claim(claim);
+        let judged = finished.evidence.judge_claim(claim);
         let mut verdict = ClaimVerdict {
             id: claim.id.clone(),
             class: claim.class.letter().to_owned(),
@@ -340,19 +376,19 @@ impl ClaimsExecution<'_> {
             distance: judged.distance.clone(),
             vote: judged.vote.clone(),
             mechanism: Some(claim.mechanism.clone()),
-            study: Some(ran.name.to_owned()),
+            study: Some(finished.name.to_owned()),
             ..ClaimVerdict::default()
         };
         if claim.check.is_empty() {
             verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
             return Ok(verdict);
         }
-        for (how, change) in cell_changes(self.args, claim) {
-            let ChangeOutcome { fails, repeats } =
-                self.run_changed(ran, claim, (how, change), earlier, &mut verdict)?;
-            if how == "planted" {
+        for claim_change in cell_changes(self.request, claim) {
+            let ChangeOutcome { fails, repeated_levels } =
+                self.run_changed_cells(finished, claim, &claim_change, earlier, &mut verdict)?;
+            if claim_change.word == "planted" {
                 verdict.planted = fails;
-                // A bench that does not see the planted difference says nothing about the one that was looked for.
+                // Cells that do not show the planted difference are no evidence that there is none.
                 verdict.reproduced = judged.holds.filter(|_| fails == Some(true));
                 if verdict.reproduced.is_none() {
                     verdict.reason = Some("the same cells do not show a planted difference".to_owned());
@@ -360,65 +396,66 @@ impl ClaimsExecution<'_> {
                 continue;
             }
             verdict.ablated = fails;
-            if !repeats.is_empty() {
-                let levels = repeats.join(" | ");
+            if !repeated_levels.is_empty() {
+                let levels = repeated_levels.join(" | ");
                 verdict.lines.push(format!("its mechanism's switch is the study's other level: {levels}"));
             }
-            verdict.repeats = repeats;
+            verdict.repeats = repeated_levels;
         }
         let undecided = judged.undecided || verdict.planted == Some(false);
         verdict.answer = ClaimAnswer::classify(claim, verdict.reproduced, judged.holds, undecided);
         Ok(verdict)
     }
 
-    /// Runs the cells of a claim with a change, except those that ran like that earlier: a change may concern only some of them,
-    /// and several claims may switch off one mechanism.
-    fn run_changed(
+    /// Runs the cells of a claim with a change, judges the claim by them, and adds the outcome's lines to `verdict`. Cells that
+    /// ran with the same settings earlier are not run again: a change may concern only some of the cells, and several claims may
+    /// switch off one mechanism.
+    fn run_changed_cells(
         &self,
-        ran: &FinishedStudy<'_>,
+        finished: &FinishedStudy<'_>,
         claim: &Claim,
-        (how, change): (&str, &CellChange),
+        &ClaimChange { word, change }: &ClaimChange<'_>,
         earlier: &mut EarlierRuns<'_>,
         verdict: &mut ClaimVerdict,
     ) -> Result<ChangeOutcome, Error> {
-        let FinishedStudy { name, planned, evidence: as_is } = ran;
+        let FinishedStudy { name, text: study_text, planned, evidence: unchanged } = finished;
         let PlannedStudy { study, made, .. } = planned;
-        // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
-        let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
+        // The text is kept beside the results, so that runs of another study or with another change are not resumed.
+        let text = format!("# The cells of claim {} with {change}.\n{study_text}", claim.id);
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
-            let inputs = planned.inputs(&self.args.files);
-            let prepared = study_plan::prepare(name, (text.clone(), study.clone()), &cells, &inputs);
-            let located = |fault| locate_fault(name, &planned.text, fault);
+            let inputs = planned.inputs(&self.request.files);
+            let prepared = study_plan::prepare(name, (&text, study.clone()), &cells, &inputs);
+            let located = |fault| locate_fault(name, study_text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
-        let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
+        let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{word}", claim.id))?;
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
-        let StudySession { planned: again, results, done, threads } = opened;
-        warn_once(&again.made.warnings);
-        self.progress.doing(&format!("{name}, {} {how}", claim.id));
-        let records = self.run_plan(&again, Some(earlier), results, done, threads)?;
-        let evidence = Evidence::new(&again.study, &again.made, &records);
-        let bare = Claim { show: Vec::new(), ..claim.clone() };
-        let judged = evidence.judge_claim(&bare);
+        let StudySession { planned: changed, results, done, threads } = opened;
+        warn_once(&changed.made.warnings);
+        self.progress.doing(&format!("{name}, {} {word}", claim.id));
+        let records = self.run_missing(&changed, Some(earlier), results, done, threads)?;
+        let evidence = Evidence::new(&changed.study, &changed.made, &records);
+        let checks_only = Claim { show: Vec::new(), ..claim.clone() };
+        let judged = evidence.judge_claim(&checks_only);
         let fails = judged.holds.map(|holds| !holds);
-        let repeats = repeated_levels(as_is, &evidence);
-        verdict.changed.push(format!("{how}: {change}: {}", judged.figure_line()));
-        verdict.lines.push(format!("{how}, {change}:"));
+        let repeated_levels = levels_repeated_by_ablation(unchanged, &evidence);
+        verdict.changed.push(format!("{word}: {change}: {}", judged.figure_line()));
+        verdict.lines.push(format!("{word}, {change}:"));
         verdict.lines.extend(judged.figure_lines().iter().map(|line| format!("  {line}")));
-        earlier.add(&again.study, &again.prepared, records.into_iter().map(Cow::Owned));
-        Ok(ChangeOutcome { fails, repeats })
+        earlier.add(&changed.study, &changed.prepared, records.into_iter().map(Cow::Owned));
+        Ok(ChangeOutcome { fails, repeated_levels })
     }
 }
 
-/// Reads and prepares a study with every inferred figure as `draw` has it.
-fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
+/// Reads and prepares a study with every inferred figure as drawn.
+fn plan_with_draw(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
     let inputs = files.inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(study_plan::prepare(name, (text.to_owned(), study), &cells, &inputs)?)
+    Ok(study_plan::prepare(name, (text, study), &cells, &inputs)?)
 }
 
 /// The study's text with another number of runs.
@@ -435,10 +472,10 @@ mod tests {
 
     /// The claims of all built-in studies.
     fn carried_claims() -> Vec<(&'static str, Claim)> {
-        let of = |&(name, text): &(&'static str, &str)| {
+        let claims_of = |&(name, text): &(&'static str, &str)| {
             parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
         };
-        BUILT_IN.iter().flat_map(of).collect()
+        BUILT_IN.iter().flat_map(claims_of).collect()
     }
 
     #[test]
@@ -458,28 +495,28 @@ mod tests {
     #[test]
     fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
         let with = CompanionClaim { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
-        let of = |alone, other, alike| {
+        let judge = |alone, companion_reproduced, set_alike| {
             let mut verdict = ClaimVerdict { reproduced: alone, ..ClaimVerdict::default() };
-            judge_with_companion(&mut verdict, &with, other, alike);
+            judge_with_companion(&mut verdict, &with, companion_reproduced, set_alike);
             (verdict.reproduced, verdict.with.unwrap())
         };
         let (yes, no) = (Some(true), Some(false));
         let rule = "drive.cache.read_ahead is set alike under both";
-        assert_eq!(of(yes, yes, true), (yes, format!("C4 holds; {rule}")));
-        assert_eq!(of(no, yes, true), (no, format!("C4 holds; {rule}")));
-        assert_eq!(of(yes, no, true), (no, format!("C4 FAILS; {rule}; its own checks hold")));
-        assert_eq!(of(yes, None, true), (None, format!("C4 has no answer; {rule}; its own checks hold")));
+        assert_eq!(judge(yes, yes, true), (yes, format!("C4 holds; {rule}")));
+        assert_eq!(judge(no, yes, true), (no, format!("C4 holds; {rule}")));
+        assert_eq!(judge(yes, no, true), (no, format!("C4 FAILS; {rule}; its own checks hold")));
+        assert_eq!(judge(yes, None, true), (None, format!("C4 has no answer; {rule}; its own checks hold")));
         let apart = "drive.cache.read_ahead is not set alike under both";
-        assert_eq!(of(yes, yes, false), (no, format!("C4 holds; {apart}; its own checks hold")));
+        assert_eq!(judge(yes, yes, false), (no, format!("C4 holds; {apart}; its own checks hold")));
     }
 
     #[test]
     fn settings_are_alike_below_a_key_or_not() {
-        let (name, study, claim) = find_carrier("C4").unwrap().unwrap();
-        let cells = prepare_checked(&Files::default(), name, &study, &claim).unwrap();
-        assert_eq!(settings_below(&cells, "drive.cache.read_ahead").len(), 1);
+        let carried = find_carried_claim("C4").unwrap().unwrap();
+        let cells = prepare_checked_cells(&Files::default(), &carried).unwrap();
+        assert_eq!(distinct_settings_below(&cells, "drive.cache.read_ahead").len(), 1);
         assert_eq!(
-            settings_below(&cells, "drive.cache").len(),
+            distinct_settings_below(&cells, "drive.cache").len(),
             6,
             "one for each count of segments, and the adaptive one"
         );
@@ -489,11 +526,15 @@ mod tests {
     fn what_a_claim_holds_with_is_carried_and_run_with_it() {
         for (name, claim) in carried_claims() {
             let Some(with) = &claim.with else { continue };
-            assert!(with.claim != claim.id && find_carrier(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
+            assert!(
+                with.claim != claim.id && find_carried_claim(&with.claim).unwrap().is_some(),
+                "{name}: {}",
+                claim.id
+            );
             let all = catalogue_claims();
             let ids = vec![claim.id.to_lowercase()];
-            let args = Claims { ids, ..Claims::default() };
-            let ids: Vec<&str> = wanted_claims(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
+            let request = Claims { ids, ..Claims::default() };
+            let ids: Vec<&str> = wanted_claims(&request, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
             assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
         }
     }
@@ -520,7 +561,7 @@ mod tests {
     /// A finding may be written down before a study carries it.
     #[test]
     fn what_no_study_carries_has_no_verdict() {
-        let verdict = absent_verdict(&catalogue_claims()[0]);
+        let verdict = verdict_without_study(&catalogue_claims()[0]);
         assert_eq!((verdict.reproduced, verdict.ablated), (None, None));
         assert_eq!(verdict.reason.as_deref(), Some("no study carries it yet"));
     }

@@ -1,19 +1,22 @@
-//! Explains the answer of a claim: which single inferred setting, within its range, changes it, how far it must move, and what
-//! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
+//! `seekwise explain`: finds the single inferred settings whose value, within its range, decides a claim. For each it says how far
+//! the value must move to change the claim's answer, and which other claims and published cases of the same drive change with it.
+//! No profile is changed.
 //!
 //! Each number is tried at the ends of its range and each rule at its other values ([`lever`](crate::lever)). If an
 //! end changes the answer, the nearest value that does is found by bisection; a range that changes it only between its ends
-//! is missed. Values are screened by one run of each cell, of a tenth of the time if the study sets it, provided that this
-//! run gives the claim's answer with unchanged settings; values that change the answer are confirmed by all the runs of the
-//! study, at their full length. So a lucky draw is not taken for a lever, but a value whose effect the screening does not
-//! show is missed. Equal questions have equal answers, whatever the number of cores.
+//! is missed.
+//!
+//! Values are screened by short runs first: one run of each cell, of a tenth of the time if the study sets it, provided that
+//! these runs give the claim's answer with unchanged settings. Values that change the answer there are confirmed by all the runs
+//! of the study, at their full length. So a lucky draw is not taken for a lever, but a value whose effect the screening does not
+//! show is missed. Equal requests have equal answers, whatever the number of cores.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use seekwise::execute::{Execution, Progress};
+use seekwise::execute::{Progress, make_runs};
 use seekwise::journal::{JournalOptions, SearchJournal};
 use seekwise::store::InMemory;
 use seekwise::study_plan::{self, PlannedStudy};
@@ -31,8 +34,8 @@ use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
-use crate::claims::find_carrier;
-use crate::findings::{catalogue_claims, checked_cells};
+use crate::claims::{CarriedClaim, find_carried_claim};
+use crate::findings::{CatalogueClaim, catalogue_claims, checked_cells};
 use crate::lever::{Lever, find_levers};
 use crate::published::{self, PublishedCase};
 
@@ -108,13 +111,13 @@ pub struct FoundLever {
     pub cases: usize,
 }
 
-/// A claim with its study.
-struct ClaimCarrier {
-    name: &'static str,
+/// A claim with its study and its runs with unchanged settings.
+struct ExplainedClaim {
+    study_name: &'static str,
     claim: Claim,
     full: ClaimRuns,
     /// Shorter runs, if they give the same answer with unchanged settings.
-    short: Option<ClaimRuns>,
+    screening: Option<ClaimRuns>,
 }
 
 /// The cells of a claim, with runs of some length, and its answer with unchanged settings.
@@ -123,76 +126,92 @@ struct ClaimRuns {
     cells: Vec<Cell>,
     planned: PlannedStudy,
     earlier: EarlierRuns<'static>,
-    as_is: Option<bool>,
+    unchanged: ChecksResult,
+}
+
+/// The result of a claim's checks.
+#[derive(Default)]
+struct ChecksResult {
+    holds: Option<bool>,
     distance: Option<BoundDistance>,
 }
 
-impl ClaimCarrier {
-    /// Returns the shorter runs, or the full ones if `full` or if there are no shorter ones.
-    fn runs_by_length(&mut self, full: bool) -> &mut ClaimRuns {
-        self.short.as_mut().filter(|_| !full).unwrap_or(&mut self.full)
+/// With which runs a claim is judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClaimRunLength {
+    Full,
+    /// Shorter runs; the full ones if the claim has no shorter ones.
+    Screening,
+}
+
+impl ExplainedClaim {
+    fn runs_of_length(&mut self, length: ClaimRunLength) -> &mut ClaimRuns {
+        self.screening.as_mut().filter(|_| length == ClaimRunLength::Screening).unwrap_or(&mut self.full)
     }
 }
 
 struct ExplainSession<'a> {
-    asked: &'a Explain,
+    request: &'a Explain,
     observer: &'a dyn Observer,
     journal: Option<SearchJournal>,
-    known: BTreeMap<String, Vec<f64>>,
+    /// The answer to each question that the journal has: 1 holds, 0 fails, -1 is none.
+    known_answers: BTreeMap<String, Vec<f64>>,
     tries: usize,
     /// Drives and scenes of all tries: most differ in one figure.
     cache: Arc<InputCache>,
 }
 
 /// Explains a claim.
-pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Result<Explanation, Error> {
-    let id =
-        catalogue_claims().into_iter().find(|known| known.id.eq_ignore_ascii_case(&asked.id)).map(|known| known.id);
-    let id = id.ok_or_else(|| Error::new(format!("{}: unknown finding; expected D1 to C28", asked.id)))?;
-    let (journal, known) = match &asked.out {
+pub fn explain(request: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Result<Explanation, Error> {
+    let catalogue = catalogue_claims();
+    let listed = catalogue.into_iter().find(|claim| claim.id.eq_ignore_ascii_case(&request.id));
+    let Some(CatalogueClaim { id, .. }) = listed else {
+        return Err(Error::new(format!("{}: unknown finding; expected D1 to C28", request.id)));
+    };
+    let (journal, known_answers) = match &request.out {
         Some(out) => {
-            let &Explain { resume, force, ref files, .. } = asked;
-            let options = JournalOptions { hash: &request_hash(asked), resume, force, files };
-            let (journal, known) = SearchJournal::open(out, options, &|_, answer| match answer {
+            let &Explain { resume, force, ref files, .. } = request;
+            let options = JournalOptions { hash: &request_hash(request), resume, force, files };
+            let (journal, known_answers) = SearchJournal::open(out, options, &|_, answer| match answer {
                 [-1.0 | 0.0 | 1.0] => Ok(()),
                 _ => Err("it holds no verdict; expected -1, 0 or 1".to_owned()),
             })?;
-            (Some(journal), known)
+            (Some(journal), known_answers)
         }
         None => (None, BTreeMap::new()),
     };
-    let mut explaining = ExplainSession { asked, observer, journal, known, tries: 0, cache: Arc::default() };
-    let mut carrier = explaining.load_carrier(&id, bounds)?;
-    let all: Vec<Lever> =
-        find_levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants_lever(lever)).collect();
-    let mut found = explaining.search_levers(&mut carrier, &all)?;
-    if !asked.alone {
-        explaining.find_side_effects(&carrier, &mut found, bounds)?;
+    let mut session = ExplainSession { request, observer, journal, known_answers, tries: 0, cache: Arc::default() };
+    let mut explained = session.load_claim(&id, bounds)?;
+    let mut levers = find_levers(&explained.full.planned.prepared);
+    levers.retain(|lever| request.wants_lever(lever));
+    let mut found = session.search_levers(&mut explained, &levers)?;
+    if !request.alone {
+        session.add_side_effects(&explained, &mut found, bounds)?;
     }
-    if let Some(journal) = explaining.journal {
+    if let Some(journal) = session.journal {
         journal.failure().map_or(Ok(()), Err)?;
         journal.done();
     }
-    let ClaimCarrier { name, claim, full: ClaimRuns { study, as_is, distance, .. }, short } = carrier;
+    let ExplainedClaim { study_name, claim, full: ClaimRuns { study, unchanged, .. }, screening } = explained;
     let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
     Ok(Explanation {
         id,
         finding: claim.finding,
-        study: name.to_owned(),
+        study: study_name.to_owned(),
         runs: study.runs,
-        screened: short.map(|short| screening_words(&short.study)),
-        holds: as_is,
-        distance,
-        settings: all.len(),
-        tries: explaining.tries,
-        sentences: explanation_sentences(&found, as_is == Some(true)),
+        screened: screening.map(|screening| screening_words(&screening.study)),
+        holds: unchanged.holds,
+        distance: unchanged.distance,
+        settings: levers.len(),
+        tries: session.tries,
+        sentences: explanation_sentences(&found, unchanged.holds == Some(true)),
         found,
     })
 }
 
-/// Hashes what the kept answers depend on: the program, and the request.
-fn request_hash(asked: &Explain) -> String {
-    let words = format!("{} {:?}", ProgramVersion::current(), (&asked.id, asked.runs));
+/// Hashes the inputs on which the kept answers depend: the program, and the request.
+fn request_hash(request: &Explain) -> String {
+    let words = format!("{} {:?}", ProgramVersion::current(), (&request.id, request.runs));
     sha256(words.as_bytes())
 }
 
@@ -202,143 +221,156 @@ impl Explain {
     }
 }
 
-/// Whether an expression takes an interval, which one run does not have.
-fn takes_interval(part: &Subexpression) -> bool {
-    let own = matches!(&*part.node, ExpressionNode::Function(Function::Low | Function::High | Function::Deviation, _));
-    own || part.node.parts().into_iter().any(takes_interval)
+/// Whether an expression uses a confidence interval or a deviation, which need more than one run.
+fn needs_several_runs(expression: &Subexpression) -> bool {
+    let node = &*expression.node;
+    matches!(node, ExpressionNode::Function(Function::Low | Function::High | Function::Deviation, _))
+        || expression.node.parts().into_iter().any(needs_several_runs)
 }
 
 impl ExplainSession<'_> {
     fn inputs(&self) -> Inputs<'static> {
-        self.asked.files.inputs().with_cache(Arc::clone(&self.cache))
+        self.request.files.inputs().with_cache(Arc::clone(&self.cache))
     }
 
-    /// Loads a claim and its cells, and judges it with unchanged settings.
-    fn load_carrier(&mut self, id: &str, bounds: &Bounds) -> Result<ClaimCarrier, Error> {
-        let (name, mut study, claim) = find_carrier(id)?
+    /// Loads a claim, and runs and judges its cells with unchanged settings: by full runs, and by shorter ones if there are any.
+    fn load_claim(&mut self, id: &str, bounds: &Bounds) -> Result<ExplainedClaim, Error> {
+        let CarriedClaim { study_name, mut study, claim } = find_carried_claim(id)?
             .ok_or_else(|| Error::new(format!("{id}: no study carries it; there is nothing to run")))?;
         if claim.check.is_empty() {
             return Err(Error::new(format!("{id}: it has no checks; its figures are shown by `seekwise claims {id}`")));
         }
-        study.runs = self.asked.runs.unwrap_or(study.runs);
+        study.runs = self.request.runs.unwrap_or(study.runs);
         let claim = Claim { show: Vec::new(), ..claim };
-        let full = self.run_unchanged(name, study, &claim, Some(bounds))?;
-        let short = match screening_study(&full.study, &claim) {
-            Some(study) => {
-                Some(self.run_unchanged(name, study, &claim, None)?).filter(|short| short.as_is == full.as_is)
-            }
+        let full = self.run_unchanged(study_name, study, &claim, Some(bounds))?;
+        let screening = match screening_study(&full.study, &claim) {
+            Some(study) => Some(self.run_unchanged(study_name, study, &claim, None)?)
+                .filter(|screening| screening.unchanged.holds == full.unchanged.holds),
             None => None,
         };
-        Ok(ClaimCarrier { name, claim, full, short })
+        Ok(ExplainedClaim { study_name, claim, full, screening })
     }
 
     /// Runs the cells of a claim with unchanged settings.
     fn run_unchanged(
         &self,
-        name: &str,
+        study_name: &str,
         study: Study,
         claim: &Claim,
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = study_plan::prepare(name, (String::new(), study.clone()), &cells, &self.inputs())?;
-        let extent = study_plan::extent(&planned.study, &planned.prepared, self.asked.threads);
-        bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
-        let earlier = EarlierRuns::default();
-        let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
+        let planned = study_plan::prepare(study_name, ("", study.clone()), &cells, &self.inputs())?;
+        bounds.map(|bounds| bounds.admit(&planned.run_plan(self.request.threads, false))).transpose()?;
+        let (earlier, unchanged) = (EarlierRuns::default(), ChecksResult::default());
+        let mut runs = ClaimRuns { study, cells, planned, earlier, unchanged };
         let cells = runs.cells.clone();
-        (runs.as_is, runs.distance) = self.judge_cells(name, claim, &mut runs, cells, true)?;
+        runs.unchanged = self.run_and_judge_cells(study_name, claim, &mut runs, cells, true)?;
         Ok(runs)
     }
 
-    /// Runs cells of a claim and judges it by them. Runs with unchanged settings are kept (`keep`), for cells that a change leaves alone.
-    fn judge_cells(
+    /// Runs cells of a claim and judges it by them. With `keep`, their records are kept, for cells that a changed setting does
+    /// not concern.
+    fn run_and_judge_cells(
         &self,
-        name: &str,
+        study_name: &str,
         claim: &Claim,
         runs: &mut ClaimRuns,
         cells: Vec<Cell>,
         keep: bool,
-    ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = study_plan::prepare(name, (String::new(), runs.study.clone()), &cells, &self.inputs())?;
+    ) -> Result<ChecksResult, Error> {
+        let planned = study_plan::prepare(study_name, ("", runs.study.clone()), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
-        let execution = Execution { planned: &planned, earlier, threads: self.asked.threads, progress: &progress };
-        let records = execution.run(Vec::new(), &mut InMemory)?;
+        let records = make_runs(&planned, earlier, self.request.threads, &progress, Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
-        let answer = (judged.holds, judged.distance.clone());
+        let result = ChecksResult { holds: judged.holds, distance: judged.distance.clone() };
         if keep {
             runs.earlier.add(study, prepared, records.into_iter().map(Cow::Owned));
         }
-        Ok(answer)
+        Ok(result)
     }
 
-    /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones if it has them. A value that
-    /// contradicts another figure has no answer.
-    fn answer_with(
+    /// Whether a claim holds with a setting at a value; `None` if it is undecided, or if the value contradicts another figure.
+    /// An answer in the journal is not found again.
+    fn holds_with_value(
         &mut self,
-        carrier: &mut ClaimCarrier,
+        explained: &mut ExplainedClaim,
         lever: &Lever,
         value: &str,
-        full: bool,
+        length: ClaimRunLength,
     ) -> Result<Option<bool>, Error> {
-        let length = if full || carrier.short.is_none() { "full" } else { "short" };
-        let question = format!("{} {} {} {value} {length}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
-        if let Some(answer) = self.known.get(&question) {
+        let full = length == ClaimRunLength::Full || explained.screening.is_none();
+        let word = if full { "full" } else { "short" };
+        let question = format!("{} {} {} {value} {word}", explained.claim.id, lever.key, lever.value).replace(' ', "_");
+        if let Some(answer) = self.known_answers.get(&question) {
             return Ok(answer.first().filter(|answer| **answer >= 0.0).map(|answer| *answer > 0.0));
         }
-        let (name, claim) = (carrier.name, carrier.claim.clone());
-        let runs = carrier.runs_by_length(full);
+        let (study_name, claim) = (explained.study_name, explained.claim.clone());
+        let runs = explained.runs_of_length(length);
         let cells = lever.cells_with_value(&runs.cells, &runs.planned.prepared, value);
         let inputs = self.inputs();
-        let fits = cells.iter().all(|cell| plan::prepare_cell(name, cell, &inputs).is_ok());
-        let holds = if fits { self.judge_cells(name, &claim, runs, cells, false)?.0 } else { None };
+        let fits = cells.iter().all(|cell| plan::prepare_cell(study_name, cell, &inputs).is_ok());
+        let holds = match fits {
+            true => self.run_and_judge_cells(study_name, &claim, runs, cells, false)?.holds,
+            false => None,
+        };
+        let answer = holds.map_or(-1.0, |holds| f64::from(u8::from(holds)));
         if let Some(journal) = &self.journal {
-            journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
+            journal.write(&question, &[answer]);
         }
-        self.known.insert(question, vec![holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
+        self.known_answers.insert(question, vec![answer]);
         Ok(holds)
     }
 
     /// Whether a claim's answer is `wanted` with a setting at a value: by shorter runs first, if it has them.
-    fn confirm_answer(
+    fn gives_answer_with_value(
         &mut self,
-        carrier: &mut ClaimCarrier,
-        (lever, value): (&Lever, &str),
-        wanted: Option<bool>,
+        explained: &mut ExplainedClaim,
+        lever: &Lever,
+        value: &str,
+        wanted: bool,
     ) -> Result<bool, Error> {
-        let short = carrier.short.is_none() || self.answer_with(carrier, lever, value, false)? == wanted;
-        Ok(short && self.answer_with(carrier, lever, value, true)? == wanted)
+        let screened = explained.screening.is_none()
+            || self.holds_with_value(explained, lever, value, ClaimRunLength::Screening)? == Some(wanted);
+        Ok(screened && self.holds_with_value(explained, lever, value, ClaimRunLength::Full)? == Some(wanted))
     }
 
-    /// The settings that change the answer, each at the nearest value found, the nearest first.
-    fn search_levers(&mut self, carrier: &mut ClaimCarrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
-        let wanted = carrier.full.as_is != Some(true);
-        let tries: usize = all.iter().map(|lever| lever.values_to_try().len()).sum();
+    /// Finds the settings that change the answer, each with the nearest value found, the nearest first.
+    fn search_levers(
+        &mut self,
+        explained: &mut ExplainedClaim,
+        levers: &[Lever],
+    ) -> Result<Vec<(Lever, FoundLever)>, Error> {
+        let wanted = explained.full.unchanged.holds != Some(true);
+        let tries: usize = levers.iter().map(|lever| lever.values_to_try().len()).sum();
         self.observer.begin(Some(tries as u64), 0, "values");
         let mut found = Vec::new();
-        for lever in all {
-            self.observer.doing(&format!("{}, {}", carrier.claim.id, lever.key));
-            let mut changes: Option<(Option<f64>, String)> = None;
-            for (place, value) in lever.values_to_try() {
+        for lever in levers {
+            self.observer.doing(&format!("{}, {}", explained.claim.id, lever.key));
+            let mut nearest: Option<(Option<f64>, String)> = None;
+            for (position, value) in lever.values_to_try() {
                 self.tries += 1;
-                let nearer = |it: &Option<(Option<f64>, String)>| match (it, place) {
-                    (Some((Some(other), _)), Some(place)) => {
-                        distance_from_own(lever, place) < distance_from_own(lever, *other)
+                let is_nearer = match (&nearest, position) {
+                    (Some((Some(known), _)), Some(position)) => {
+                        distance_from_present(lever, position) < distance_from_present(lever, *known)
                     }
                     (known, _) => known.is_none(),
                 };
-                if nearer(&changes) && self.confirm_answer(carrier, (lever, &value), Some(wanted))? {
-                    changes = Some((place, value));
+                if is_nearer && self.gives_answer_with_value(explained, lever, &value, wanted)? {
+                    nearest = Some((position, value));
                 }
                 self.observer.at(self.tries as u64);
             }
-            if let Some((place, value)) = changes {
-                let (place, to) = match place {
-                    Some(place) => self.nearest_value(carrier, lever, place, wanted)?,
-                    None => (lever.present_place(), value),
+            if let Some((position, value)) = nearest {
+                let (position, to) = match position {
+                    Some(end) => {
+                        let position = self.bisect_to_nearest(explained, lever, end, wanted)?;
+                        (position, lever.value_at(position))
+                    }
+                    None => (lever.present_position(), value),
                 };
-                let share = lever.is_number().then(|| distance_from_own(lever, place));
+                let share = lever.is_number().then(|| distance_from_present(lever, position));
                 found.push((lever.clone(), FoundLever::new(lever, to, share)));
             }
         }
@@ -346,102 +378,118 @@ impl ExplainSession<'_> {
         Ok(found)
     }
 
-    /// Bisects between a number's own place, where the answer is not `wanted`, and one where it is.
-    fn nearest_value(
+    /// Bisects between a number's present position, where the answer is not `wanted`, and `end`, where it is; returns the position
+    /// nearest to the present one that has the wanted answer.
+    fn bisect_to_nearest(
         &mut self,
-        carrier: &mut ClaimCarrier,
+        explained: &mut ExplainedClaim,
         lever: &Lever,
-        place: f64,
+        end: f64,
         wanted: bool,
-    ) -> Result<(f64, String), Error> {
-        let (mut not, mut is) = (lever.present_place(), place);
+    ) -> Result<f64, Error> {
+        let (mut unwanted_at, mut wanted_at) = (lever.present_position(), end);
         for _ in 0..HALVINGS {
-            let middle = (not + is) / 2.0;
+            let middle = (unwanted_at + wanted_at) / 2.0;
             let value = lever.value_at(middle);
-            if value == lever.value_at(is) || value == lever.value_at(not) {
+            if value == lever.value_at(wanted_at) || value == lever.value_at(unwanted_at) {
                 break;
             }
-            if self.confirm_answer(carrier, (lever, &value), Some(wanted))? {
-                is = middle;
+            if self.gives_answer_with_value(explained, lever, &value, wanted)? {
+                wanted_at = middle;
             } else {
-                not = middle;
+                unwanted_at = middle;
             }
         }
-        Ok((is, lever.value_at(is)))
+        Ok(wanted_at)
     }
 
-    /// Finds the other claims and the published cases that each found setting changes.
-    fn find_side_effects(
+    /// Adds to each found setting the other claims and the published cases that it changes.
+    fn add_side_effects(
         &mut self,
-        carrier: &ClaimCarrier,
+        explained: &ExplainedClaim,
         found: &mut [(Lever, FoundLever)],
         bounds: &Bounds,
     ) -> Result<(), Error> {
         if found.is_empty() {
             return Ok(());
         }
-        let (mut others, inputs) = (Vec::new(), self.inputs());
-        for &(name, text) in BUILT_IN {
-            let study = parse(name, text)?;
-            let here = study.claim.iter().filter(|claim| !claim.check.is_empty() && claim.id != carrier.claim.id);
-            for claim in here {
-                let cells = checked_cells(&study, claim);
-                let prepared =
-                    cells.iter().map(|cell| plan::prepare_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-                if found.iter().any(|(lever, _)| lever.is_in(&prepared)) {
-                    others.push(claim.id.clone());
-                }
-            }
-        }
-        self.observer.begin(Some(others.len() as u64), 0, "claims");
-        for (place, id) in others.iter().enumerate() {
-            self.observer.doing(&format!("{id} beside {}", carrier.claim.id));
-            let mut other = self.load_carrier(id, bounds)?;
-            let before = other.full.as_is;
+        let other_ids = self.other_claims_with_levers(explained, found)?;
+        self.observer.begin(Some(other_ids.len() as u64), 0, "claims");
+        for (index, id) in other_ids.iter().enumerate() {
+            self.observer.doing(&format!("{id} beside {}", explained.claim.id));
+            let mut other = self.load_claim(id, bounds)?;
+            let before = other.full.unchanged.holds;
             for (lever, found) in found.iter_mut() {
-                if !lever.is_in(&other.full.planned.prepared) {
+                if !lever.occurs_in(&other.full.planned.prepared) {
                     continue;
                 }
                 found.claims += 1;
                 let to = found.to.clone();
-                if other.short.is_some() && self.answer_with(&mut other, lever, &to, false)? == before {
+                if other.screening.is_some()
+                    && self.holds_with_value(&mut other, lever, &to, ClaimRunLength::Screening)? == before
+                {
                     continue;
                 }
-                match (before, self.answer_with(&mut other, lever, &to, true)?) {
+                match (before, self.holds_with_value(&mut other, lever, &to, ClaimRunLength::Full)?) {
                     (Some(true), now) if now != Some(true) => found.breaks.push(id.clone()),
                     (before, Some(true)) if before != Some(true) => found.mends.push(id.clone()),
                     _ => {}
                 }
             }
-            self.observer.at(place as u64 + 1);
+            self.observer.at(index as u64 + 1);
         }
         for (lever, found) in found {
             let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);
             for case in cases.iter().filter(|case| strip_drive(&lever.key).is_some() && !case.sets_key(&lever.key)) {
                 found.cases += 1;
-                let held = case.is_met(&[], &self.cache).map_err(Error::new)?;
-                let now = case.is_met(&[(lever.key.clone(), found.to.clone())], &self.cache).unwrap_or(false);
-                if held && !now {
+                let holds_unchanged = case.holds_with(&[], &self.cache).map_err(Error::new)?;
+                let setting = (lever.key.clone(), found.to.clone());
+                let holds_now = case.holds_with(&[setting], &self.cache).unwrap_or(false);
+                if holds_unchanged && !holds_now {
                     found.cases_broken.push(case.what.clone());
                 }
             }
         }
         Ok(())
     }
+
+    /// The other claims with checks whose cells have one of the found settings.
+    fn other_claims_with_levers(
+        &self,
+        explained: &ExplainedClaim,
+        found: &[(Lever, FoundLever)],
+    ) -> Result<Vec<String>, Error> {
+        let (mut ids, inputs) = (Vec::new(), self.inputs());
+        for &(name, text) in BUILT_IN {
+            let study = parse(name, text)?;
+            for claim in &study.claim {
+                if claim.check.is_empty() || claim.id == explained.claim.id {
+                    continue;
+                }
+                let cells = checked_cells(&study, claim);
+                let prepared =
+                    cells.iter().map(|cell| plan::prepare_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+                if found.iter().any(|(lever, _)| lever.occurs_in(&prepared)) {
+                    ids.push(claim.id.clone());
+                }
+            }
+        }
+        Ok(ids)
+    }
 }
 
-/// Steps of a bisection.
+/// The most steps of a bisection.
 const HALVINGS: u32 = 4;
 
-/// Factor by which the runs that screen values, and their ramps, are shorter. A tenth of a driver study's virtual time gave
-/// each of its 35 verdicts.
-const SHORTER: u64 = 10;
+/// Factor by which the runs that screen values, and their ramps, are shorter. With a tenth of its virtual time, a study of
+/// drivers gave the same 35 verdicts.
+const SCREENING_SHORTER: u64 = 10;
 
 /// The study with the lighter runs by which values are screened; none if they would be as heavy.
 fn screening_study(study: &Study, claim: &Claim) -> Option<Study> {
-    let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
-    let runs = if intervals { study.runs } else { 1 };
-    let shorter = |length: Duration| Duration { nanos: length.nanos.div_ceil(SHORTER) };
+    let several_runs = claim.check.iter().chain(&claim.decided_if).any(|check| needs_several_runs(&check.body));
+    let runs = if several_runs { study.runs } else { 1 };
+    let shorter = |length: Duration| Duration { nanos: length.nanos.div_ceil(SCREENING_SHORTER) };
     let (runtime, ramp) = (study.runtime.map(shorter), study.ramp.map(shorter));
     (runs < study.runs || runtime != study.runtime).then(|| {
         let mut lighter = study.clone();
@@ -457,9 +505,9 @@ fn screening_words(study: &Study) -> String {
     format!("{each}{length} of each cell")
 }
 
-/// How far a place is from the setting's own, as a share of its range.
-fn distance_from_own(lever: &Lever, place: f64) -> f64 {
-    (place - lever.present_place()).abs()
+/// How far a position is from the setting's present one, as a share of its range.
+fn distance_from_present(lever: &Lever, position: f64) -> f64 {
+    (position - lever.present_position()).abs()
 }
 
 impl FoundLever {
@@ -479,9 +527,9 @@ impl FoundLever {
         }
     }
 
-    /// "holds if …, which breaks …" for a claim that does not hold, "fails if …" for one that does.
-    pub fn sentence(&self, holds: bool) -> String {
-        let verb = if holds { "fails" } else { "holds" };
+    /// "holds if …, which breaks …" for a claim that does not hold with unchanged settings, "fails if …" for one that does.
+    pub fn sentence(&self, holds_unchanged: bool) -> String {
+        let verb = if holds_unchanged { "fails" } else { "holds" };
         let mut broken: Vec<String> = self.breaks.clone();
         broken.extend(self.cases_broken.iter().map(|case| format!("the published case \"{case}\"")));
         let side_effects = match (broken.is_empty(), self.claims + self.cases) {
@@ -495,11 +543,11 @@ impl FoundLever {
 }
 
 /// The explanation of a claim, in sentences.
-fn explanation_sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
-    match (found.is_empty(), holds) {
+fn explanation_sentences(found: &[FoundLever], holds_unchanged: bool) -> Vec<String> {
+    match (found.is_empty(), holds_unchanged) {
         (true, true) => vec!["holds at every tried value of every single inferred setting".to_owned()],
         (true, false) => vec!["holds at no tried value of any single inferred setting".to_owned()],
-        _ => found.iter().map(|found| found.sentence(holds)).collect(),
+        _ => found.iter().map(|found| found.sentence(holds_unchanged)).collect(),
     }
 }
 
@@ -522,9 +570,9 @@ mod tests {
             cases_broken: vec!["writes".to_owned()],
             cases: 1,
         };
-        let said = "holds if drive.cache.dirty_runs of fireball-plus-as-30 is 8 instead of 32, which breaks F2, the published \
+        let expected = "holds if drive.cache.dirty_runs of fireball-plus-as-30 is 8 instead of 32, which breaks F2, the published \
                     case \"writes\"";
-        assert_eq!(found.sentence(false), said);
+        assert_eq!(found.sentence(false), expected);
         let free = FoundLever { breaks: Vec::new(), cases_broken: Vec::new(), ..found.clone() };
         assert!(
             free.sentence(true).starts_with("fails if") && free.sentence(true).ends_with("nothing else that was tried")
@@ -540,25 +588,25 @@ mod tests {
         let lever = find_levers(&planned.prepared).remove(0);
         let found = FoundLever::new(&lever, "8".to_owned(), None);
         assert_eq!((found.claims, found.cases, found.breaks.len() + found.cases_broken.len()), (0, 0, 0));
-        let said = found.sentence(false);
-        assert!(said.ends_with(&format!("is 8 instead of {}", lever.value)), "{said}");
+        let sentence = found.sentence(false);
+        assert!(sentence.ends_with(&format!("is 8 instead of {}", lever.value)), "{sentence}");
     }
 
     #[test]
-    fn screening_runs_are_told_by_their_number_and_length() {
-        let told = |head: &str| {
+    fn screening_runs_are_named_by_their_number_and_length() {
+        let words = |head: &str| {
             let study = parse("s.toml", &format!("title = 't'\nquestion = 'q'\n{head}\n")).unwrap();
             screening_words(&study)
         };
-        assert_eq!(told("runs = 1"), "one run of each cell");
-        assert_eq!(told("runs = 1\nruntime = '2 s'"), "one run of 2 s of each cell");
-        assert_eq!(told("runs = 2"), "2 runs of each cell");
-        assert_eq!(told("runs = 5\nruntime = '500 ms'"), "5 runs of 0.5 s of each cell");
+        assert_eq!(words("runs = 1"), "one run of each cell");
+        assert_eq!(words("runs = 1\nruntime = '2 s'"), "one run of 2 s of each cell");
+        assert_eq!(words("runs = 2"), "2 runs of each cell");
+        assert_eq!(words("runs = 5\nruntime = '500 ms'"), "5 runs of 0.5 s of each cell");
     }
 
     #[test]
     fn an_interval_asks_for_more_than_one_run() {
-        let takes = |text: &str| takes_interval(&seekwise_formats::expression::parse(text).unwrap().body);
+        let takes = |text: &str| needs_several_runs(&seekwise_formats::expression::parse(text).unwrap().body);
         assert!(takes("high(slope(iops over log2(segments))) < 0 for each depth"));
         assert!(takes("share(low(iops) > 1 over depth) > 0"));
         assert!(!takes("max(iops over depth) > 1"));

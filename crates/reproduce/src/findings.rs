@@ -1,12 +1,13 @@
-//! The findings of the source studies as one list, and what must run to judge one: the cells that its expressions name,
-//! unchanged, without the claim's mechanism, or with a planted difference. Also what such a run adds: whether it
-//! repeats what the study runs anyway, and whether two claims rest on one rule.
+//! The catalogue of findings of published studies (`claims.toml`), and the cells that must run to judge one: those that its
+//! expressions name, unchanged or with a change (its mechanism switched off, or a planted difference). Further, whether changed
+//! cells give the results of cells that the study has anyway, and whether the cells of two claims have equal settings.
 //!
-//! The laboratory computes the figures ([`seekwise_lab::evaluate`]); nothing is run here.
+//! Nothing is run here; the figures are computed by [`seekwise_lab::evaluate`].
 
 use std::collections::BTreeSet;
 
 use seekwise_drives::dotted::{flatten, plain_text};
+use seekwise_drives::stack::Setting;
 use seekwise_formats::study::{CellChange, Claim, Study};
 use seekwise_lab::evaluate::needed_cells;
 use seekwise_lab::finding::Evidence;
@@ -41,83 +42,87 @@ pub fn catalogue_claims() -> Vec<CatalogueClaim> {
     list.claim
 }
 
-/// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
+/// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference. A change may
+/// concern cells with some levels only; the others are returned as they are.
 pub(crate) fn changed_cells(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
-    let with = |cell: &Cell| {
-        let level = |name: &str| study.factor.iter().position(|factor| factor.name == name).map(|at| &cell.levels[at]);
-        let mut chosen = change.cells.iter();
-        let here = chosen.all(|(factor, wanted)| level(factor) == Some(&plain_text(wanted)));
-        let mut cell = cell.clone();
-        if here {
+    let changed = |index: usize| {
+        let mut cell = cells[index].clone();
+        let level_of = |factor: &str| {
+            let position = study.factor.iter().position(|known| known.name == factor)?;
+            Some(&cell.levels[position])
+        };
+        if change.cells.iter().all(|(factor, wanted)| level_of(factor) == Some(&plain_text(wanted))) {
             cell.settings.extend(flatten(&change.set));
         }
         cell
     };
-    needed_cells(study, cells, claim).into_iter().map(|place| with(&cells[place])).collect()
+    needed_cells(study, cells, claim).into_iter().map(changed).collect()
 }
 
-/// The levels at which the study itself runs what `without`, the cells of a claim without its mechanism, ran. The
-/// switch is then another level of one of the study's factors, and adds nothing to its comparison. Empty if a cell that
-/// the switch changes equals none of those.
+/// The levels at which the study itself has the results that the ablated cells have. The mechanism's switch is then another
+/// level of one of the study's factors, and adds nothing to its comparison. Empty if an ablated cell that the switch changes
+/// has the results of no cell of the study.
 ///
 /// Cells are compared by their results, run by run and figure by figure: settings may differ in name and do the same.
-pub(crate) fn repeated_levels(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
-    let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
-    let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| run_results(evidence.cell_runs(cell))).collect();
-    let mut levels: Vec<String> = Vec::new();
-    for (place, CellProvenance { cell, .. }) in without.made.cells.iter().enumerate() {
-        let runs = run_results(without.cell_runs(place));
+pub(crate) fn levels_repeated_by_ablation(study_evidence: &Evidence<'_>, ablated: &Evidence<'_>) -> Vec<String> {
+    let cells: Vec<&Cell> = study_evidence.made.cells.iter().map(|made| &made.cell).collect();
+    let study_results: Vec<Vec<String>> =
+        (0..cells.len()).map(|index| comparable_results(study_evidence.cell_runs(index))).collect();
+    let mut repeated: Vec<String> = Vec::new();
+    for (index, CellProvenance { cell, .. }) in ablated.made.cells.iter().enumerate() {
+        let results = comparable_results(ablated.cell_runs(index));
         let original = cells.iter().position(|other| other.levels == cell.levels);
-        if original.is_some_and(|original| own[original] == runs) {
+        if original.is_some_and(|original| study_results[original] == results) {
             continue;
         }
-        let alike = (0..cells.len()).filter(|&other| !runs.is_empty() && own[other] == runs);
-        let named: Vec<String> = alike.filter_map(|other| other_level(evidence.study, cell, cells[other])).collect();
-        if named.is_empty() {
+        let equal = (0..cells.len()).filter(|&other| !results.is_empty() && study_results[other] == results);
+        let levels = equal.filter_map(|other| only_differing_level(study_evidence.study, cell, cells[other]));
+        let levels: Vec<String> = levels.collect();
+        if levels.is_empty() {
             return Vec::new();
         }
-        levels.extend(named);
+        repeated.extend(levels);
     }
     let mut seen = BTreeSet::new();
-    levels.retain(|level| seen.insert(level.clone()));
-    levels
+    repeated.retain(|level| seen.insert(level.clone()));
+    repeated
 }
 
-/// The only factor in which two cells differ, with its level in `other`; `None` if there are more.
-fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
-    let pairs = study.factor.iter().zip(&other.levels).zip(&cell.levels);
-    let mut differ = pairs.filter(|((_, level), before)| level != before).map(|(named, _)| named);
-    let (factor, level) = differ.next()?;
-    differ.next().is_none().then(|| format!("{} {level}", factor.name))
+/// The factor in which two cells differ, with its level in `other`; `None` if they differ in none or in several.
+fn only_differing_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
+    let factors = study.factor.iter().zip(&cell.levels).zip(&other.levels);
+    let mut differing = factors.filter(|((_, level), other_level)| level != other_level);
+    let ((factor, _), other_level) = differing.next()?;
+    differing.next().is_none().then(|| format!("{} {other_level}", factor.name))
 }
 
-/// The results of each run, without names and warnings.
-fn run_results(runs: &[&RunRecord]) -> Vec<String> {
-    let bare = |run: &&RunRecord| {
+/// The results of each run as JSON, without the names of cell and target and without warnings.
+fn comparable_results(runs: &[&RunRecord]) -> Vec<String> {
+    let results_of = |run: &&RunRecord| {
         let mut run = RunRecord::clone(run);
         (run.cell, run.cell_hash, run.target, run.warnings) = Default::default();
         serde_json::to_string(&run).expect("a record has no keys but strings")
     };
-    runs.iter().map(bare).collect()
+    runs.iter().map(results_of).collect()
 }
 
 /// The cells of `study` that `claim` checks.
 pub(crate) fn checked_cells(study: &Study, claim: &Claim) -> Vec<Cell> {
     let cells = study_cells(study);
-    needed_cells(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
+    needed_cells(study, &cells, claim).into_iter().map(|index| cells[index].clone()).collect()
 }
 
-/// The settings of cells below a key: an entry for each combination, so one if all have the same.
-pub(crate) fn settings_below(cells: &[PreparedCell], key: &str) -> Vec<String> {
-    let below = |cell: &PreparedCell| {
-        let settings = cell.settings.iter();
-        let here = settings.filter(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
-        here.map(|setting| format!("{} = {}", setting.key, setting.value)).collect::<Vec<_>>().join(", ")
+/// The different combinations of settings that cells have below a key; a single entry if all cells have the same ones.
+pub(crate) fn distinct_settings_below(cells: &[PreparedCell], key: &str) -> Vec<String> {
+    let is_below = |setting: &Setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    let settings_of = |cell: &PreparedCell| {
+        let below = cell.settings.iter().filter(|setting| is_below(setting));
+        below.map(|setting| format!("{} = {}", setting.key, setting.value)).collect::<Vec<_>>().join(", ")
     };
-    let mut ways: Vec<String> = cells.iter().map(below).collect();
-    ways.sort();
-    ways.dedup();
-    ways
+    let mut combinations: Vec<String> = cells.iter().map(settings_of).collect();
+    combinations.sort();
+    combinations.dedup();
+    combinations
 }
 
 #[cfg(test)]
@@ -173,7 +178,7 @@ mod tests {
     fn another_level_is_that_of_the_only_factor_that_differs() {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
         let cells = study_cells(&study);
-        let level = |from: usize, to: usize| other_level(&study, &cells[from], &cells[to]);
+        let level = |from: usize, to: usize| only_differing_level(&study, &cells[from], &cells[to]);
         assert_eq!([level(0, 2), level(0, 3)], [Some("depth 8".to_owned()), Some("mode false".to_owned())]);
         assert_eq!([level(0, 0), level(0, 5)], [None, None]);
     }

@@ -1,8 +1,8 @@
-//! Levers of a claim: each inferred setting of its cells, the values within its range, and the cells with one of them
-//! changed. Runs and judges nothing.
+//! Levers of a claim: the inferred settings of its cells (not read in a datasheet or measured), each with the values that it may
+//! take, and the cells with one lever at another value. Nothing is run or judged here.
 //!
-//! The ranges are those of a fit ([`ranges`]), which say how wrong figures of a kind have been found, and the rules that
-//! it tries. A number that has none there goes from half to twice its value, within what its key accepts.
+//! A number has the range that a fit gives its key ([`ranges`]: how wrong figures of a kind have been found), or goes from half
+//! to twice its value, within the values that its key accepts. A rule has the choices that a fit tries.
 
 use std::collections::BTreeSet;
 
@@ -31,26 +31,27 @@ pub struct Lever {
 enum LeverRange {
     /// A number of a drive, with a range of its own.
     Number(ParameterRange),
-    /// From half to twice.
+    /// From half to twice the value.
     Twice,
+    /// The words of a rule.
     Choice(&'static [&'static str]),
 }
 
 impl Lever {
+    /// The lever of a setting; `None` if it is not inferred, or has no other values.
     fn from_setting(setting: &Setting) -> Option<Lever> {
         let inferred = setting.kind == FigureOrigin::Inferred;
         let in_drive = strip_drive(&setting.key);
         let number: Option<f64> = setting.value.parse().ok();
-        let own =
-            in_drive.zip(number).and_then(|(key, value)| ranges::range_for_key(key, value)).map(LeverRange::Number);
-        let rule = in_drive.and_then(ranges::find_rule).map(|(_, words)| LeverRange::Choice(words));
+        let of_key = in_drive.zip(number).and_then(|(key, value)| ranges::range_for_key(key, value));
+        let rule = in_drive.and_then(ranges::find_rule).map(|rule| LeverRange::Choice(rule.choices));
         let twice = || scale_value(&setting.key, &setting.value, 1.0).map(|_| LeverRange::Twice);
         Some(Lever {
             key: setting.key.clone(),
             value: setting.value.clone(),
             of: Vec::new(),
             identity: figure_identity(setting),
-            range: rule.or(own).or_else(twice).filter(|_| inferred)?,
+            range: rule.or(of_key.map(LeverRange::Number)).or_else(twice).filter(|_| inferred)?,
         })
     }
 
@@ -70,33 +71,35 @@ impl Lever {
         !matches!(self.range, LeverRange::Choice(_))
     }
 
-    /// The place of the present value in the range, from 0 to 1.
-    pub fn present_place(&self) -> f64 {
+    /// The position of the present value in the range, from 0 to 1.
+    pub fn present_position(&self) -> f64 {
         match (&self.range, self.value.parse::<f64>()) {
-            (LeverRange::Number(range), Ok(value)) => range.place_of(value),
+            (LeverRange::Number(range), Ok(value)) => range.position_of(value),
             _ => 0.5,
         }
     }
 
-    /// The value at a place of its range.
-    pub fn value_at(&self, place: f64) -> String {
+    /// The value at a position of the range, from 0 to 1.
+    pub fn value_at(&self, position: f64) -> String {
         match &self.range {
-            LeverRange::Number(range) => range.format_value(range.value_at(place)),
+            LeverRange::Number(range) => range.format_value(range.value_at(position)),
             LeverRange::Twice => {
-                scale_value(&self.key, &self.value, 4f64.powf(place - 0.5)).unwrap_or_else(|| self.value.clone())
+                scale_value(&self.key, &self.value, 4f64.powf(position - 0.5)).unwrap_or_else(|| self.value.clone())
             }
             LeverRange::Choice(_) => self.value.clone(),
         }
     }
 
-    /// The values to try: of a number the ends of its range, with their places, the nearer one first.
+    /// The values to try: of a number the ends of its range, each with its position, the nearer one first; of a rule its words.
     pub fn values_to_try(&self) -> Vec<(Option<f64>, String)> {
         let tries: Vec<(Option<f64>, String)> = match &self.range {
             LeverRange::Choice(words) => words.iter().map(|word| (None, (*word).to_owned())).collect(),
             _ => {
                 let mut ends = [0.0, 1.0];
-                ends.sort_by(|a, b| (a - self.present_place()).abs().total_cmp(&(b - self.present_place()).abs()));
-                ends.map(|place| (Some(place), self.value_at(place))).to_vec()
+                ends.sort_by(|a, b| {
+                    (a - self.present_position()).abs().total_cmp(&(b - self.present_position()).abs())
+                });
+                ends.map(|position| (Some(position), self.value_at(position))).to_vec()
             }
         };
         let mut seen = BTreeSet::from([self.value.clone()]);
@@ -105,17 +108,17 @@ impl Lever {
 
     /// All cells; those that have the setting get `value`.
     pub(crate) fn cells_with_value(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
-        let one = |(cell, prepared): (&Cell, &PreparedCell)| {
-            let here = prepared.settings.iter().filter(|setting| self.is_same_figure(setting));
+        let changed = |(cell, prepared): (&Cell, &PreparedCell)| {
+            let moved = prepared.settings.iter().filter(|setting| self.is_same_figure(setting));
             let mut cell = cell.clone();
-            cell.settings.extend(here.map(|setting| (setting.key.clone(), value.to_owned())));
+            cell.settings.extend(moved.map(|setting| (setting.key.clone(), value.to_owned())));
             cell
         };
-        cells.iter().zip(prepared).map(one).collect()
+        cells.iter().zip(prepared).map(changed).collect()
     }
 
-    /// Whether one of these cells has it.
-    pub fn is_in(&self, prepared: &[PreparedCell]) -> bool {
+    /// Whether one of these cells has the setting.
+    pub fn occurs_in(&self, prepared: &[PreparedCell]) -> bool {
         prepared.iter().any(|cell| cell.settings.iter().any(|setting| self.is_same_figure(setting)))
     }
 
@@ -132,12 +135,12 @@ pub fn find_levers(prepared: &[PreparedCell]) -> Vec<Lever> {
             let root = lever.key.split('.').next().unwrap_or_default().to_owned();
             let name = cell.settings.iter().find(|setting| setting.key == root).map(|setting| setting.value.clone());
             let known = found.iter().position(|known| known.identity == lever.identity);
-            let known = known.unwrap_or_else(|| {
+            let index = known.unwrap_or_else(|| {
                 found.push(lever);
                 found.len() - 1
             });
-            let of = &mut found[known].of;
-            of.extend(name.filter(|name| !of.contains(name)));
+            let owners = &mut found[index].of;
+            owners.extend(name.filter(|name| !owners.contains(name)));
         }
     }
     found.sort_by(|a, b| (&a.key, &a.identity).cmp(&(&b.key, &b.identity)));
@@ -157,18 +160,20 @@ mod tests {
 
     #[test]
     fn only_what_is_inferred_moves_and_within_its_range() {
-        let of = |key: &str, value: &str| Lever::from_setting(&setting(key, value, FigureOrigin::Inferred));
-        let switch = of("drive.mechanics.head_switch_ms", "2").unwrap();
+        let lever_of = |key: &str, value: &str| Lever::from_setting(&setting(key, value, FigureOrigin::Inferred));
+        let switch = lever_of("drive.mechanics.head_switch_ms", "2").unwrap();
         assert_eq!(switch.range_words(), "0 to 4.5");
         let values = |lever: &Lever| lever.values_to_try().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         assert_eq!(values(&switch), ["0", "4.5"]);
-        assert!((switch.present_place() - 2.0 / 4.5).abs() < 1e-9 && switch.value_at(switch.present_place()) == "2");
-        let hold = of("drive.cache.read_ahead.hold", "segment").unwrap();
+        assert!(
+            (switch.present_position() - 2.0 / 4.5).abs() < 1e-9 && switch.value_at(switch.present_position()) == "2"
+        );
+        let hold = lever_of("drive.cache.read_ahead.hold", "segment").unwrap();
         assert_eq!(values(&hold), ["never", "track", "stream"]);
         assert!(!hold.is_number());
-        let request = of("driver.request_us", "8").unwrap();
+        let request = lever_of("driver.request_us", "8").unwrap();
         assert_eq!((request.range_words().as_str(), values(&request).len()), ("4 to 16", 2));
-        assert_eq!(of("drive.geometry.zones", "16 zones"), None, "a list does not move");
+        assert_eq!(lever_of("drive.geometry.zones", "16 zones"), None, "a list does not move");
         let stated = setting("drive.mechanics.head_switch_ms", "2", FigureOrigin::Datasheet);
         assert_eq!(Lever::from_setting(&stated), None);
     }
@@ -194,6 +199,6 @@ mod tests {
         let again = prepare_cell("s.toml", &moved[0], &inputs).unwrap();
         let now = again.settings.iter().find(|setting| setting.key == policy.key).unwrap();
         assert_eq!(now.value, "fcfs");
-        assert!(policy.is_in(&prepared[..1]) && !policy.is_in(&prepared[1..]));
+        assert!(policy.occurs_in(&prepared[..1]) && !policy.occurs_in(&prepared[1..]));
     }
 }

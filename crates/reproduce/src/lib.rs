@@ -1,5 +1,6 @@
-//! The project's own bench: whether the findings of the source studies come out on the modelled disks, which settings decide them,
-//! and published figures of drives as cases. It runs built-in studies through the library; no answer of a user passes through it.
+//! The model's own examination: whether the findings of published studies are reproduced on the modelled disks, which settings
+//! decide them, and whether drives give the figures that others measured. It runs built-in studies through the library; users'
+//! own studies do not need it.
 //!
 //! | room | what it is |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! Published figures of drives as cases: a job, settings, and what was measured. Lists none of them as right or wrong; the
-//! test `published` does, and docs/published.md.
+//! Published measurements of drives as cases (`published.toml`): each has a job, settings, and the measured figure, and is
+//! simulated here. Whether the simulated figure is near enough is recorded in docs/published.md and held by the test
+//! `published`.
 
 use std::io;
 use std::sync::Arc;
@@ -63,17 +64,17 @@ pub(crate) fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
     list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
 }
 
-/// Reads the profile of a drive that is not built in.
+/// Reads the profile of a drive that is not built in, by its name.
 type ReadProfile<'a> = &'a (dyn Fn(&str) -> io::Result<String> + Sync);
 
 impl PublishedCase {
-    /// Runs a job for a minute on the drive after a run-in of five seconds, without the host; returns the figure.
+    /// Runs a job for a minute on the drive after a ramp of five seconds, without the host's layers; returns the case's figure.
     fn simulate_job(
         &self,
         job: &str,
         set: &[String],
-        more: &[(String, String)],
-        profile: ReadProfile<'_>,
+        more_settings: &[(String, String)],
+        read_profile: ReadProfile<'_>,
         cache: &Arc<InputCache>,
     ) -> Result<f64, String> {
         // Without a size the job has the whole drive.
@@ -81,10 +82,10 @@ impl PublishedCase {
         let text = format!("[global]\nioengine=libaio\ndirect=1\nruntime=60\nramp_time=5\ntime_based\n[case]\n{job}\n");
         let pairs = set.iter().filter_map(|pair| pair.split_once('='));
         let mut settings = vec![("job".to_owned(), "case.fio".to_owned()), ("drive".to_owned(), self.drive.clone())];
-        settings.extend(more.iter().cloned());
+        settings.extend(more_settings.iter().cloned());
         settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
         let cell = Cell { levels: Vec::new(), settings };
-        let read = |name: &str| if name == "case.fio" { Ok(text.clone()) } else { profile(name) };
+        let read = |name: &str| if name == "case.fio" { Ok(text.clone()) } else { read_profile(name) };
         let inputs = Inputs::from_today(&read).with_cache(Arc::clone(cache));
         let prepared = plan::prepare_cell("published", &cell, &inputs)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
@@ -95,7 +96,7 @@ impl PublishedCase {
             None => (self.figure.as_str(), record.read.ios > 0),
         };
         let view = if reads { &record.read } else { &record.write };
-        let share = |kind: RequestKind, share: f64| {
+        let response_ms = |kind: RequestKind, share: f64| {
             let time = measured.run.kind_summary(kind).tally.responses().quantile(share);
             time.map(|time| time.nanos() as f64 / 1e6).ok_or_else(|| "no such request".to_owned())
         };
@@ -103,50 +104,54 @@ impl PublishedCase {
             "iops" => Ok(view.iops),
             "mib_s" => Ok(view.bytes_per_s / 1_048_576.0),
             "mb_s" => Ok(view.bytes_per_s / 1e6),
-            "flush_p50" => share(RequestKind::Flush, 0.5),
+            "flush_p50" => response_ms(RequestKind::Flush, 0.5),
             percentile => {
                 let percent = percentile.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
                 let percent = percent.ok_or_else(|| format!("no figure `{percentile}`"))?;
-                share(if reads { RequestKind::Read } else { RequestKind::Write }, percent / 100.0)
+                response_ms(if reads { RequestKind::Read } else { RequestKind::Write }, percent / 100.0)
             }
         }
     }
 
-    /// Simulates the figure, with more settings of the stack. Cases may share a cache.
+    /// Simulates the figure, or the ratio, with more settings of the stack. Cases may share a cache.
     pub fn simulate(
         &self,
-        more: &[(String, String)],
-        profile: ReadProfile<'_>,
+        more_settings: &[(String, String)],
+        read_profile: ReadProfile<'_>,
         cache: &Arc<InputCache>,
     ) -> Result<f64, String> {
-        let ours = self.simulate_job(&self.job, &self.set, more, profile, cache)?;
+        let figure = self.simulate_job(&self.job, &self.set, more_settings, read_profile, cache)?;
         let (job, set) = match (&self.over, &self.over_job) {
-            (None, None) => return Ok(ours),
+            (None, None) => return Ok(figure),
             (over, job) => (job.as_ref().unwrap_or(&self.job), over.as_ref().unwrap_or(&self.set)),
         };
-        Ok(ours / self.simulate_job(job, set, more, profile, cache)?)
+        Ok(figure / self.simulate_job(job, set, more_settings, read_profile, cache)?)
     }
 
     /// How far a figure is from the measured one, in percent.
-    pub fn deviation_percent(&self, found: f64) -> f64 {
-        100.0 * (found / self.measured - 1.0)
+    pub fn deviation_percent(&self, simulated: f64) -> f64 {
+        100.0 * (simulated / self.measured - 1.0)
     }
 
     /// Whether a figure is within the tolerance.
-    pub fn is_within_tolerance(&self, found: f64) -> bool {
-        self.deviation_percent(found).abs() <= self.within
+    pub fn is_within_tolerance(&self, simulated: f64) -> bool {
+        self.deviation_percent(simulated).abs() <= self.within
     }
 
-    /// Whether it is met with more settings of the stack, for a built-in drive.
-    pub(crate) fn is_met(&self, more: &[(String, String)], cache: &Arc<InputCache>) -> Result<bool, String> {
+    /// Whether the simulated figure is within the tolerance with more settings of the stack, for a built-in drive.
+    pub(crate) fn holds_with(
+        &self,
+        more_settings: &[(String, String)],
+        cache: &Arc<InputCache>,
+    ) -> Result<bool, String> {
         let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
-        self.simulate(more, &absent, cache).map(|found| self.is_within_tolerance(found))
+        self.simulate(more_settings, &absent, cache).map(|simulated| self.is_within_tolerance(simulated))
     }
 
-    /// Whether it sets a key itself.
+    /// Whether the case sets a key itself.
     pub(crate) fn sets_key(&self, key: &str) -> bool {
-        let all = self.set.iter().chain(self.over.iter().flatten());
-        all.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
+        let pairs = self.set.iter().chain(self.over.iter().flatten());
+        pairs.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
     }
 }
 

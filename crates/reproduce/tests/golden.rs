@@ -1,11 +1,11 @@
-//! Golden outputs of the bench: a claim judged with and without its mechanism, and the levers of an explanation. Tests elsewhere ask
-//! whether they are right.
+//! Golden outputs of `seekwise_reproduce` in `tests/golden`: the verdict on a claim with and without its mechanism, and the levers
+//! of a small study. They show changes; other tests hold that the outputs are right.
 
 use std::path::Path;
 
 use seekwise::study_plan::plan_file;
 use seekwise::{Bounds, Files};
-use seekwise_reproduce::claims::{Claims, claims};
+use seekwise_reproduce::claims::{Claims, run_and_judge_claims};
 use seekwise_reproduce::lever::find_levers;
 
 use crate::outline;
@@ -37,26 +37,26 @@ key = "job"
 levels = ["random-read", "file-server"]
 "#;
 
-/// A verdict, as JSON down to this depth.
+/// The outline of a verdict's JSON.
 fn verdicts() -> String {
-    let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };
-    let judged = claims(&asked, &Bounds::new(None), &()).unwrap();
+    let request = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };
+    let judged = run_and_judge_claims(&request, &Bounds::new(None), &()).unwrap();
     outline::json(&serde_json::to_string(&judged).unwrap(), 4).expect("JSON")
 }
 
-/// Each lever with its place, its range and the values to try.
+/// Each lever with its present position, its range and the values to try.
 fn levers() -> String {
     let planned = plan_file(&Files::default(), "study.toml", STUDY).unwrap();
     let mut all = String::new();
     for lever in find_levers(&planned.prepared) {
         let tries = lever.values_to_try();
-        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.present_place(), lever.range_words()));
+        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.present_position(), lever.range_words()));
     }
     all
 }
 
 #[test]
-fn verdicts_and_levers_are_those_that_were_read_last() {
+fn verdicts_and_levers_equal_the_golden_files() {
     let texts = [("claims".to_owned(), verdicts()), ("levers".to_owned(), levers())];
     outline::compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &texts);
 }

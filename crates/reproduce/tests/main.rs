@@ -1,4 +1,4 @@
-//! Tests of the whole bench, in one program: each would be linked by itself, of the same size.
+//! All integration tests of the crate as one program, which is linked once instead of once for each file.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 

@@ -1,10 +1,9 @@
-//! The requests of a flush audit to a disk, and the instants at which they were answered: overwrites of one block each
-//! followed by a flush, forced writes, scattered blocks and then a flush, flushes beside reads, empty flushes, reads,
-//! overwrites of other places. Nothing is judged here; that is the laboratory's (`lab/audit`).
+//! Measures a flush audit: sends its requests to a disk and records when each was answered. The audit asks whether a
+//! flush or a forced write really waits for the medium. Nothing is judged here; `lab/audit` judges the timings.
 //!
-//! Before each overwrite there is a pause of another length. A spindle does not care: whatever was written to one place is
-//! there at one angle, so two such writes end whole revolutions apart, however long the pause was. Anything that takes a
-//! time of its own, be it the same each time, ends later by as much as the pause was longer.
+//! The method: before each overwrite of one block there is a pause of random length. A write that reaches the medium
+//! ends at the angle of its block, so two of them end whole revolutions apart, whatever the pauses were. A delay that
+//! is not the spindle's ends later by as much as the pause was longer.
 
 pub mod subject;
 
@@ -14,32 +13,33 @@ use seekwise_disk::time::{Instant, Span};
 /// Bytes of a block: the physical sector of today's disks, and a page.
 pub const BLOCK: u64 = 4096;
 
-/// The area that is written and read, at most: small beside a disk, so that the time of a request is mostly the
-/// spindle's, and larger than a disk's buffer (512 MB at most), so that a read of any place seldom finds it there.
+/// Largest area that is written and read: small beside a disk, so that a request's time is mostly the spindle's, and
+/// larger than a disk's buffer (512 MB at most), so that a read of a random block is seldom a hit.
 pub const AREA: u64 = 1 << 30;
 
-/// Overwrites of one block, of each kind. Were their ends at any angle, the mean of their directions would have a length
-/// above 1/2 once in e^(120/4) = 10^13 audits (Rayleigh).
+/// Overwrites of one block that a flush follows, and as many forced ones. If their ends were at random angles, the mean
+/// of their directions would be longer than 1/2 once in e^(120/4) = 10^13 audits (Rayleigh's test).
 const OVERWRITES: usize = 120;
-/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do not
-/// wait for the spindle come at all angles.
+/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do
+/// not wait for the spindle come at all angles.
 const PAUSE: Span = Span::from_millis(16);
-/// Reads of any place, and of one place again and again.
+/// Reads of random blocks, and as many of one block.
 const READS: usize = 60;
-/// Flushes with nothing to do.
-const EMPTY: usize = 40;
-/// Rounds of blocks all over the area and then a flush, and blocks of each. Thirty-two are more than any order serves in
-/// one revolution.
+/// Flushes with nothing to write.
+const EMPTY_FLUSHES: usize = 40;
+/// Rounds of scattered blocks, each round with a flush at its end.
 const ROUNDS: usize = 10;
-/// Blocks of such a round.
+/// Scattered blocks of a round: more than any order serves in one revolution.
 pub const SCATTERED: usize = 32;
-/// Flushes of four blocks with four reads beside them.
-const BESIDE: usize = 15;
-const TOGETHER: usize = 4;
+/// Flushes with reads submitted at the same time.
+const FLUSHES_UNDER_READS: usize = 15;
+/// Blocks written before such a flush, and reads submitted with it.
+const BLOCKS_UNDER_READS: usize = 4;
 
-/// Places beside the first whose angles are compared with its own, and how often each is met. The mean cosine of twelve
-/// angles at random is above 1/2 once in 150 disks (its standard deviation is 0.2).
-const PLACES: usize = 12;
+/// Other blocks whose angles are compared with that of the first. The mean cosine of twelve random angles is above 1/2
+/// once in 150 disks (its standard deviation is 0.2).
+const OTHER_BLOCKS: usize = 12;
+/// Overwrites of each of them.
 const VISITS: usize = 5;
 
 /// A request to a disk.
@@ -69,64 +69,64 @@ impl AuditAction {
 /// The time from a request to its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditInterval {
-    /// Asked.
+    /// When the request was made.
     pub from: Instant,
-    /// Answered.
+    /// When it was answered.
     pub to: Instant,
 }
 
 impl AuditInterval {
-    /// How long that was.
+    /// The response time.
     pub fn span(&self) -> Span {
         self.to.since(self.from)
     }
 }
 
-/// A disk, or a file on one, in its own time.
+/// A disk, or a file on one, that an audit measures in its own time.
 pub trait AuditSubject {
     /// Blocks that may be written.
     fn block_count(&self) -> u64;
-    /// Whether a forced write is one command of the disk's (FUA); nothing where that is not known.
+    /// Whether a forced write is one command of the disk (FUA); `None` if that is not known.
     fn has_forced_writes(&self) -> Option<bool>;
-    /// The time of the round trip by itself.
-    fn path_time(&self) -> Span;
-    /// Does nothing for so long.
+    /// The time of the round trip to the disk without any work there.
+    fn round_trip_time(&self) -> Span;
+    /// Waits for `span` without a request.
     fn pause_for(&mut self, span: Span) -> Result<(), String>;
-    /// Asks, and waits for the answer.
-    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String>;
-    /// Asks for a flush and reads of these blocks at once. The flush, then the reads.
-    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String>;
+    /// Makes a request and waits for the answer.
+    fn perform(&mut self, action: AuditAction, block: u64) -> Result<AuditInterval, String>;
+    /// Submits a flush and reads of `read_blocks` at once. Returns the times of the flush, then of the reads.
+    fn flush_beside_reads(&mut self, read_blocks: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String>;
 }
 
-/// An overwrite of a block that was there before, and a flush.
+/// An overwrite of a block that was written before, and a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overwrite {
-    /// How long nothing was asked before it.
+    /// The pause before it.
     pub pause: Span,
     pub write: AuditInterval,
     pub flush: AuditInterval,
 }
 
-/// An overwrite of the first place, and behind it one of another; then both forced.
+/// An overwrite of the first block, then one of another block; then a forced overwrite of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwoOverwrites {
-    /// Which of the other places.
+    /// The index of the other block.
     pub place: usize,
     pub first: Overwrite,
     pub other: Overwrite,
-    /// Forced ones of the first, and of the other.
+    /// Forced overwrites: of the first block, of the other block.
     pub forced: [AuditInterval; 2],
 }
 
-/// Blocks all over the area, and a flush.
+/// Scattered blocks, and a flush.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// All writes together.
+    /// Sum of the response times of the writes.
     pub writes: Span,
     pub flush: Span,
 }
 
-/// A flush with reads beside it.
+/// A flush with reads submitted at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushUnderReads {
     pub flush: Span,
@@ -134,45 +134,49 @@ pub struct FlushUnderReads {
     pub slowest: Span,
 }
 
-/// All that was measured.
+/// The timings of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditTimings {
-    /// Whether forced writes are one command; not always known.
+    /// Whether forced writes are one command; `None` if that is not known.
     pub forces: Option<bool>,
-    /// The time of the round trip by itself.
+    /// The time of the round trip to the disk without any work there.
     pub path: Span,
-    /// Reads of any place.
+    /// Reads of random blocks.
     pub reads: Vec<Span>,
-    /// Reads of one place again and again: what a command costs that the disk's buffer answers.
+    /// Reads of one block: the cost of a command that the disk's buffer answers.
     pub again: Vec<Span>,
-    /// Flushes with nothing to do.
+    /// Flushes with nothing to write.
     pub empty: Vec<Span>,
     /// Overwrites of one block.
     pub overwrites: Vec<Overwrite>,
     /// Forced overwrites of one block.
     pub forced: Vec<AuditInterval>,
-    /// Overwrites of that block and of others in turn.
+    /// Overwrites of that block and of others, in turn.
     pub elsewhere: Vec<TwoOverwrites>,
-    /// All over the area.
+    /// Rounds of scattered blocks.
     pub rounds: Vec<Round>,
-    /// Reads beside flushes.
+    /// Flushes with reads submitted at the same time.
     pub beside: Vec<FlushUnderReads>,
 }
 
-/// Makes all measurements. `seed` is that of places and pauses.
+/// Makes all measurements, and calls `report_stage` with the name of each stage. `seed` draws the blocks and the
+/// pauses.
 pub fn measure_timings(
     subject: &mut dyn AuditSubject,
     seed: Seed,
-    far: &mut dyn FnMut(&str),
+    report_stage: &mut dyn FnMut(&str),
 ) -> Result<AuditTimings, String> {
     let blocks = subject.block_count();
     if blocks < SCATTERED as u64 {
         return Err(format!("has room for {blocks} blocks of 4 KiB; expected {SCATTERED} at least"));
     }
     let mut rng = seed.stream("audit");
-    let mut timings =
-        AuditTimings { forces: subject.has_forced_writes(), path: subject.path_time(), ..AuditTimings::default() };
-    far("reads");
+    let mut timings = AuditTimings {
+        forces: subject.has_forced_writes(),
+        path: subject.round_trip_time(),
+        ..AuditTimings::default()
+    };
+    report_stage("reads");
     for _ in 0..READS {
         timings.reads.push(subject.perform(AuditAction::Read, rng.below(blocks))?.span());
     }
@@ -180,42 +184,42 @@ pub fn measure_timings(
     for _ in 0..READS {
         timings.again.push(subject.perform(AuditAction::Read, middle)?.span());
     }
-    far("empty flushes");
-    // Writes from before the audit are not to be measured.
+    report_stage("empty flushes");
+    // The first flush takes the writes from before the audit, so it is not counted.
     subject.perform(AuditAction::Flush, 0)?;
-    for _ in 0..EMPTY {
+    for _ in 0..EMPTY_FLUSHES {
         timings.empty.push(subject.perform(AuditAction::Flush, 0)?.span());
     }
-    far("overwrites");
+    report_stage("overwrites");
     for _ in 0..OVERWRITES {
-        timings.overwrites.push(overwrite_block(subject, &mut rng, middle)?);
+        timings.overwrites.push(pause_overwrite_flush(subject, &mut rng, middle)?);
     }
-    far("forced writes");
+    report_stage("forced writes");
     for _ in 0..OVERWRITES {
         subject.pause_for(Span::from_nanos(rng.below(PAUSE.nanos())))?;
         timings.forced.push(subject.perform(AuditAction::Force, middle)?);
     }
-    far("scattered blocks");
+    report_stage("scattered blocks");
     for _ in 0..ROUNDS {
-        let writes = write_scattered(subject, &mut || rng.below(blocks), SCATTERED)?;
+        let writes = write_blocks(subject, &mut || rng.below(blocks), SCATTERED)?;
         let flush = subject.perform(AuditAction::Flush, 0)?.span();
         timings.rounds.push(Round { writes, flush });
     }
-    far("flushes beside reads");
-    for _ in 0..BESIDE {
-        write_scattered(subject, &mut || rng.below(blocks), TOGETHER)?;
-        let reads: Vec<u64> = (0..TOGETHER).map(|_| rng.below(blocks)).collect();
+    report_stage("flushes beside reads");
+    for _ in 0..FLUSHES_UNDER_READS {
+        write_blocks(subject, &mut || rng.below(blocks), BLOCKS_UNDER_READS)?;
+        let reads: Vec<u64> = (0..BLOCKS_UNDER_READS).map(|_| rng.below(blocks)).collect();
         let (flush, reads) = subject.flush_beside_reads(&reads)?;
         let slowest = reads.iter().map(AuditInterval::span).max().unwrap_or(Span::ZERO);
         timings.beside.push(FlushUnderReads { flush: flush.span(), slowest });
     }
-    far("overwrites elsewhere");
+    report_stage("overwrites elsewhere");
     let mut rng = seed.stream("elsewhere");
-    let places: Vec<u64> = (0..PLACES).map(|_| rng.below(blocks)).collect();
+    let other_blocks: Vec<u64> = (0..OTHER_BLOCKS).map(|_| rng.below(blocks)).collect();
     for _ in 0..VISITS {
-        for (place, &block) in places.iter().enumerate() {
+        for (place, &block) in other_blocks.iter().enumerate() {
             let (first, other) =
-                (overwrite_block(subject, &mut rng, middle)?, overwrite_block(subject, &mut rng, block)?);
+                (pause_overwrite_flush(subject, &mut rng, middle)?, pause_overwrite_flush(subject, &mut rng, block)?);
             let forced = [subject.perform(AuditAction::Force, middle)?, subject.perform(AuditAction::Force, block)?];
             timings.elsewhere.push(TwoOverwrites { place, first, other, forced });
         }
@@ -223,23 +227,23 @@ pub fn measure_timings(
     Ok(timings)
 }
 
-/// A pause, then a block that was there before, and a flush.
-fn overwrite_block(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
+/// Pauses for a random time, overwrites `block` and flushes.
+fn pause_overwrite_flush(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
     let pause = Span::from_nanos(rng.below(PAUSE.nanos()));
     subject.pause_for(pause)?;
     let (write, flush) = (subject.perform(AuditAction::Write, block)?, subject.perform(AuditAction::Flush, 0)?);
     Ok(Overwrite { pause, write, flush })
 }
 
-/// Writes `number` blocks; returns how long that took.
-fn write_scattered(
+/// Writes `count` blocks, one after another; returns the sum of their response times.
+fn write_blocks(
     subject: &mut dyn AuditSubject,
-    place: &mut dyn FnMut() -> u64,
-    number: usize,
+    next_block: &mut dyn FnMut() -> u64,
+    count: usize,
 ) -> Result<Span, String> {
     let mut span = Span::ZERO;
-    for _ in 0..number {
-        span += subject.perform(AuditAction::Write, place())?.span();
+    for _ in 0..count {
+        span += subject.perform(AuditAction::Write, next_block())?.span();
     }
     Ok(span)
 }
@@ -248,7 +252,7 @@ fn write_scattered(
 mod tests {
     use super::*;
 
-    /// Answers each request after a millisecond, and keeps it.
+    /// Answers each request after a millisecond, and records it.
     struct TallySubject {
         blocks: u64,
         now: Instant,
@@ -263,7 +267,7 @@ mod tests {
         fn has_forced_writes(&self) -> Option<bool> {
             None
         }
-        fn path_time(&self) -> Span {
+        fn round_trip_time(&self) -> Span {
             Span::from_micros(9)
         }
         fn pause_for(&mut self, span: Span) -> Result<(), String> {
@@ -271,8 +275,8 @@ mod tests {
             self.pauses.push(span);
             Ok(())
         }
-        fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-            self.asked.push((act, block));
+        fn perform(&mut self, action: AuditAction, block: u64) -> Result<AuditInterval, String> {
+            self.asked.push((action, block));
             let from = self.now;
             self.now += Span::from_millis(1);
             Ok(AuditInterval { from, to: self.now })
@@ -294,18 +298,18 @@ mod tests {
         let mut steps = Vec::new();
         let timings = measure_timings(&mut subject, Seed(1), &mut |step| steps.push(step.to_owned())).unwrap();
         let AuditTimings { reads, again, empty, overwrites, forced, elsewhere, rounds, beside, .. } = &timings;
-        assert_eq!((reads.len(), again.len(), empty.len()), (READS, READS, EMPTY));
-        assert_eq!((overwrites.len(), forced.len(), elsewhere.len()), (OVERWRITES, OVERWRITES, PLACES * VISITS));
-        assert_eq!((rounds.len(), beside.len(), steps.len()), (ROUNDS, BESIDE, 7));
+        assert_eq!((reads.len(), again.len(), empty.len()), (READS, READS, EMPTY_FLUSHES));
+        assert_eq!((overwrites.len(), forced.len(), elsewhere.len()), (OVERWRITES, OVERWRITES, OTHER_BLOCKS * VISITS));
+        assert_eq!((rounds.len(), beside.len(), steps.len()), (ROUNDS, FLUSHES_UNDER_READS, 7));
         assert_eq!((timings.forces, timings.path), (None, Span::from_micros(9)));
         assert!(rounds.iter().all(|round| round.writes == Span::from_millis(SCATTERED as u64)));
         let asked = |act: AuditAction| subject.asked.iter().filter(|asked| asked.0 == act).count();
-        assert_eq!(asked(AuditAction::Read), 2 * READS + BESIDE * TOGETHER);
-        let single = OVERWRITES + 2 * PLACES * VISITS;
-        assert_eq!(asked(AuditAction::Write), single + ROUNDS * SCATTERED + BESIDE * TOGETHER);
+        assert_eq!(asked(AuditAction::Read), 2 * READS + FLUSHES_UNDER_READS * BLOCKS_UNDER_READS);
+        let single = OVERWRITES + 2 * OTHER_BLOCKS * VISITS;
+        assert_eq!(asked(AuditAction::Write), single + ROUNDS * SCATTERED + FLUSHES_UNDER_READS * BLOCKS_UNDER_READS);
         assert_eq!(asked(AuditAction::Force), single);
         // The first flush is for what was written before the audit.
-        assert_eq!(asked(AuditAction::Flush), 1 + EMPTY + single + ROUNDS + BESIDE);
+        assert_eq!(asked(AuditAction::Flush), 1 + EMPTY_FLUSHES + single + ROUNDS + FLUSHES_UNDER_READS);
         assert!(subject.asked.iter().all(|asked| asked.1 < 1000) && subject.pauses.iter().all(|&pause| pause < PAUSE));
     }
 

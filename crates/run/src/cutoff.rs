@@ -1,68 +1,69 @@
-//! When a run ends before its source does: after so many requests, or because the caller cancels it. No clock is read:
-//! work is asked whether it is still wanted from request to request, so a run that nobody cancels is the same as one
-//! that nobody could cancel.
+//! Ends a run before its source does: after a number of requests, or because the caller cancels it. No clock is read:
+//! the caller's flag is checked between the actions of the source, so a run that nobody cancels equals one that cannot
+//! be cancelled.
 
 use seekwise_disk::block::{Accounting, Completion, Source, SourcePoll};
 use seekwise_disk::time::Instant;
 
-/// Whether work is to end early. Called often and by several threads: it should do no more than look at a flag.
+/// True if the run is to end early. Several threads call it often, so it should do no more than read a flag.
 pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Actions of a source from one question to the next in virtual time: some 10^5 to 10^7 happen in a second.
-const STEP: u32 = 1 << 10;
+/// Actions of a source from one check to the next in virtual time, where some 10^5 to 10^7 happen in a second.
+const CHECK_INTERVAL: u32 = 1 << 10;
 
 /// When a run ends early.
 #[derive(Clone, Copy)]
 pub struct RunCutoff<'a> {
-    /// After so many requests.
-    pub most: u64,
-    /// When this says so; requests in flight are still completed.
+    /// After this many requests.
+    pub request_limit: u64,
+    /// When this returns true; requests in flight are still completed.
     pub cancelled: Cancelled<'a>,
-    /// Actions of the source from one question to the next.
-    every: u32,
+    /// Actions of the source from one check of `cancelled` to the next.
+    check_interval: u32,
 }
 
 impl RunCutoff<'_> {
     /// Never.
-    pub const NEVER: RunCutoff<'static> = RunCutoff { most: u64::MAX, cancelled: &|| false, every: STEP };
+    pub const NEVER: RunCutoff<'static> =
+        RunCutoff { request_limit: u64::MAX, cancelled: &|| false, check_interval: CHECK_INTERVAL };
 
-    /// After `most` requests.
-    pub const fn after_requests(most: u64) -> RunCutoff<'static> {
-        RunCutoff { most, ..RunCutoff::NEVER }
+    /// After `request_limit` requests.
+    pub const fn after_requests(request_limit: u64) -> RunCutoff<'static> {
+        RunCutoff { request_limit, ..RunCutoff::NEVER }
     }
 
-    /// Asks before each action: for real time, where a request takes longer than the question.
+    /// Checks before each action: for real time, where a request takes longer than the check.
     #[must_use]
-    pub const fn asking_each_action(self) -> Self {
-        RunCutoff { every: 1, ..self }
+    pub const fn checking_each_action(self) -> Self {
+        RunCutoff { check_interval: 1, ..self }
     }
 }
 
 impl<'a> RunCutoff<'a> {
-    /// When `cancelled` says so.
+    /// When `cancelled` returns true.
     pub const fn when_cancelled(cancelled: Cancelled<'a>) -> RunCutoff<'a> {
-        RunCutoff { most: u64::MAX, cancelled, every: STEP }
+        RunCutoff { request_limit: u64::MAX, cancelled, check_interval: CHECK_INTERVAL }
     }
 }
 
-/// A source that is over once its run is cancelled.
+/// A source that ends once its run is cancelled.
 pub struct CancellableSource<'a, S> {
     source: S,
     cancelled: Cancelled<'a>,
-    every: u32,
-    /// Actions until it is asked again.
-    left: u32,
+    check_interval: u32,
+    /// Actions until the next check.
+    until_check: u32,
     was_cancelled: bool,
 }
 
 impl<'a, S> CancellableSource<'a, S> {
-    /// `source`, unless the run is cancelled.
+    /// `source`, until the run is cancelled.
     pub fn new(source: S, cutoff: RunCutoff<'a>) -> CancellableSource<'a, S> {
-        let RunCutoff { cancelled, every, .. } = cutoff;
-        CancellableSource { source, cancelled, every, left: 0, was_cancelled: false }
+        let RunCutoff { cancelled, check_interval, .. } = cutoff;
+        CancellableSource { source, cancelled, check_interval, until_check: 0, was_cancelled: false }
     }
 
-    /// Whether it ended because its run was cancelled.
+    /// True if it ended because its run was cancelled.
     pub fn was_cancelled(&self) -> bool {
         self.was_cancelled
     }
@@ -74,10 +75,11 @@ impl<'a, S> CancellableSource<'a, S> {
 }
 
 impl<S: Source> CancellableSource<'_, S> {
+    /// Calls `cancelled` and remembers the answer.
     #[cold]
-    fn ask_whether_cancelled(&mut self) -> bool {
+    fn check_cancelled(&mut self) -> bool {
         self.was_cancelled = self.was_cancelled || (self.cancelled)();
-        self.left = if self.was_cancelled { 0 } else { self.every };
+        self.until_check = if self.was_cancelled { 0 } else { self.check_interval };
         self.was_cancelled
     }
 }
@@ -85,10 +87,10 @@ impl<S: Source> CancellableSource<'_, S> {
 impl<S: Source> Source for CancellableSource<'_, S> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        if self.left == 0 && self.ask_whether_cancelled() {
+        if self.until_check == 0 && self.check_cancelled() {
             return SourcePoll::Done;
         }
-        self.left -= 1;
+        self.until_check -= 1;
         self.source.next(now)
     }
 
@@ -103,8 +105,8 @@ impl<S: Source> Source for CancellableSource<'_, S> {
 
     #[inline]
     fn awaits_completion(&self, now: Instant) -> bool {
-        // Where the next call asks whether the run is cancelled, it may end.
-        self.left > 0 && self.source.awaits_completion(now)
+        // The source may end at a call that checks `cancelled`.
+        self.until_check > 0 && self.source.awaits_completion(now)
     }
 }
 
@@ -114,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks for nothing, at each instant anew.
+    /// Issues nothing, and wants to be called again at once.
     struct Idle;
 
     impl Source for Idle {
@@ -122,7 +124,7 @@ mod tests {
             SourcePoll::At(now)
         }
         fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
-            unreachable!("nothing was asked for")
+            unreachable!("nothing was issued")
         }
         fn awaits_completion(&self, _: Instant) -> bool {
             true
@@ -132,9 +134,10 @@ mod tests {
     #[test]
     fn a_source_that_may_be_cancelled_at_its_next_call_does_not_wait() {
         let never = || false;
-        for (cutoff, calls) in
-            [(RunCutoff::when_cancelled(&never), 1 << 10), (RunCutoff::when_cancelled(&never).asking_each_action(), 1)]
-        {
+        for (cutoff, calls) in [
+            (RunCutoff::when_cancelled(&never), 1 << 10),
+            (RunCutoff::when_cancelled(&never).checking_each_action(), 1),
+        ] {
             let mut source = CancellableSource::new(Idle, cutoff);
             for call in 1..=3 * calls {
                 source.next(Instant::ZERO);
@@ -143,12 +146,13 @@ mod tests {
         }
     }
 
-    /// Actions of a source whose third question is answered with yes.
-    fn actions(each: bool) -> usize {
+    /// Number of actions of a source whose third check finds the run cancelled.
+    fn actions_until_cancelled(at_each_action: bool) -> usize {
         let asked = AtomicU32::new(0);
         let third = || asked.fetch_add(1, Ordering::Relaxed) == 2;
         let cutoff = RunCutoff::when_cancelled(&third);
-        let mut source = CancellableSource::new(Idle, if each { cutoff.asking_each_action() } else { cutoff });
+        let mut source =
+            CancellableSource::new(Idle, if at_each_action { cutoff.checking_each_action() } else { cutoff });
         let count = (0..1 << 20).take_while(|_| source.next(Instant::ZERO) != SourcePoll::Done).count();
         assert!(source.was_cancelled());
         assert_eq!((source.next(Instant::ZERO), asked.load(Ordering::Relaxed)), (SourcePoll::Done, 3), "it stays over");
@@ -156,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_source_is_over_at_the_next_question() {
-        assert_eq!(actions(false), 2 << 10);
-        assert_eq!(actions(true), 2);
+    fn a_cancelled_source_ends_at_the_next_check() {
+        assert_eq!(actions_until_cancelled(false), 2 << 10);
+        assert_eq!(actions_until_cancelled(true), 2);
     }
 }

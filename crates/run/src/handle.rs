@@ -1,14 +1,15 @@
-//! How a worker opens a real file, and options of a place besides its path. Data alone: files are opened elsewhere.
+//! Options for real files and devices: how each worker opens one, and how a place is made of a path. Data only; files
+//! are opened in `os/real`.
 
 pub use seekwise_formats::fio::AccessHint;
 
 /// How requests reach the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RealEngine {
-    /// By the kernel's ring, as many as the depth at once.
+    /// By the kernel's ring (io_uring), as many at once as the depth.
     #[default]
     Ring,
-    /// Calls one after another.
+    /// By system calls, one after another.
     Calls,
 }
 
@@ -39,7 +40,7 @@ pub struct RealHandle {
     pub hint: AccessHint,
 }
 
-/// Past the page cache, by the ring.
+/// By the ring, past the page cache.
 impl Default for RealHandle {
     fn default() -> RealHandle {
         RealHandle {
@@ -56,12 +57,12 @@ impl Default for RealHandle {
 /// Options of a place besides its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealOptions {
-    /// A missing file is made with so many bytes.
+    /// Creates a missing file with this many bytes.
     pub layout: Option<u64>,
     /// The serial number of the device, or the name of the file, whose contents may be destroyed.
     pub destroy: Option<String>,
     /// Settings of the disk for the length of a run: keys without `real.`, and values.
     pub settings: Vec<(String, String)>,
-    /// The disk's serial number is kept as a hash.
+    /// Records the disk's serial number as a hash.
     pub hashed: bool,
 }

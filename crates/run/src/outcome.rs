@@ -1,4 +1,6 @@
-//! The outcome of a run besides its records, or why there was none; how a source is joined to a device for it.
+//! The outcome of a run besides its records, or the error that prevented it. Each place makes a run in two steps that
+//! are here: it joins a source to its device ([`join_source`]), and takes the outcome from both
+//! ([`into_outcome_and_device`]).
 
 use std::fmt;
 
@@ -21,18 +23,18 @@ use crate::usage::Usage;
 /// The outcome of a run besides its records.
 #[derive(Clone, Debug)]
 pub struct RunOutcome<S> {
-    /// The source that issued.
+    /// The source of the requests.
     pub source: S,
-    /// The rest, which is data.
+    /// Counts and times of the run.
     pub figures: RunFigures,
 }
 
 /// The figures of a run that are not counted from its records.
 #[derive(Clone, Debug, Default)]
 pub struct RunFigures {
-    /// The place's time when it ended.
+    /// When the run ended, in the place's time.
     pub end: Instant,
-    /// Requests that ended otherwise than done, counted or not.
+    /// Requests that failed, counted or not.
     pub failures: u64,
     /// A hash of all requests in order of issue (operation, place, size): equal streams have equal hashes.
     pub stream_hash: u64,
@@ -42,26 +44,26 @@ pub struct RunFigures {
     pub log: DriveLog,
     /// The use of the settings of a modelled stack, if they stayed as they were.
     pub asked: Option<SettingUse>,
-    /// How the cores of a modelled processor worked.
+    /// The load of the cores of a modelled processor.
     pub cores: Option<BusyCurve>,
-    /// The cost of the run on this machine, where that is measured.
+    /// The cost of the run on this machine, if measured.
     pub cost: Option<RunCost>,
-    /// By worker: a hash of its first requests.
+    /// Hash of the first requests of each worker.
     pub streams: Vec<StreamHash>,
-    /// How well the clock kept up with the model, of a modelled disk in real time.
+    /// For a modelled disk in real time: how well the machine kept up with the model.
     pub receipt: Option<Receipt>,
-    /// The use of the machine by the kernel's accounts, on real files and devices.
+    /// For real files and devices: the use of the machine, by the kernel's accounts.
     pub usage: Option<Usage>,
-    /// Everything that went wrong, in words.
+    /// Faults and reasons for doubt, in words.
     pub troubles: Vec<String>,
-    /// The test environment of a measurement on a real file or device.
+    /// For real files and devices: the test environment.
     pub bench: Option<TestBench>,
-    /// True if it ended because it was cancelled.
+    /// True if the run was cancelled.
     pub cancelled: bool,
 }
 
 impl<S> RunOutcome<S> {
-    /// Returns the outcome, or an error if it was cancelled: then its figures are those of a part.
+    /// Returns the outcome; an error if the run was cancelled, because its figures are those of a part.
     pub(crate) fn unless_cancelled(self) -> Result<RunOutcome<S>, RunError> {
         if self.figures.cancelled { Err(RunError::Cancelled) } else { Ok(self) }
     }
@@ -70,9 +72,9 @@ impl<S> RunOutcome<S> {
 /// The cost of a run on the machine that ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunCost {
-    /// On the clock.
+    /// Time on the clock.
     pub wall: Span,
-    /// Time of a processor, where the system tells.
+    /// Processor time, if the system reports it.
     pub processor: Option<Span>,
 }
 
@@ -82,7 +84,7 @@ pub struct RunCost {
 pub enum RunError {
     /// The job does not fit what it is to run on.
     Unfit(String),
-    /// The stack refused one of its changes, the one at this place.
+    /// The stack refused one of its changes: the index of the change, and why.
     Refused(usize, ControlError),
     /// A model stopped short; a bug of ours.
     Stuck(EngineError),
@@ -91,12 +93,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The error with the words of the change that was refused; `changes` are those of the stack.
+    /// The error with the refused change in words; `changes` are those of the stack.
     #[must_use]
-    pub fn in_words(self, changes: &[WrittenChange]) -> RunError {
+    pub fn with_change_in_words(self, changes: &[WrittenChange]) -> RunError {
         match self {
-            RunError::Refused(place, error) if place < changes.len() => {
-                RunError::Unfit(changes[place].describe_refusal(error))
+            RunError::Refused(index, error) if index < changes.len() => {
+                RunError::Unfit(changes[index].describe_refusal(error))
             }
             other => other,
         }
@@ -107,8 +109,8 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Unfit(text) => f.write_str(text),
-            RunError::Refused(place, error) => {
-                write!(f, "change {} of the stack: {}", place + 1, refusal_words(*error, ""))
+            RunError::Refused(index, error) => {
+                write!(f, "change {} of the stack: {}", index + 1, refusal_words(*error, ""))
             }
             RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck}); please report this job"),
             RunError::Cancelled => f.write_str("cancelled"),
@@ -130,22 +132,22 @@ impl From<WorkloadError> for RunError {
     }
 }
 
-/// A source as every place runs it.
+/// A source with the adapters that every place runs it through.
 pub type RunSource<'a, S> = Fingerprint<ComputeSource<CancellableSource<'a, S>>>;
 
-/// Joins a source to a device; it ends at `cutoff` at the latest.
+/// Makes a source for a device and joins the two; the source ends at `cutoff` at the latest.
 pub fn join_source<'a, S: Source, D: Device>(
     device: D,
-    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    make_source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'a>,
 ) -> Result<Engine<RunSource<'a, S>, D>, RunError> {
     let limits = device.limits(0);
-    let source = ComputeSource::new(CancellableSource::new(source(&limits)?, cutoff), &limits);
-    Ok(Engine::new(Fingerprint::new(source, cutoff.most), device))
+    let source = ComputeSource::new(CancellableSource::new(make_source(&limits)?, cutoff), &limits);
+    Ok(Engine::new(Fingerprint::new(source, cutoff.request_limit), device))
 }
 
-/// Splits off the outcome of a run, and its device.
-pub fn into_outcome<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
+/// Returns the outcome of a run, and its device.
+pub fn into_outcome_and_device<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued_requests(), device.drive_log());
@@ -192,7 +194,7 @@ mod tests {
         let (key, value) = ("drive.cache.write_back".to_owned(), "on".to_owned());
         let control = Control::Set(LayerSetting::WriteBack(true));
         let changes = [WrittenChange { at: Instant::ZERO, key, value, control }];
-        let said = |place| RunError::Refused(place, ControlError::BadValue).in_words(&changes).to_string();
+        let said = |place| RunError::Refused(place, ControlError::BadValue).with_change_in_words(&changes).to_string();
         assert_eq!(said(0), "`drive.cache.write_back` = `on` during a run: the value does not fit");
         assert_eq!(said(1), "change 2 of the stack: the value does not fit", "without words");
     }

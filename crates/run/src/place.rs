@@ -1,9 +1,9 @@
-//! Where a run takes place. There are two kinds. [`sim`] runs a modelled stack in virtual time: any number of runs side by side,
-//! each the same every time. All others are [`Place`]s in real time: their figures are measured, and one run at a time has
-//! the machine.
+//! Where a run takes place: [`Target`]. There are two kinds. [`sim`] runs a modelled stack in virtual time: any number
+//! of runs side by side, and each gives the same result every time. All others are [`Place`]s in real time: their
+//! figures are measured, and only one run at a time may use the machine.
 //!
-//! Places in real time are implemented above this crate, by whoever knows an operating system; a program hands their list
-//! ([`PlaceKind`]) down. Without one, only the simulation is there.
+//! Places in real time are implemented in `crates/os`, above this crate; the program passes their list ([`PlaceKind`])
+//! down. Without a list there is only the simulation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use seekwise_disk::record::Record;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::stack::Stack;
 use seekwise_drives::change::WrittenChange;
-use seekwise_work::workload::Tell;
+use seekwise_work::workload::IssueListener;
 
 use crate::cutoff::RunCutoff;
 use crate::handle::{RealHandle, RealOptions};
@@ -30,27 +30,27 @@ pub struct PlaceKind {
     pub form: &'static str,
     /// A description for people.
     pub about: &'static str,
-    /// The source from which it is made.
+    /// The input of a place of this kind, and its constructor.
     pub of: PlaceSource,
 }
 
-/// The sources from which a place is made.
+/// The input of a place, and the function that makes the place of it.
 #[derive(Debug)]
 pub enum PlaceSource {
     /// Nothing more.
     Nothing(fn() -> Arc<dyn Place>),
     /// A modelled stack.
     Stack(fn(Stack) -> Arc<dyn Place>),
-    /// An address, or what is wrong with it.
+    /// A path or a URI.
     Address(fn(&str) -> PlaceResult),
-    /// The path of a file, with what is wanted of it; or what is wrong with it.
+    /// The path of a file, with options.
     File(fn(&str, &RealOptions) -> PlaceResult),
-    /// The path of a device, with what is wanted of it; or what is wrong with it.
+    /// The path of a device, with options.
     Device(fn(&str, &RealOptions) -> PlaceResult),
 }
 
 impl PlaceKind {
-    /// The text for it in a command: with a colon where something has to follow.
+    /// The place as a command names it: with a colon and what follows it, if something must follow.
     pub fn command_form(&self) -> &'static str {
         if matches!(self.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_)) {
             self.form
@@ -60,45 +60,48 @@ impl PlaceKind {
     }
 }
 
-/// A place that was made, or what is wrong with what it was to be made of.
+/// A new place, or why its address or path is refused.
 pub type PlaceResult = Result<Arc<dyn Place>, String>;
 
 /// A place in real time.
 pub trait Place: fmt::Debug + Send + Sync {
     /// The name in records.
     fn name(&self) -> &'static str;
-    /// The name with all that it is made of.
+    /// The name with its address or path.
     fn full_name(&self) -> String;
     /// The capabilities of the place.
     fn limits(&self) -> Limits;
     /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
-    /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
+    /// stack's random numbers. `listener` is called with each request of a job's workers as it is issued.
     fn run(
         &self,
         work: &Work,
         cutoff: RunCutoff<'_>,
         seed: Seed,
-        tell: Option<&Tell>,
+        listener: Option<&IssueListener>,
         recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError>;
-    /// Makes the place ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
-    fn fit_to_work(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+    /// Returns the place prepared for this work, if it must be prepared. `handles` say how each worker opens it; a
+    /// single one applies to all.
+    fn prepare_for(&self, _work: &Work, _handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take there.
-    fn request_memory(&self) -> u64 {
+    fn request_memory_bytes(&self) -> u64 {
         0
     }
-    /// Whether workers open it by handles of their own: a real file or device.
-    fn has_handles(&self) -> bool {
+    /// True if each worker opens it by a handle of its own: a real file or device.
+    fn has_worker_handles(&self) -> bool {
         false
     }
-    /// Whether this system lets a handle have a ring of the kernel ([`RealEngine::Ring`](crate::handle::RealEngine)), else why not.
-    fn check_ring(&self) -> Result<(), String> {
+    /// Checks whether the system grants a ring ([`RealEngine::Ring`](crate::handle::RealEngine)); the error says why
+    /// not.
+    fn check_io_uring(&self) -> Result<(), String> {
         Ok(())
     }
-    /// Whether its contents may be overwritten, where `destroy` is the name that the user gave; else why not.
-    fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
+    /// Checks whether its contents may be overwritten; the error says why not. `destroy` is the name that the user gave
+    /// as permission.
+    fn check_may_overwrite(&self, _destroy: Option<&str>) -> Result<(), String> {
         Ok(())
     }
 }
@@ -106,32 +109,32 @@ pub trait Place: fmt::Debug + Send + Sync {
 /// Where a run takes place.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A modelled stack, in virtual time, and its changes in words.
+    /// A modelled stack in virtual time, and its changes in words.
     Sim(Box<Stack>, Vec<WrittenChange>),
     /// A place in real time.
     Measured(Arc<dyn Place>),
 }
 
 impl From<Stack> for Target {
-    /// Changes of `stack` have no words: one that is refused is known by its number.
+    /// The changes of `stack` have no words: a refused one is reported by its number.
     fn from(stack: Stack) -> Target {
         Target::Sim(Box::new(stack), Vec::new())
     }
 }
 
-/// Finds the kind among `places` that a text names, and what stands behind its colon. A URI of a network block device
-/// is one as it stands.
-pub fn find_kind<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
+/// Parses the text for a place: its kind among `kinds`, and the text after the colon. A URI of a network block device
+/// (`nbd+unix:`) is kept whole.
+pub fn parse_place<'a>(kinds: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
     let (name, rest) = match text.split_once(':') {
         Some(("nbd+unix", _)) => ("nbd", Some(text)),
         Some((name, rest)) => (name, Some(rest)),
         None => (text, None),
     };
-    Some((places.iter().find(|kind| kind.name == name)?, rest))
+    Some((kinds.iter().find(|kind| kind.name == name)?, rest))
 }
 
 impl Target {
-    /// The name of the drive, or of the place with all that it is made of.
+    /// The name of the drive, or of the place with its address or path.
     pub fn name(&self) -> String {
         match self {
             Target::Sim(stack, _) => stack.profile.name.clone(),
@@ -139,7 +142,7 @@ impl Target {
         }
     }
 
-    /// The name of its place, as records have it.
+    /// The name of its place in records.
     pub fn place_name(&self) -> &'static str {
         match self {
             Target::Sim(..) => sim::NAME,
@@ -147,17 +150,17 @@ impl Target {
         }
     }
 
-    /// True if figures are measured in real time: one run at a time has the machine.
+    /// True if figures are measured in real time, so that only one run at a time may use the machine.
     pub fn is_measured(&self) -> bool {
         matches!(self, Target::Measured(_))
     }
 
-    /// Whether workers open it by handles of their own: a real file or device.
-    pub fn has_handles(&self) -> bool {
-        matches!(self, Target::Measured(place) if place.has_handles())
+    /// True if each worker opens it by a handle of its own: a real file or device.
+    pub fn has_worker_handles(&self) -> bool {
+        matches!(self, Target::Measured(place) if place.has_worker_handles())
     }
 
-    /// The stack, where it is a modelled one.
+    /// The modelled stack, if it is one.
     pub fn stack(&self) -> Option<&Stack> {
         match self {
             Target::Sim(stack, _) => Some(stack),
@@ -165,7 +168,7 @@ impl Target {
         }
     }
 
-    /// What changes during a run, in words; nothing in real time.
+    /// Changes of the stack during a run, in words; none in real time.
     pub fn changes(&self) -> &[WrittenChange] {
         match self {
             Target::Sim(_, changes) => changes,
@@ -173,7 +176,7 @@ impl Target {
         }
     }
 
-    /// Sectors that a job has.
+    /// Capacity in sectors.
     pub fn sectors(&self) -> u64 {
         match self {
             Target::Sim(stack, _) => stack.sectors(),
@@ -181,7 +184,7 @@ impl Target {
         }
     }
 
-    /// The limits for a job.
+    /// The capabilities of the device.
     pub fn limits(&self) -> Limits {
         match self {
             Target::Sim(stack, _) => stack.build(Seed(0)).limits(0),
@@ -190,21 +193,22 @@ impl Target {
     }
 
     /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
-    /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
+    /// stack's random numbers. `listener` is called with each request of a job's workers as it is issued.
     pub fn run(
         &self,
         work: &Work,
         cutoff: RunCutoff<'_>,
         seed: Seed,
-        tell: Option<&Tell>,
+        listener: Option<&IssueListener>,
         recorder: &mut impl FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
         match self {
             Target::Sim(stack, changes) => {
-                let source = work.make_telling_source(seed, tell.cloned());
-                sim::run_source(stack, source, cutoff, seed, recorder).map_err(|error| error.in_words(changes))
+                let source = work.make_source_with_listener(seed, listener.cloned());
+                sim::run_source(stack, source, cutoff, seed, recorder)
+                    .map_err(|error| error.with_change_in_words(changes))
             }
-            Target::Measured(place) => place.run(work, cutoff, seed, tell, recorder)?.unless_cancelled(),
+            Target::Measured(place) => place.run(work, cutoff, seed, listener, recorder)?.unless_cancelled(),
         }
     }
 }
@@ -237,7 +241,7 @@ mod tests {
             _: &Work,
             _: RunCutoff<'_>,
             _: Seed,
-            _: Option<&Tell>,
+            _: Option<&IssueListener>,
             _: &mut dyn FnMut(&Record),
         ) -> Result<RunOutcome<Issuer>, RunError> {
             Err(RunError::Cancelled)
@@ -253,7 +257,7 @@ mod tests {
         ] {
             assert_eq!((target.name().as_str(), target.place_name(), target.is_measured()), (name, place, measured));
             assert_eq!((target.sectors(), target.limits().sectors), (sectors, sectors), "{name}");
-            assert_eq!((target.stack().is_none(), target.has_handles()), (measured, false), "{name}");
+            assert_eq!((target.stack().is_none(), target.has_worker_handles()), (measured, false), "{name}");
         }
     }
 }

@@ -1,5 +1,15 @@
-//! How true a session was: how late answers left against the model's instants, the cost of the transport to the disk by
-//! itself, stalls of the machine, and whether it kept up (`pace`). Nothing is subtracted from any figure.
+//! The receipt of a session: how well a modelled disk kept its times while it was served in real time.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | here | figures of a session: lateness of its answers, stalls of the machine, the cost of each transport |
+//! | [`lateness`] | a histogram of spans |
+//! | [`transports`] | requests and round trips of each transport |
+//! | [`pace`] | the verdict: whether the machine kept up |
+//! | [`attendance`] | clients that came, and those that were rejected |
+//!
+//! A *transport* is the way of requests to the served disk: a network connection, or a file of the system. An answer is
+//! *late* by the time from the model's instant to its departure. Nothing is subtracted from any figure.
 
 pub mod attendance;
 pub mod lateness;
@@ -13,36 +23,34 @@ use self::attendance::Attendance;
 use self::lateness::Lateness;
 use self::transports::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
-/// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
-/// machine cannot tell from the path there ([`Receipt::late`]).
+/// Largest lateness that is not counted ([`Receipt::late`]), in the disk's time: a client on the same machine cannot
+/// tell it from the round trip.
 pub const BUDGET: Span = Span::from_micros(200);
 
-/// A thread that was to wake up and did so late by more than this was not held up by the path: the machine gave the processor
-/// to others.
+/// A thread that wakes up later than its alarm by more than this was stalled: the machine gave the processor to others.
 pub const STALL: Span = Span::from_millis(1);
 
 /// With fewer round trips of our own client, no 99th percentile is reported.
 const PROBES_FOR_P99: u64 = 100;
 
-/// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
-const KEPT: usize = 1 << 16;
+/// Largest number of late answers, and of stalls, whose instants are recorded; more are only counted.
+const RECORDED: usize = 1 << 16;
 
-/// The cost of the round trip to a disk by itself: reads of 4 KiB, one after another, of what takes a known time for each.
+/// The round trip to a disk, measured by reads of 4 KiB, one after another, whose time in the model is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCost {
-    /// Half of them took no longer.
+    /// Median.
     pub p50: Span,
-    /// All but one in a hundred.
+    /// 99th percentile.
     pub p99: Span,
 }
 
-/// When the machine stood still, by the clock.
+/// Stalls of the machine, by the clock.
 #[derive(Clone, Debug, Default)]
 pub struct Stalls {
+    /// Start and end of each, in order; the first `RECORDED` only.
     windows: Vec<(Instant, Instant)>,
-    /// How many.
     pub count: u64,
-    /// How long in all.
     pub total: Span,
     pub longest: Span,
 }
@@ -53,19 +61,19 @@ impl Stalls {
         self.count += 1;
         self.total += to.since(from);
         self.longest = self.longest.max(to.since(from));
-        if self.windows.len() < KEPT {
+        if self.windows.len() < RECORDED {
             self.windows.push((from, to));
         }
     }
 
-    /// Whether a stall lies between the two instants, in part at least.
+    /// True if a stall overlaps the time between the two instants.
     fn has_stall_between(&self, from: Instant, to: Instant) -> bool {
         let next = self.windows.partition_point(|window| window.1 < from);
         self.windows.get(next).is_some_and(|window| window.0 <= to)
     }
 }
 
-/// How many times as fast as the clock the disk's time runs.
+/// The speed of the disk's time: how many of its seconds pass in a second of the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockSpeed(pub f64);
 
@@ -77,91 +85,92 @@ impl Default for ClockSpeed {
 
 impl ClockSpeed {
     /// Converts a span of the clock into the disk's time.
-    pub fn to_disk_time(self, span: Span) -> Span {
-        Span::from_nanos((span.nanos() as f64 * self.0) as u64)
+    pub fn to_disk_time(self, clock_span: Span) -> Span {
+        Span::from_nanos((clock_span.nanos() as f64 * self.0) as u64)
     }
 }
 
-/// How well the clock kept up with the model, and what passed.
+/// The figures of a session of a served disk.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
     /// Requests answered.
     pub requests: u64,
-    /// Reads, writes and flushes of them.
+    /// Reads among the requests.
     pub reads: u64,
-    /// See [`Receipt::reads`].
+    /// Writes among the requests.
     pub writes: u64,
-    /// See [`Receipt::reads`].
+    /// Flushes among the requests.
     pub flushes: u64,
     /// Requests that ended with an error.
     pub failures: u64,
-    /// How late each answer left, by the clock.
+    /// Lateness of each answer, by the clock.
     pub lateness: Lateness,
     /// Answers later than [`BUDGET`] in the disk's time.
     pub late: u64,
-    /// How fast the disk's time runs, against the clock.
+    /// The speed of the disk's time.
     pub speed: ClockSpeed,
-    /// When late answers were to leave, and when they did.
-    pub kept: Vec<(Instant, Instant)>,
-    /// When the machine stood still.
+    /// Late answers over the budget: when each was due and when it left; the first 65,536 only.
+    pub late_answers: Vec<(Instant, Instant)>,
+    /// Stalls of the machine.
     pub stalls: Stalls,
     /// The cost of the round trip to the disk, if it was measured.
     pub path: Option<PathCost>,
-    /// How long the disk's thread worked, by the clock; the rest it waited.
+    /// How long the disk's thread worked, by the clock; the rest of the time it waited.
     pub worked: Span,
-    /// The cost of the transports to it while it was at work.
-    pub ways: TransportLatencies,
-    /// Who came, and who was sent away.
+    /// Requests and round trips of each transport.
+    pub transports: TransportLatencies,
+    /// Clients that came, and those that were rejected.
     pub attendance: Attendance,
-    /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
+    /// Writes that were refused because there was no memory for them.
     pub refused_for_memory: u64,
-    /// See [`Receipt::refused_for_memory`].
+    /// The most bytes of memory in use at once.
     pub held_most: u64,
     /// Power failures.
     pub cuts: u64,
-    /// Acknowledged bytes that were not on the platters when the last of them came.
+    /// Acknowledged bytes that were not on the platters at the last power failure.
     pub at_risk_bytes: u64,
-    /// Seconds of the clock.
+    /// Length of the session in seconds of the clock.
     pub seconds: f64,
     /// Counts of the drives.
     pub log: DriveLog,
-    /// The system let the disk's thread run before all ordinary ones.
+    /// The system ran the disk's thread before all ordinary ones.
     pub precedence: bool,
 }
 
 impl Receipt {
-    /// Counts an answer that was to leave at `due` and left at `left`, by the clock.
+    /// Counts an answer that was due at `due` and left at `left`, by the clock.
     pub fn count_answer(&mut self, due: Instant, left: Instant) {
         let late = left.saturating_since(due);
         self.lateness.add(late);
         if self.speed.to_disk_time(late) > BUDGET {
             self.late += 1;
-            if self.kept.len() < KEPT {
-                self.kept.push((due, left));
+            if self.late_answers.len() < RECORDED {
+                self.late_answers.push((due, left));
             }
         }
     }
 
-    /// Lateness without the answers that were late over a stall; and how many of these are over the budget.
-    pub fn outside_stalls(&self) -> (Lateness, u64) {
-        let (mut lateness, mut late) = (self.lateness.clone(), self.late);
-        for (due, left) in self.kept.iter().filter(|(due, left)| self.stalls.has_stall_between(*due, *left)) {
-            lateness.take_off(left.since(*due));
-            late -= 1;
+    /// Lateness without the answers over the budget that overlap a stall, and how many over the budget are left.
+    pub fn lateness_outside_stalls(&self) -> (Lateness, u64) {
+        let (mut lateness, mut over_budget) = (self.lateness.clone(), self.late);
+        for (due, left) in self.late_answers.iter().filter(|(due, left)| self.stalls.has_stall_between(*due, *left)) {
+            lateness.remove(left.since(*due));
+            over_budget -= 1;
         }
-        (lateness, late)
+        (lateness, over_budget)
     }
 
-    /// The part of a client's wait that is not the model's, for each transport that requests came by.
+    /// The cost of each transport that had requests.
     pub fn transport_costs(&self) -> Vec<TransportCost> {
-        let transports = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
+        let transports =
+            [(TransportKind::Network, &self.transports.network), (TransportKind::File, &self.transports.file)];
         transports.into_iter().filter_map(|(kind, transport)| self.transport_cost(kind, transport)).collect()
     }
 
     /// The cost of one transport; nothing if no request or no round trip was measured.
     fn transport_cost(&self, kind: TransportKind, transport: &TransportLatency) -> Option<TransportCost> {
         let (modelled, late) = (transport.modelled.mean()?, transport.late.mean()?);
-        let p99 = |of: &Lateness| of.quantile(0.99);
+        let p99 = |spans: &Lateness| spans.quantile(0.99);
         let slow = match transport.path.count() {
             0..PROBES_FOR_P99 => None,
             _ => p99(&transport.modelled)
@@ -169,33 +178,33 @@ impl Receipt {
                 .zip(p99(&transport.late))
                 .map(|((model, path), late)| (model, path + late)),
         };
-        let (ends, other) = match kind {
-            TransportKind::Network => (self.ways.client, LatencyWitness::Client),
-            TransportKind::File => (self.ways.device, LatencyWitness::Kernel),
+        let (ends, end_witness) = match kind {
+            TransportKind::Network => (self.transports.client, LatencyWitness::Client),
+            TransportKind::File => (self.transports.device, LatencyWitness::Kernel),
         };
-        let (by, added) = match ends.filter(TransportEnds::is_alone) {
-            Some(ends) => (other, ends.added_mean()),
+        let (by, added) = match ends.filter(TransportEnds::is_only_client) {
+            Some(ends) => (end_witness, ends.mean_added_time()),
             None => (LatencyWitness::Probe, transport.path.mean()? + late),
         };
         Some(TransportCost { kind, by, modelled, added, slow })
     }
 
     /// The share of the clock for which the disk's thread worked.
-    pub fn busy_share(&self) -> f64 {
+    pub fn thread_busy_share(&self) -> f64 {
         (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
     }
 
-    /// Figures of a served disk by name: its clients, and the memory that it held.
-    pub fn client_figures(&self) -> Vec<(&'static str, f64)> {
+    /// Counts of its clients, and its use of memory, by name.
+    pub fn client_and_memory_figures(&self) -> Vec<(&'static str, f64)> {
         let memory =
             [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
-        self.attendance.figures().into_iter().chain(memory).collect()
+        self.attendance.named_counts().into_iter().chain(memory).collect()
     }
 
-    /// All figures of time by name; in microseconds.
-    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+    /// All other figures by name: times in microseconds, counts and shares.
+    pub fn named_figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
-        let (outside, late_outside) = self.outside_stalls();
+        let (outside, late_outside) = self.lateness_outside_stalls();
         let mut figures = vec![
             ("seconds", self.seconds),
             ("requests", self.requests as f64),
@@ -211,7 +220,7 @@ impl Receipt {
             ("stalls", self.stalls.count as f64),
             ("stalled_us", micros(self.stalls.total)),
             ("longest_stall_us", micros(self.stalls.longest)),
-            ("busy_share", self.busy_share()),
+            ("busy_share", self.thread_busy_share()),
         ];
         let shares = [
             ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
@@ -223,7 +232,7 @@ impl Receipt {
             figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
         }
         for cost in self.transport_costs() {
-            figures.extend(cost.figures());
+            figures.extend(cost.named_figures());
         }
         if let Some(PathCost { p50, p99 }) = self.path {
             figures.extend([("path_p50_us", micros(p50)), ("path_p99_us", micros(p99))]);
@@ -232,45 +241,45 @@ impl Receipt {
     }
 }
 
-/// The witness of the time that requests took at the other end of a transport.
+/// Who measured the time of requests at the other end of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyWitness {
-    /// A client of our own, which uses the transport beside the others.
+    /// A probe: our own client, which makes round trips besides the others' requests.
     Probe,
-    /// The kernel, of a loop device on the file.
+    /// The kernel, by its counts of a loop device on the file.
     Kernel,
-    /// The client itself: a run in this program.
+    /// The client itself, if it is a run in this program.
     Client,
 }
 
-/// The wait of a client besides the model's time, by a transport; by the clock.
+/// The time that a transport adds to the model's response; by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportCost {
-    /// The transport.
     pub kind: TransportKind,
-    /// The witness of the mean.
+    /// Who measured `added`.
     pub by: LatencyWitness,
     /// The model's mean response.
     pub modelled: Span,
-    /// The mean of what the transport adds.
+    /// The mean time that the transport adds.
     pub added: Span,
-    /// The 99th percentiles of the model and of what is added, where enough was measured; always by the probe, whatever `by` is.
+    /// 99th percentiles of the model's response and of the added time, always by the probe; `None` with too few round
+    /// trips.
     pub slow: Option<(Span, Span)>,
 }
 
 impl TransportCost {
-    /// The share of a client's mean response that is not the model's.
+    /// Share of a client's mean response that the transport adds.
     pub(crate) fn added_share(&self) -> f64 {
         share_of_added(self.modelled, self.added)
     }
 
-    /// The name in figures.
-    fn figure_name(&self) -> &'static str {
+    /// The prefix of its names in figures.
+    fn figure_prefix(&self) -> &'static str {
         if self.kind == TransportKind::Network { "nbd" } else { "file" }
     }
 
-    /// Share of the mean response that is not the model's, in words.
-    fn share_words(&self) -> String {
+    /// The added share in a sentence.
+    fn added_share_sentence(&self) -> String {
         let through = match (self.kind, self.by) {
             (TransportKind::Network, _) => "over its connection",
             (TransportKind::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
@@ -284,8 +293,8 @@ impl TransportCost {
         )
     }
 
-    /// The measurement in a sentence.
-    pub fn sentence(&self) -> String {
+    /// Model's time, added time and its share in a sentence.
+    pub fn cost_sentence(&self) -> String {
         let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
         let transport = if self.kind == TransportKind::Network { "connection" } else { "file" };
         let by = match self.by {
@@ -305,9 +314,9 @@ impl TransportCost {
         )
     }
 
-    fn figures(&self) -> Vec<(&'static str, f64)> {
+    fn named_figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
-        let names = match self.figure_name() {
+        let names = match self.figure_prefix() {
             "nbd" => [
                 "nbd_modelled_mean_us",
                 "nbd_beside_mean_us",
@@ -350,8 +359,8 @@ mod tests {
             lateness.add(Span::from_micros(micros));
         }
         for (share, true_us) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
-            let told = lateness.quantile(share).unwrap().nanos() as f64 / 1e3;
-            assert!((true_us..=true_us * 1.04).contains(&told), "{share}: {told}");
+            let found = lateness.quantile(share).unwrap().nanos() as f64 / 1e3;
+            assert!((true_us..=true_us * 1.04).contains(&found), "{share}: {found}");
         }
         assert_eq!(lateness.latest(), Span::from_millis(1));
         let mut none = Lateness::default();
@@ -368,7 +377,7 @@ mod tests {
         receipt.count_answer(at(200_000), at(205_000));
         receipt.count_answer(at(300_000), at(300_300));
         receipt.stalls.add(at(201_000), at(204_900));
-        let (outside, late) = receipt.outside_stalls();
+        let (outside, late) = receipt.lateness_outside_stalls();
         assert_eq!((receipt.late, late, outside.count(), receipt.lateness.count()), (2, 1, 101, 102));
         assert_eq!(
             (receipt.lateness.latest(), receipt.stalls.longest),
@@ -397,7 +406,11 @@ mod tests {
         for (nanos, late) in [(0, 0), (199_999, 0), (200_000, 0), (200_001, 1)] {
             let mut receipt = Receipt::default();
             receipt.count_answer(at(1), at(1) + Span::from_nanos(nanos));
-            assert_eq!((receipt.late, receipt.kept.len() as u64, receipt.lateness.count()), (late, late, 1), "{nanos}");
+            assert_eq!(
+                (receipt.late, receipt.late_answers.len() as u64, receipt.lateness.count()),
+                (late, late, 1),
+                "{nanos}"
+            );
         }
         let mut early = Receipt::default();
         early.count_answer(at(9), at(1));
@@ -408,10 +421,10 @@ mod tests {
     fn what_clients_wait_for_beside_the_model_stands_among_the_figures() {
         for (probes, slow) in [(99, false), (100, true)] {
             let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-            let way = receipt.ways.transport_mut(TransportKind::Network);
-            (0..200).for_each(|_| way.add_request(Span::from_micros(100), Span::ZERO, true));
-            (0..probes).for_each(|_| way.path.add(Span::from_micros(25)));
-            let figures = receipt.figures();
+            let transport = receipt.transports.transport_mut(TransportKind::Network);
+            (0..200).for_each(|_| transport.add_request(Span::from_micros(100), Span::ZERO, true));
+            (0..probes).for_each(|_| transport.path.add(Span::from_micros(25)));
+            let figures = receipt.named_figures();
             let figure = |name: &str| figures.iter().find(|it| it.0 == name).map(|it| it.1);
             assert_eq!((figure("nbd_modelled_mean_us"), figure("nbd_beside_share")), (Some(100.0), Some(0.2)));
             // Percentiles are up to 3.2 % above what they stand for.
@@ -424,37 +437,39 @@ mod tests {
     #[test]
     fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = receipt.ways.transport_mut(TransportKind::File);
-        (0..100).for_each(|_| way.add_request(Span::from_micros(200), Span::ZERO, true));
+        let transport = receipt.transports.transport_mut(TransportKind::File);
+        (0..100).for_each(|_| transport.add_request(Span::from_micros(200), Span::ZERO, true));
         // A flush is no read or write: the kernel counts it apart.
-        way.add_request(Span::from_micros(200), Span::ZERO, false);
-        assert_eq!(RequestTotals::from(&*way).requests, 100);
-        way.path.add(Span::from_micros(2));
+        transport.add_request(Span::from_micros(200), Span::ZERO, false);
+        assert_eq!(RequestTotals::from(&*transport).requests, 100);
+        transport.path.add(Span::from_micros(2));
         let loss = |receipt: &Receipt| receipt.transport_costs()[0];
         assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Probe, Span::from_micros(2)));
         let counted = |requests, micros| RequestTotals { requests, took: Span::from_micros(micros) };
-        receipt.ways.device = Some(TransportEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
+        receipt.transports.device = Some(TransportEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
         assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Kernel, Span::from_micros(100)));
         assert!(
             loss(&receipt)
-                .share_words()
+                .added_share_sentence()
                 .starts_with("33 % of a client's mean response through the loop device, as the")
         );
-        receipt.ways.device = Some(TransportEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
+        receipt.transports.device = Some(TransportEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
         assert_eq!(loss(&receipt).by, LatencyWitness::Probe, "others used the file too");
     }
 
     #[test]
     fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = receipt.ways.transport_mut(TransportKind::Network);
-        (0..100).for_each(|_| way.add_request(Span::from_micros(1000), Span::ZERO, true));
-        (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
+        let transport = receipt.transports.transport_mut(TransportKind::Network);
+        (0..100).for_each(|_| transport.add_request(Span::from_micros(1000), Span::ZERO, true));
+        (0..50).for_each(|_| transport.path.add(Span::from_micros(20)));
         let counted = |micros: u64| RequestTotals { requests: 100, took: Span::from_micros(100 * micros) };
-        receipt.ways.client = Some(TransportEnds { far: counted(1250), near: counted(1000) });
+        receipt.transports.client = Some(TransportEnds { far: counted(1250), near: counted(1000) });
         let [loss] = receipt.transport_costs()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
-        assert!(loss.sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock"));
+        assert!(
+            loss.cost_sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock")
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Runs a source on a modelled stack in virtual time: jumps from timeout to timeout.
+//! Runs a source on a modelled stack in virtual time, which jumps from event to event, and applies the stack's changes
+//! on the way. The loop itself is the engine's (`disk/engine`).
 
 pub mod follow;
 
@@ -11,96 +12,93 @@ use seekwise_disk::time::Instant;
 use seekwise_disk::witness::{WatchedDevice, Witness};
 
 use crate::cutoff::RunCutoff;
-use crate::outcome::{RunError, RunOutcome, into_outcome, join_source};
+use crate::outcome::{RunError, RunOutcome, into_outcome_and_device, join_source};
 
 /// The place's name in records.
 pub const NAME: &str = "sim";
 
-/// Runs `source` on `stack` until it ends, or to `cutoff`, handing each counted record to `recorder`. The
+/// Runs `make_source` on `stack` until it ends, or to `cutoff`, handing each counted record to `recorder`. The
 /// platters' phases at time 0 are drawn from `seed`.
 pub fn run_source<S: Source>(
     stack: &Stack,
-    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    make_source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
+    // For a drive without layers the compiler knows the type, so a request needs no dynamic call.
     match stack.is_bare() {
-        true => run_on_device(stack.build_drive(seed, 0), source, &[], cutoff, recorder),
-        false => run_on_device(stack.build(seed), source, &stack.changes, cutoff, recorder),
+        true => run_on_device(stack.build_drive(seed, 0), make_source, &[], cutoff, recorder),
+        false => run_on_device(stack.build(seed), make_source, &stack.changes, cutoff, recorder),
     }
 }
 
 fn run_on_device<S: Source>(
     device: impl Device,
-    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    make_source: impl FnOnce(&Limits) -> Result<S, RunError>,
     changes: &[SettingChange],
     cutoff: RunCutoff<'_>,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    let mut engine = join_source(device, source, cutoff)?;
+    let mut engine = join_source(device, make_source, cutoff)?;
     run_engine(&mut engine, changes, recorder)?;
-    let mut outcome = into_outcome(engine).0;
+    let mut outcome = into_outcome_and_device(engine).0;
     outcome.figures.asked = outcome.figures.asked.filter(|_| changes.is_empty());
     outcome.unless_cancelled()
 }
 
-/// Runs until the source is over, with the changes on the way.
+/// Runs until the source is over, and applies each change at its instant.
 fn run_engine<S: Source, D: Device>(
     engine: &mut Engine<S, D>,
     changes: &[SettingChange],
-    record: &mut impl FnMut(&Record),
+    recorder: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    for (place, change) in changes.iter().enumerate() {
-        engine.run(change.at, record)?;
+    for (index, change) in changes.iter().enumerate() {
+        engine.run(change.at, recorder)?;
         if engine.is_over() {
             break;
         }
-        apply_change(engine.device_mut(), (place, change), change.at)?;
+        apply_change(engine.device_mut(), index, change, change.at)?;
     }
-    Ok(engine.run(Instant::FAR, record)?)
+    Ok(engine.run(Instant::FAR, recorder)?)
 }
 
-/// Applies the change at this place of the stack's changes to `device` at `now`.
-fn apply_change(
-    device: &mut impl Device,
-    (place, change): (usize, &SettingChange),
-    now: Instant,
-) -> Result<(), RunError> {
-    device.control(now, &change.control).map_err(|error| RunError::Refused(place, error))
+/// Applies `change`, the one at `index` among the stack's changes, to `device` at `now`.
+fn apply_change(device: &mut impl Device, index: usize, change: &SettingChange, now: Instant) -> Result<(), RunError> {
+    device.control(now, &change.control).map_err(|error| RunError::Refused(index, error))
 }
 
-/// Whether the layers of `stack` can change what it asks them to change.
+/// Checks that the layers of `stack` accept all of its changes.
 pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), RunError> {
     let mut device = stack.build(seed);
-    stack.changes.iter().enumerate().try_for_each(|change| apply_change(&mut device, change, Instant::ZERO))
+    let mut changes = stack.changes.iter().enumerate();
+    changes.try_for_each(|(index, change)| apply_change(&mut device, index, change, Instant::ZERO))
 }
 
-/// How a run that is watched ends.
+/// How a run with a witness ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnding {
-    /// The device goes on by itself for as long as the witness wants.
+    /// The device goes on without requests for as long as the witness wants.
     Linger,
-    /// The power is switched off in order, and what the layers make of that takes its course.
+    /// The power is switched off in order, and the layers finish what they do before they stop.
     PowerOff,
 }
 
-/// Runs `source` on `stack` until it ends or to `cutoff`, and the device on as `ending` says; `witness` sees every
-/// request, completion and landing. Returns the outcome, and when the last thing happened that the ending is about.
+/// Runs `make_source` on `stack` until it ends or to `cutoff`, then ends the device as `ending` says; `witness` sees
+/// every request, completion and landing. Returns the outcome, and when the run ended or the device was switched off.
 pub fn run_witnessed<S: Source>(
     stack: &Stack,
-    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    make_source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'_>,
     seed: Seed,
     ending: RunEnding,
     witness: &mut impl Witness,
 ) -> Result<(RunOutcome<S>, Instant), RunError> {
     let device = WatchedDevice::new(stack.build(seed), witness);
-    let mut engine = join_source(device, source, cutoff)?;
+    let mut engine = join_source(device, make_source, cutoff)?;
     engine.source_mut().keep_flush_flag();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
-    let (outcome, mut device) = into_outcome(engine);
+    let (outcome, mut device) = into_outcome_and_device(engine);
     let outcome = outcome.unless_cancelled()?;
     let last = match ending {
         RunEnding::Linger => {
@@ -122,10 +120,11 @@ mod tests {
     use super::*;
     use crate::work::Work;
 
-    /// Requests as they were submitted, each with whether it is forced; and when they were done.
     #[derive(Default)]
     struct Seen {
+        /// Each request as submitted, and whether it is forced.
         submitted: Vec<(Op, bool)>,
+        /// When each completed.
         done: Vec<(Op, Instant)>,
     }
 
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_the_stack_refuses_is_known_by_its_place() {
+    fn a_change_that_the_stack_refuses_is_reported_by_its_index() {
         let profile = drives::load("barracuda-7200.7").unwrap().profile().unwrap();
         let change = |setting| SettingChange { at: Instant::ZERO, control: Control::Set(setting) };
         let settings = [LayerSetting::WriteBack(false), LayerSetting::Array(ArraySetting::Lose(0))];
@@ -161,8 +160,8 @@ mod tests {
         let (work, stack) = (Work::from(job), Stack::bare(profile));
         let mut seen = Seen::default();
         let source = work.make_source(Seed(1));
-        let ran = run_witnessed(&stack, source, RunCutoff::NEVER, Seed(1), RunEnding::Linger, &mut seen);
-        assert_eq!(ran.unwrap().0.figures.issued, 6);
+        let outcome = run_witnessed(&stack, source, RunCutoff::NEVER, Seed(1), RunEnding::Linger, &mut seen);
+        assert_eq!(outcome.unwrap().0.figures.issued, 6);
         assert_eq!(seen.submitted, [(Op::Write, true), (Op::Flush, false)].repeat(3));
         assert_eq!(seen.done.len(), 6);
         for pair in seen.done.chunks(2) {

@@ -1,29 +1,29 @@
 //! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the
-//! machine. A place takes it before a run and after it, so that a change in between is found ([`changes_between`]).
+//! machine. `os/real` reads it before and after a run, and [`changes_between`] reports what changed meanwhile.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The test environment of a measurement. Facts that the system does not tell are left out.
+/// The test environment of a measurement. Facts that the system does not report are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestBench {
     /// The disk, or the partition of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceInfo>,
-    /// The file system that the path lies in; none of a device.
+    /// The file system of the path; `None` for a device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystemInfo>,
     /// The kernel's release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// How the processor's clock is chosen.
+    /// How the kernel chooses the processor's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Processes at work or waiting for a disk, a mean over the last minute.
+    /// Mean number of processes running or waiting for a disk over the last minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// Memory that programs could have, in MiB.
+    /// Memory available to programs, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_memory_mib: Option<u64>,
 }
@@ -34,7 +34,7 @@ pub struct TestBench {
 pub struct DeviceInfo {
     /// The kernel's name.
     pub name: String,
-    /// The maker's name of it.
+    /// The model name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The serial number, or a hash of it.
@@ -42,34 +42,34 @@ pub struct DeviceInfo {
     pub serial: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
-    /// The length of the device.
+    /// Capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Bytes of a sector as it is addressed.
+    /// Bytes of a logical sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logical_sector: Option<u64>,
-    /// Bytes of a sector on the medium.
+    /// Bytes of a physical sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub physical_sector: Option<u64>,
     /// The kernel's view of the write cache: `write back` is flushed, `write through` is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<String>,
-    /// Whether there is a command for forced writes.
+    /// True if it has a command for forced writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fua: Option<bool>,
     /// The kernel's scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
-    /// Bytes a second that its link carries, of a SATA disk.
+    /// For a SATA disk: bytes a second of its link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<u64>,
-    /// Commands that it takes at once.
+    /// Commands that it accepts at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u64>,
     /// Requests that the kernel keeps for it at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// Whether the device says that it rotates.
+    /// True if the device reports that it rotates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
     /// `none`, `host-aware` or `host-managed`.
@@ -92,14 +92,16 @@ pub struct FileSystemInfo {
 }
 
 impl DeviceInfo {
-    fn words(&self) -> String {
+    fn one_line_summary(&self) -> String {
         let word = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
         let zones = word(&self.zones).filter(|zones| zones != "none");
         let facts = [
             word(&self.model),
             word(&self.serial),
             self.bytes.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)),
-            self.logical_sector.zip(self.physical_sector).map(|(as_asked, real)| format!("sectors {as_asked}/{real}")),
+            self.logical_sector
+                .zip(self.physical_sector)
+                .map(|(logical, physical)| format!("sectors {logical}/{physical}")),
             self.rotational.map(|turns| if turns { "rotating" } else { "not rotating" }.to_owned()),
             word(&self.write_cache).map(|cache| format!("cache {cache}")),
             self.fua.map(|fua| if fua { "FUA" } else { "no FUA" }.to_owned()),
@@ -114,20 +116,20 @@ impl DeviceInfo {
 }
 
 impl TestBench {
-    /// Replaces the serial number by a hash: equal disks stay equal, and which one it is stays at home.
+    /// Replaces the serial number by a hash: equal disks stay equal, and the number stays private.
     pub fn with_hashed_serial(mut self) -> TestBench {
         if let Some(serial) = self.device.as_mut().and_then(|device| device.serial.as_mut()) {
             let hash = Sha256::digest(serial.as_bytes());
-            // As many digits as tell all disks of the world apart.
+            // 64 bits: enough to distinguish all disks of the world.
             let digits: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
             *serial = format!("sha256:{digits}");
         }
         self
     }
 
-    /// In one line.
-    pub fn words(&self) -> String {
-        let device = self.device.as_ref().map(DeviceInfo::words);
+    /// All facts in one line.
+    pub fn one_line_summary(&self) -> String {
+        let device = self.device.as_ref().map(DeviceInfo::one_line_summary);
         let file = self.file_system.as_ref().map(|it| format!("{} on {} ({})", it.kind, it.point, it.options));
         let kernel = self.kernel.as_ref().map(|release| format!("kernel {release}"));
         let governor = self.governor.as_ref().map(|name| format!("governor {name}"));
@@ -137,7 +139,8 @@ impl TestBench {
         facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// All facts that must be the same before and after, in words. Load and free memory need not: a run changes them itself.
+    /// The facts that must not change during a run, by name, in words. Load and free memory may: a run changes them
+    /// itself.
     fn fixed_facts(&self) -> Vec<(&'static str, Option<String>)> {
         let device = self.device.clone().unwrap_or_default();
         let file = self.file_system.clone().unwrap_or_default();
@@ -168,14 +171,14 @@ impl TestBench {
     }
 }
 
-/// Changes during a run, a sentence each.
+/// The fixed facts that changed between two readings, a sentence for each.
 pub fn changes_between(before: &TestBench, after: &TestBench) -> Vec<String> {
-    let told = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
+    let quoted = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
     let pairs = before.fixed_facts().into_iter().zip(after.fixed_facts());
     let differing = pairs.filter(|(before, after)| before.1 != after.1);
     differing
-        .map(|((what, before), (_, after))| {
-            format!("{what} changed during the run: it was {}, and is {}", told(before), told(after))
+        .map(|((name, before), (_, after))| {
+            format!("{name} changed during the run: it was {}, and is {}", quoted(before), quoted(after))
         })
         .collect()
 }
@@ -223,12 +226,12 @@ mod tests {
     #[test]
     fn every_figure_that_changes_is_said_and_load_and_memory_are_not() {
         assert_eq!(changes_between(&bench(), &bench()), Vec::<String>::new());
-        for (what, change) in CHANGES {
+        for (name, change) in CHANGES {
             let mut after = bench();
             change(&mut after);
             let said = changes_between(&bench(), &after);
-            assert_eq!(said.len(), 1, "{what}: {said:?}");
-            assert!(said[0].starts_with(&format!("{what} changed during the run: it was `")), "{}", said[0]);
+            assert_eq!(said.len(), 1, "{name}: {said:?}");
+            assert!(said[0].starts_with(&format!("{name} changed during the run: it was `")), "{}", said[0]);
         }
         let mut after = bench();
         (after.load, after.free_memory_mib) = (Some(9.0), None);
@@ -267,11 +270,11 @@ mod tests {
     #[test]
     fn a_bench_in_a_line_has_each_figure_in_its_unit() {
         assert_eq!(
-            bench().words(),
+            bench().one_line_summary(),
             "sda: M, abc, 1.5 GB, sectors 512/4096, rotating, cache write back, no FUA, scheduler none, link 600 MB/s, depth 32; \
              ext4 on /m (rw); kernel 6; governor g; load 0.5; 9 MiB free"
         );
-        assert_eq!(TestBench::default().words(), "");
+        assert_eq!(TestBench::default().one_line_summary(), "");
     }
 
     /// SHA-256 of `abc`, the first example of FIPS 180-2.

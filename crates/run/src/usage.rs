@@ -1,5 +1,5 @@
-//! The use of the machine by a run, as data: processor time of the threads that issued, of the whole system, and the
-//! work of the disks below. A place in real time fills it from the kernel's accounts.
+//! The use of the machine by a run, as data: processor time of the threads that issued requests, load of the whole
+//! system, and the work of its disks. `os/real` reads the kernel's accounts into it.
 
 use seekwise_disk::time::Span;
 
@@ -10,25 +10,25 @@ pub struct ThreadUsage {
     pub user: Span,
     /// Processor time in the kernel, on its behalf.
     pub system: Span,
-    /// Times that it was taken off a processor, willingly or not.
+    /// Context switches, voluntary or not.
     pub switches: u64,
-    /// Page faults that read from a disk.
+    /// Major page faults: those that read from a disk.
     pub major: u64,
-    /// Page faults that did not.
+    /// Minor page faults.
     pub minor: u64,
-    /// On the clock.
+    /// Time on the clock.
     pub wall: Span,
 }
 
 impl ThreadUsage {
-    /// The use between `from` and this, which took `wall`.
-    pub fn since(&self, from: &ThreadUsage, wall: Span) -> ThreadUsage {
+    /// The difference from an earlier reading, `wall` ago on the clock.
+    pub fn since(&self, earlier: &ThreadUsage, wall: Span) -> ThreadUsage {
         ThreadUsage {
-            user: self.user.saturating_sub(from.user),
-            system: self.system.saturating_sub(from.system),
-            switches: self.switches - from.switches,
-            major: self.major - from.major,
-            minor: self.minor - from.minor,
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+            switches: self.switches - earlier.switches,
+            major: self.major - earlier.major,
+            minor: self.minor - earlier.minor,
             wall,
         }
     }
@@ -42,11 +42,11 @@ impl ThreadUsage {
 /// The use of the whole system during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemUsage {
-    /// Share of all processors that worked, by whomever.
+    /// Busy share of all processors, whichever process kept them busy.
     pub busy: f64,
-    /// Processors.
+    /// Number of processors.
     pub cores: u32,
-    /// Disks that did something.
+    /// Disks that had requests.
     pub disks: Vec<DiskUsage>,
 }
 
@@ -55,44 +55,43 @@ pub struct SystemUsage {
 pub struct DiskUsage {
     /// The kernel's name.
     pub name: String,
-    /// Requests: reads, writes.
+    /// Requests: reads and writes.
     pub ios: [u64; 2],
-    /// Joined to others before: reads, writes.
+    /// Requests merged with others: reads and writes.
     pub merges: [u64; 2],
-    /// Sectors of 512 bytes: read, written.
+    /// Sectors of 512 bytes: read and written.
     pub sectors: [u64; 2],
-    /// Milliseconds that requests took together: reads, writes.
+    /// Sums of response times in milliseconds: of reads and of writes.
     pub ticks: [u64; 2],
-    /// Milliseconds in which anything was under way.
+    /// Milliseconds with at least one request in flight.
     pub busy_ms: u64,
-    /// Milliseconds weighted by what was under way.
+    /// Sum over milliseconds of the requests in flight.
     pub queue_ms: u64,
 }
 
 /// The use of the machine by a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// By worker; one for what has no workers.
+    /// By worker; a single one for work without workers.
     pub threads: Vec<ThreadUsage>,
     /// The whole system.
     pub system: SystemUsage,
 }
 
 impl Usage {
-    /// Processor time of all threads that issued.
+    /// Processor time of all threads.
     pub fn processor_time(&self) -> Span {
         self.threads.iter().fold(Span::ZERO, |sum, thread| sum + thread.processor_time())
     }
 
-    /// The time of the thread that ran longest, on the clock.
+    /// Time on the clock of the thread that ran longest.
     pub fn wall_time(&self) -> Span {
         self.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO)
     }
 
-    /// Threads that hardly ever waited: the place to which they issued had to wait for them.
+    /// Number of threads that hardly ever waited, so that they and not the disk limited the rate.
     pub fn saturated_threads(&self) -> usize {
-        /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that
-        /// nobody asked for).
+        /// Share of its time above which a thread counts as always busy (inferred: the rest is lost to unwanted waits).
         const ALWAYS: f64 = 0.95;
         let busy = |thread: &&ThreadUsage| {
             let wall = thread.wall.nanos() as f64;

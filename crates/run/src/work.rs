@@ -1,5 +1,5 @@
-//! The work of a run: a job of workers, above a page cache or not, a scene of programs, a recorded session, or a trace.
-//! Whoever runs it need not know which.
+//! The work of a run: a job of workers with or without a page cache, a scene of programs, a recorded session, or a
+//! trace. The source of its requests is an [`Issuer`], so a place runs all kinds alike.
 
 pub mod trace;
 
@@ -13,7 +13,7 @@ use seekwise_work::files::call::Reads;
 use seekwise_work::files::note::FileNotes;
 use seekwise_work::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
 use seekwise_work::workload::session_replay::{RecordedSession, ReplayComparison, SessionReplay};
-use seekwise_work::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
+use seekwise_work::workload::{Direction, IssueListener, IssueRate, Job, Pattern, Window, Worker, Workload};
 
 use self::trace::{ReplayResult, TracePlayback, TraceSpec};
 use crate::outcome::RunError;
@@ -23,11 +23,11 @@ use crate::outcome::RunError;
 pub enum Work {
     /// Workers that issue requests.
     Job(Job),
-    /// Workers above a page cache.
+    /// A job whose requests go through a page cache.
     Cached(Box<(Job, BufferedSpec)>),
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
-    /// The recording of a disk that was served.
+    /// The recorded requests of a served disk.
     Session(Arc<RecordedSession>),
     /// A recorded trace, read while it is played.
     Trace(TraceSpec),
@@ -39,7 +39,7 @@ impl From<Job> for Work {
     }
 }
 
-/// The rates of the directions in which a worker issues.
+/// The rate of each direction in which a worker issues; `None` for a direction without one.
 pub fn issue_rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     let used = match &worker.pattern {
         Pattern::Fio(fio) => match fio.direction {
@@ -54,7 +54,7 @@ pub fn issue_rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
 }
 
-/// The name of the group of a scene's requests that no program waits for.
+/// The name of a scene's last group: requests of the system that no program waits for.
 const SYSTEM: &str = "system";
 
 impl Work {
@@ -78,7 +78,7 @@ impl Work {
         }
     }
 
-    /// The scene, where it is one.
+    /// The scene, if it is one.
     pub fn scene(&self) -> Option<&SceneSpec> {
         match self {
             Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => None,
@@ -86,7 +86,7 @@ impl Work {
         }
     }
 
-    /// Whether it may write, trim or zero anything.
+    /// True if it may change data: write, trim or zero.
     pub fn may_write(&self) -> bool {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().any(|worker| match &worker.pattern {
@@ -100,9 +100,9 @@ impl Work {
         }
     }
 
-    /// The groups in which requests are counted. An entry for each worker; for a scene an entry for each program, then one
-    /// for the system.
-    pub fn groups(&self) -> Vec<u16> {
+    /// The number of the group in which the requests of each worker are counted; for a scene of each program, then of
+    /// the system.
+    pub fn group_numbers(&self) -> Vec<u16> {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
             Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
@@ -110,16 +110,16 @@ impl Work {
         }
     }
 
-    /// Whether requests are due at fixed times, by a rate or a recording, whatever the device does. An entry for each
-    /// worker; for a scene an entry for each program, then one for the system.
-    pub fn issue_at_fixed_times(&self) -> Vec<bool> {
+    /// True for each worker whose requests are due at fixed times, by a rate or a recording, whatever the device does;
+    /// for a scene for each program, then for the system.
+    pub fn have_fixed_due_times(&self) -> Vec<bool> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
                 self.workers().iter().map(|worker| issue_rates(worker).any(|rate| rate.is_some())).collect()
             }
             Work::Scene(scene) => vec![false; scene.programs.len() + 1],
             Work::Session(_) => vec![true],
-            Work::Trace(trace) => vec![trace.is_open()],
+            Work::Trace(trace) => vec![trace.is_open_loop()],
         }
     }
 
@@ -140,55 +140,56 @@ impl Work {
         }
     }
 
-    /// Makes the source of its requests, once it is known what it runs on.
+    /// Returns a function that makes the source of its requests for a device with the given limits.
     pub fn make_source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
-        self.make_telling_source(seed, None)
+        self.make_source_with_listener(seed, None)
     }
 
-    /// Makes a source that reports each request of a job's workers to `tell` as it is issued.
-    pub fn make_telling_source(
+    /// As [`make_source`](Work::make_source); the source also reports each request of a job's workers to `listener` as
+    /// it is issued.
+    pub fn make_source_with_listener(
         &self,
         seed: Seed,
-        tell: Option<Tell>,
+        listener: Option<IssueListener>,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.with_listener(tell))),
+            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.with_listener(listener))),
             Work::Cached(cached) => {
                 let (job, spec) = &**cached;
-                let workload = Workload::new(job, limits, seed)?.with_listener(tell);
+                let workload = Workload::new(job, limits, seed)?.with_listener(listener);
                 Ok(Issuer::Buffered(Box::new(BufferedSource::new(workload, spec, limits))))
             }
-            Work::Session(session) => Ok(Issuer::Play(SessionReplay::new(Arc::clone(session)))),
+            Work::Session(session) => Ok(Issuer::Session(SessionReplay::new(Arc::clone(session)))),
             Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.open_source(limits)?))),
-            Work::Scene(scene) => scene_issuer(Scene::new(scene, limits, seed)),
+            Work::Scene(scene) => issuer_of_scene(Scene::new(scene, limits, seed)),
         }
     }
 
-    /// Makes a source for a judge of power cuts: a scene reports what it does with its files to `notes`, and ends as
-    /// `closing` says. Other work is as by [`make_source`](Work::make_source).
-    pub fn make_judged_source(
+    /// As [`make_source`](Work::make_source), for a judge of power cuts: a scene reports its use of files to `notes`,
+    /// and ends as `scene_end` says. Other work reports nothing.
+    pub fn make_source_with_file_notes(
         &self,
         seed: Seed,
         notes: FileNotes,
-        closing: SceneEnd,
+        scene_end: SceneEnd,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.make_source(seed)(limits),
             Work::Scene(scene) => {
-                scene_issuer(Scene::with_notes(scene, limits, seed, notes).map(|scene| scene.with_end(closing)))
+                issuer_of_scene(Scene::with_notes(scene, limits, seed, notes).map(|scene| scene.with_end(scene_end)))
             }
         }
     }
 }
 
-fn scene_issuer(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
+fn issuer_of_scene(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
     match scene {
-        Ok(made) => Ok(Issuer::Scene(Box::new(made))),
-        Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit}"))),
+        Ok(scene) => Ok(Issuer::Scene(Box::new(scene))),
+        Err(misfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {misfit}"))),
     }
 }
 
-/// The source of the requests of some work.
+/// The source of the requests of a work.
 #[allow(clippy::large_enum_variant, reason = "a run has one issuer, and a box would cost a job's requests time")]
 pub enum Issuer {
     /// Workers of a job.
@@ -196,22 +197,23 @@ pub enum Issuer {
     /// A job above a page cache.
     Buffered(Box<BufferedSource<Workload>>),
     Scene(Box<Scene>),
-    /// A recorded session.
-    Play(SessionReplay),
-    /// Workers of a job that ran apart, in their order.
-    Apart(Vec<Workload>),
+    Session(SessionReplay),
+    /// The workers of a job, in their order, after each has run on a thread of its own.
+    SeparateWorkers(Vec<Workload>),
     Trace(Box<TracePlayback>),
 }
 
 impl Issuer {
-    /// The times for which requests count, in a run that ended at `end`. An entry for each worker; for a scene an entry
-    /// for each program, then one for the system, which counts until the last program's end.
-    pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
+    /// The time for which the requests of each worker count, in a run that ended at `end`; for a scene of each program,
+    /// then of the system, which counts until the last program's end.
+    pub fn counting_windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
             Issuer::Workload(workload) => workload.counting_windows(end),
             Issuer::Buffered(buffered) => buffered.source().counting_windows(end),
-            Issuer::Play(_) | Issuer::Trace(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
-            Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.counting_windows(end)).collect(),
+            Issuer::Session(_) | Issuer::Trace(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
+            Issuer::SeparateWorkers(workers) => {
+                workers.iter().flat_map(|worker| worker.counting_windows(end)).collect()
+            }
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
                 let mut windows: Vec<Option<Window>> = scene.run_windows(end).map(|it| it.map(window)).collect();
@@ -222,47 +224,53 @@ impl Issuer {
         }
     }
 
-    /// Reads of counted requests through a page cache; nothing if there is none.
+    /// Bytes that counted requests read through a page cache; `None` without one or without such reads.
     pub fn cached_reads(&self) -> Option<Reads> {
         let reads = match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
-            Issuer::Buffered(buffered) => buffered.reads(),
-            Issuer::Scene(scene) => scene.reads(),
+            Issuer::Workload(_) | Issuer::SeparateWorkers(_) | Issuer::Session(_) | Issuer::Trace(_) => return None,
+            Issuer::Buffered(buffered) => buffered.cached_reads(),
+            Issuer::Scene(scene) => scene.cached_reads(),
         };
         (reads.asked > 0).then_some(reads)
     }
 
-    /// Operations of programs.
+    /// Operations of programs, such as a commit.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => &[],
+            Issuer::Workload(_)
+            | Issuer::SeparateWorkers(_)
+            | Issuer::Buffered(_)
+            | Issuer::Session(_)
+            | Issuer::Trace(_) => &[],
             Issuer::Scene(scene) => scene.operations(),
         }
     }
 
-    /// Programs that did not come to their end, by their places.
-    pub fn program_troubles(&self) -> Vec<(usize, ProgramError)> {
+    /// Programs that did not reach their end: index in the scene, and why.
+    pub fn program_errors(&self) -> Vec<(usize, ProgramError)> {
         match self {
-            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => {
-                Vec::new()
-            }
+            Issuer::Workload(_)
+            | Issuer::SeparateWorkers(_)
+            | Issuer::Buffered(_)
+            | Issuer::Session(_)
+            | Issuer::Trace(_) => Vec::new(),
             Issuer::Scene(scene) => scene.program_errors().collect(),
         }
     }
 
-    /// How a recorded session ended, compared with the recording.
+    /// For a recorded session: how its requests ended, compared with the recording.
     pub fn replay_comparison(&self) -> Option<ReplayComparison> {
-        if let Issuer::Play(play) = self { Some(play.comparison_so_far()) } else { None }
+        if let Issuer::Session(play) = self { Some(play.comparison_so_far()) } else { None }
     }
 
-    /// How a trace was played.
+    /// For a trace: how it was played.
     pub fn replay_result(&self) -> Option<ReplayResult> {
         if let Issuer::Trace(playing) = self { Some(playing.replay_result()) } else { None }
     }
 
-    /// Why it issued less than there is: a trace that cannot be read to its end any more.
-    pub fn read_fault(&self) -> Option<String> {
-        if let Issuer::Trace(playing) = self { playing.read_fault() } else { None }
+    /// Why a trace could not be read to its end, if it could not.
+    pub fn read_error(&self) -> Option<String> {
+        if let Issuer::Trace(playing) = self { playing.read_error() } else { None }
     }
 }
 
@@ -273,10 +281,10 @@ impl Source for Issuer {
             Issuer::Workload(workload) => workload.next(now),
             Issuer::Buffered(buffered) => buffered.next(now),
             Issuer::Scene(scene) => scene.next(now),
-            Issuer::Play(play) => play.next(now),
+            Issuer::Session(play) => play.next(now),
             Issuer::Trace(playing) => playing.next(now),
-            // Workers that ran apart have run.
-            Issuer::Apart(_) => SourcePoll::Done,
+            // The workers have run already.
+            Issuer::SeparateWorkers(_) => SourcePoll::Done,
         }
     }
 
@@ -286,9 +294,9 @@ impl Source for Issuer {
             Issuer::Workload(workload) => workload.complete(now, completion),
             Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
-            Issuer::Play(play) => play.complete(now, completion),
+            Issuer::Session(play) => play.complete(now, completion),
             Issuer::Trace(playing) => playing.complete(now, completion),
-            Issuer::Apart(_) => Accounting::Out,
+            Issuer::SeparateWorkers(_) => Accounting::Out,
         }
     }
 
@@ -297,9 +305,9 @@ impl Source for Issuer {
             Issuer::Workload(workload) => workload.handle_refusal(now),
             Issuer::Buffered(buffered) => buffered.handle_refusal(now),
             Issuer::Scene(scene) => scene.handle_refusal(now),
-            Issuer::Play(play) => play.handle_refusal(now),
+            Issuer::Session(play) => play.handle_refusal(now),
             Issuer::Trace(playing) => playing.handle_refusal(now),
-            Issuer::Apart(_) => {}
+            Issuer::SeparateWorkers(_) => {}
         }
     }
 
@@ -336,7 +344,8 @@ mod tests {
         Work::Session(Arc::new(RecordedSession { name: name.to_owned(), ..RecordedSession::default() }))
     }
 
-    /// Clones are groups of their own, unless `group_reporting` puts them together, with the next section that has it.
+    /// Each clone is a group of its own. `group_reporting` makes one group of them and of the next section that has it
+    /// too.
     #[test]
     fn a_group_has_the_name_of_its_first_worker_or_program() {
         let clones = "[global]\nfilename=/dev/sdb\n[a]\nnumjobs=2\n[b]\nnew_group\n[c]\nstonewall\ngroup_reporting\n\
@@ -348,12 +357,13 @@ mod tests {
             (scene(copy), &[0, 1], &["copy", "system"]),
             (session("morning"), &[0], &["morning"]),
         ] {
-            assert_eq!(work.groups(), groups);
+            assert_eq!(work.group_numbers(), groups);
             assert_eq!(work.group_names(), names);
         }
     }
 
-    /// A worker counts once it has begun and its ramp is over, alone or among others; a session from its beginning on.
+    /// A worker counts from the end of its ramp, whether it runs among others or on a thread of its own; a session from
+    /// its beginning on.
     #[test]
     fn each_worker_counts_for_a_time_of_its_own() {
         let limits = Limits { sectors: DRIVE, ..SmallDrive::default().drive().limits(0) };
@@ -365,15 +375,15 @@ mod tests {
         let mut together = work.make_source(Seed(0))(&limits).unwrap();
         begin(&mut together);
         begin(&mut together);
-        assert_eq!(together.windows(at(9)), [window(0, 9), window(2, 9), None]);
+        assert_eq!(together.counting_windows(at(9)), [window(0, 9), window(2, 9), None]);
         let Work::Job(job) = &work else { panic!("a job") };
         let apart = [0, 1].map(|worker| {
             let mut alone = Workload::for_worker(job, worker, &limits, Seed(0)).unwrap();
             begin(&mut alone);
             alone
         });
-        assert_eq!(Issuer::Apart(apart.into()).windows(at(9)), [window(0, 9), window(2, 9)]);
+        assert_eq!(Issuer::SeparateWorkers(apart.into()).counting_windows(at(9)), [window(0, 9), window(2, 9)]);
         let played = session("morning").make_source(Seed(0))(&limits).unwrap();
-        assert_eq!(played.windows(at(9)), [window(0, 9)]);
+        assert_eq!(played.counting_windows(at(9)), [window(0, 9)]);
     }
 }

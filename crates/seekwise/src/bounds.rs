@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::system::clock::Clock;
 
 /// A cell of a plan, and the seconds and requests of its job.
-pub use seekwise_lab::demand::job_extent;
+pub use seekwise_lab::demand::{JobExtent, job_extent};
 pub use seekwise_lab::plan::PreparedCell;
 
 /// Memory that is assumed if the system does not say how much there is.
@@ -72,8 +72,12 @@ impl Bounds {
     /// An error if not even one run at a time fits.
     pub fn admit(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
-        let most =
-            plan.cells.iter().map(|cell| demand::run_memory(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
+        let most = plan
+            .cells
+            .iter()
+            .map(|cell| demand::run_memory_bytes(&cell.target, &cell.job, plan.cuts))
+            .max()
+            .unwrap_or(0);
         let measured = is_measured(plan.cells);
         if measured && plan.threads > 1 {
             log::info!("real-time runs are sequential; --threads is ignored");
@@ -84,9 +88,9 @@ impl Bounds {
             threads => threads,
         };
         let cores = wanted.min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1);
-        let fits = |cores: &usize| demand::plan_memory(most, *cores as u64, runs) <= self.memory;
+        let fits = |cores: &usize| demand::plan_memory_bytes(most, *cores as u64, runs) <= self.memory;
         let Some(within) = (1..=cores).rev().find(fits) else {
-            return Err(Error::new(self.refusal_text(demand::plan_memory(most, 1, runs))));
+            return Err(Error::new(self.refusal_text(demand::plan_memory_bytes(most, 1, runs))));
         };
         if within < cores {
             log::info!("using {within} of {cores} cores to stay within {} of memory", format_bytes(self.memory));
@@ -107,7 +111,7 @@ impl Bounds {
     fn warn_of_time(&self, plan: &RunPlan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
         let times = plan.runs as f64 * plan.times as f64;
         let short = |cell: &PreparedCell| {
-            let (seconds, requests) = job_extent(&cell.job);
+            let JobExtent { seconds, requests } = job_extent(&cell.job);
             let share = |of: Option<f64>, most: f64| of.map_or(f64::INFINITY, |of| of / most);
             share(seconds, SHORT.0).min(share(requests.map(|all| all as f64), SHORT.1))
         };
@@ -186,9 +190,9 @@ mod tests {
     #[test]
     fn as_many_cores_as_fit_in_the_memory_and_not_even_one_is_refused() {
         let cell = cell();
-        let most = demand::run_memory(&cell.target, &cell.job, 0);
+        let most = demand::run_memory_bytes(&cell.target, &cell.job, 0);
         for runs in [3, 100] {
-            let needs = |cores: u64| demand::plan_memory(most, cores, runs);
+            let needs = |cores: u64| demand::plan_memory_bytes(most, cores, runs);
             assert!(needs(1) < needs(2) && needs(2) < needs(3));
             for (memory, expected) in
                 [(needs(1), 1), (needs(2) - 1, 1), (needs(2), 2), (needs(3) - 1, 2), (needs(3), 3), (u64::MAX, 3)]
@@ -199,7 +203,7 @@ mod tests {
             assert!(why.starts_with("this may take up to ") && why.ends_with("(--max-memory)"), "{why}");
         }
         // A run more than there are needs no core of its own: what was asked for stays.
-        assert_eq!(admitted(demand::plan_memory(most, 1, 1), &cell, 1, 8), Ok(8));
+        assert_eq!(admitted(demand::plan_memory_bytes(most, 1, 1), &cell, 1, 8), Ok(8));
         assert_eq!(admitted(u64::MAX, &cell, 5, 0), Ok(0), "all cores");
     }
 

@@ -22,8 +22,8 @@ use crate::observer::Observer;
 use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
-use crate::study::{self, StudyOptions, StudyResult, again, finished, require_requests, run_session};
-use crate::study_plan::{self, PlannedStudy, StudySession};
+use crate::study::{self, StudyOptions, StudyResult, again, finished, run_session};
+use crate::study_plan::{self, StudySession};
 
 /// The figures that are judged, and how many runs are made of each side.
 pub use seekwise_drives::metric::{Metric, MetricScope, Statistic};
@@ -99,19 +99,19 @@ impl Comparison {
     /// Runs all sides within `bounds`; keeps nothing, and writes no file.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let planned = study_plan::plan_built(&self.setup.files, "command line", self.study()?)?;
-        judge_runs(study::run_in_memory(&self.setup.files, planned, &bounds, observer)?)
+        study::run_in_memory(&self.setup.files, planned, &bounds, observer)
     }
 
     /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
     /// they are there ([`kept_in`](study::kept_in)).
     pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
-        judge_runs(run_session(self.open_session(&options, observer)?, observer)?)
+        run_session(self.open_session(&options, observer)?, observer)
     }
 
     /// Runs all sides; results and a page go to the folder of `options`. The files of the setup are read, not those of `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyResult, Error> {
-        check_values(finished(self.open_session(options, observer)?, options.folder, observer)?)
+        finished(self.open_session(options, observer)?, options.folder, observer)
     }
 
     fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
@@ -135,7 +135,7 @@ impl Comparison {
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
         }
-        let mut study = self.setup.study(self.question(), self.runs)?;
+        let mut study = self.setup.study(self.setup.cell()?, self.question(), self.runs)?;
         study.sampling = Some(self.sampling);
         study.factor = vec![Factor::for_key(key, values)];
         study.compare = self.comparisons();
@@ -207,24 +207,10 @@ impl Comparison {
     }
 }
 
-/// The results of runs that were kept elsewhere or nowhere, without a page.
-fn judge_runs(
-    (PlannedStudy { study, made, .. }, records): (PlannedStudy, Vec<RunRecord>),
-) -> Result<StudyResult, Error> {
-    let result = StudyResult { study, made, records, page: None };
-    require_requests(&result.evidence())?;
-    check_values(result)
-}
-
-fn check_values(result: StudyResult) -> Result<StudyResult, Error> {
-    result.comparison()?.check_values()?;
-    Ok(result)
-}
-
 impl StudyResult {
-    /// The answer to a comparison, whose one factor is the setting that varied (an error for results of anything else): cell n is its n-th value. After an interruption, it has
-    /// all runs that ended, and the findings of those values whose runs are all there. Fewer runs are not judged: an early
-    /// verdict errs more often than it says.
+    /// The answer to a comparison, whose one factor is the setting that varied: cell n is its n-th value. An error for results of
+    /// anything else, and if a run has no value of a metric. After an interruption, it has all runs that ended, and the findings of
+    /// those values whose runs are all there. Fewer runs are not judged: an early verdict errs more often than it says.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -265,7 +251,11 @@ impl StudyResult {
         let mut findings = evidence.findings().0.to_vec();
         // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
-        Ok(ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings })
+        let answer = ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings };
+        if missing == 0 {
+            answer.check_values()?;
+        }
+        Ok(answer)
     }
 }
 
@@ -293,13 +283,13 @@ impl ComparisonAnswer<'_> {
 
     /// The metric that a finding judges.
     pub fn metric(&self, finding: &Finding) -> &Metric {
-        self.evidence.study.compare[finding.compare].metric()
+        self.evidence.judged_metric(finding.compare)
     }
 
     /// The metrics that are judged.
     pub fn metrics(&self) -> Vec<&Metric> {
-        let compares = &self.evidence.study.compare;
-        compares.iter().step_by(self.values.len() - 1).map(ComparisonSpec::metric).collect()
+        let compares = 0..self.evidence.study.compare.len();
+        compares.step_by(self.values.len() - 1).map(|compare| self.evidence.judged_metric(compare)).collect()
     }
 
     /// Whether every metric has a value on every side.
@@ -473,13 +463,13 @@ mod tests {
 
     use super::*;
     use crate::reading::Files;
-    use seekwise_os::outputs::scratch;
+    use seekwise_os::outputs::create_temporary_folder;
 
     #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
         let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
         let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
-        let folder = scratch().unwrap();
+        let folder = create_temporary_folder().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
         assert_eq!((whole.missing_runs(), whole.comparison().unwrap().findings.len()), (0, 2));
         assert!(whole.comparison().unwrap().json().get("missing_runs").is_none());

@@ -17,7 +17,7 @@ pub use seekwise_lab::crash::instants::{InstantReason, InstantWeights, landing_t
 
 /// Trials: a check on the medium of each cut, and its verdict.
 pub use seekwise_lab::crash::trial::{
-    CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack,
+    CrashCase, CrashResults, CrashTrial, MediumCheck, ShrinkResult, TrialOptions, check_stack_can_be_cut,
 };
 pub use seekwise_lab::crash::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 
@@ -35,7 +35,7 @@ pub use self::check_bench::CheckBench;
 #[cfg(target_os = "linux")]
 pub use seekwise_os::kernel::{
     ExitCause, FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, ProgramExit, ShellProgram, is_root,
-    tool_output,
+    run_tool_for_output,
 };
 #[cfg(target_os = "linux")]
 pub use seekwise_os::session::{ProgramSession, SessionRecord};

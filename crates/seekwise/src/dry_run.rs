@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::reading::spoken;
 use crate::setup::{self, Setup};
 use crate::system::places::PLACES;
-use crate::system::real::length;
+use crate::system::real::path_bytes;
 
 /// How long it will take.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +48,12 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
 }
 
 fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
-    match place::find_kind(PLACES, &setup.target) {
+    match place::parse_place(PLACES, &setup.target) {
         Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
             let layout = setup.set.iter().find(|(key, _)| key == real::LAYOUT);
             let bytes = layout.and_then(|(_, value)| seekwise_drives::dotted::parse_size(value));
             let wanted = RealOptions { layout: bytes, ..RealOptions::default() };
-            let bytes = length(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;
+            let bytes = path_bytes(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;
             Ok(Some(bytes / 4096 * 4096))
         }
         Some(_) => Err(Error::new(format!(

@@ -56,57 +56,48 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// A plan and how its runs are made.
-pub struct Execution<'a> {
-    pub planned: &'a PlannedStudy,
-    /// Runs of other plans, which are not made again.
-    pub earlier: Option<&'a EarlierRuns<'a>>,
-    /// Cores; 0: all.
-    pub threads: usize,
-    pub progress: &'a Progress<'a>,
-}
-
-impl<'a> Execution<'a> {
-    /// All runs of a plan.
-    pub fn new(planned: &'a PlannedStudy, threads: usize, progress: &'a Progress<'a>) -> Execution<'a> {
-        Execution { planned, earlier: None, threads, progress }
-    }
-
-    /// Makes the runs after the first ones, whose `records` are there, and keeps each in `store`. Returns all records in the plan's
-    /// order, or an error if the observer cancelled: complete runs are then kept.
-    pub fn run(&self, mut records: Vec<RunRecord>, store: &mut dyn Store) -> Result<Vec<RunRecord>, Error> {
-        let mut failure = None;
-        let PlannedStudy { study, prepared, made, .. } = self.planned;
-        let nothing = EarlierRuns::default();
-        let earlier = self.earlier.unwrap_or(&nothing);
-        let cancelled = || self.progress.is_cancelled();
-        let workers = if is_measured(prepared) { Workers::Serial } else { Workers::with_threads(self.threads) };
-        let cutoff = RunCutoff::when_cancelled(&cancelled);
-        let mut order = Vec::new();
-        loop {
-            order = rounds::extend_order(order, study, made, &records);
-            let done = records.len();
-            if done >= order.len() || failure.is_some() {
-                break;
-            }
-            // Growth by doubling would waste megabytes.
-            records.reserve_exact(order.len() - done);
-            run_study_order(study, prepared, (&made.seeds, &order), earlier, done, (&workers, cutoff), |result| {
-                let kept = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
-                match kept {
-                    Ok(record) => {
-                        self.progress.count(1);
-                        // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
-                        records.push(record.clone());
-                        if self.progress.is_cancelled() {
-                            failure = Some(Error::cancelled());
-                        }
-                    }
-                    Err(error) => failure = Some(error),
-                }
-                failure.is_none()
-            });
+/// Makes the runs of a plan after the first ones, whose `records` are there, on so many cores (0: all), and keeps each in `store`; runs
+/// of other plans that were made earlier are not made again. Returns all records in the plan's order, or an error if the observer
+/// cancelled: complete runs are then kept.
+pub fn make_runs(
+    planned: &PlannedStudy,
+    earlier: Option<&EarlierRuns<'_>>,
+    threads: usize,
+    progress: &Progress<'_>,
+    mut records: Vec<RunRecord>,
+    store: &mut dyn Store,
+) -> Result<Vec<RunRecord>, Error> {
+    let mut failure = None;
+    let PlannedStudy { study, prepared, made, .. } = planned;
+    let nothing = EarlierRuns::default();
+    let earlier = earlier.unwrap_or(&nothing);
+    let cancelled = || progress.is_cancelled();
+    let workers = if is_measured(prepared) { Workers::Serial } else { Workers::with_threads(threads) };
+    let cutoff = RunCutoff::when_cancelled(&cancelled);
+    let mut order = Vec::new();
+    loop {
+        order = rounds::extend_order(order, study, made, &records);
+        let done = records.len();
+        if done >= order.len() || failure.is_some() {
+            break;
         }
-        failure.map_or(Ok(records), Err)
+        // Growth by doubling would waste megabytes.
+        records.reserve_exact(order.len() - done);
+        run_study_order(study, prepared, (&made.seeds, &order), earlier, done, (&workers, cutoff), |result| {
+            let kept = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
+            match kept {
+                Ok(record) => {
+                    progress.count(1);
+                    // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
+                    records.push(record.clone());
+                    if progress.is_cancelled() {
+                        failure = Some(Error::cancelled());
+                    }
+                }
+                Err(error) => failure = Some(error),
+            }
+            failure.is_none()
+        });
     }
+    failure.map_or(Ok(records), Err)
 }

@@ -49,7 +49,7 @@ fn option_map(given: &[JobOption]) -> BTreeMap<String, String> {
 fn job_result(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usize) -> JobResult {
     let workers = prepared.job.workers();
     let latencies = |kind: RequestKind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
-    let direction = |kind| direction_result(&measured.run.group_kind(group, kind), latencies(kind));
+    let direction = |kind| direction_result(&measured.run.group_kind_summary(group, kind), latencies(kind));
     let threads = measured.figures.usage.as_ref().map_or(&[][..], |usage| &usage.threads);
     let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
     let spent = processor_use(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
@@ -77,8 +77,8 @@ fn job_result(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, fir
         read: direction(RequestKind::Read),
         write: direction(RequestKind::Write),
         trim: direction(RequestKind::Trim),
-        sync_ios: measured.run.group_kind(group, RequestKind::Flush).tally.ios(),
-        sync_latency: latency_summary(measured.run.group_kind(group, RequestKind::Flush).tally.responses()),
+        sync_ios: measured.run.group_kind_summary(group, RequestKind::Flush).tally.ios(),
+        sync_latency: latency_summary(measured.run.group_kind_summary(group, RequestKind::Flush).tally.responses()),
         runtime_ms,
         iodepth_level: depth_level(workers[first].depth),
         latency: LatencyBuckets::from_bins(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
@@ -162,8 +162,8 @@ fn latency_summary(histogram: &Histogram) -> LatencySummary {
     LatencySummary {
         min: nanos(histogram.min()),
         max: nanos(histogram.max()),
-        mean: histogram.mean().unwrap_or(0.0),
-        stddev: histogram.deviation().unwrap_or(0.0),
+        mean: histogram.mean_ns().unwrap_or(0.0),
+        stddev: histogram.deviation_ns().unwrap_or(0.0),
         n: histogram.count(),
         percentiles: if histogram.count() > 0 { PERCENTILES.map(percentile).to_vec() } else { Vec::new() },
         bins: histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect(),

@@ -8,7 +8,7 @@ use seekwise_drives::profile::{self, DriveFile, ReadingCache};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
-use seekwise_lab::fit::evaluator::{FitEvent, FitListener, check_answer};
+use seekwise_lab::fit::evaluator::{FitEvent, FitListener, check_journal_answer};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::study::warn_once;
 use crate::system::clock::Clock;
-use crate::system::outputs::{admit, write_whole};
+use crate::system::outputs::{prepare_output, write_whole};
 
 /// The findings of a fit.
 pub use seekwise_lab::fit::evaluator::FitEnding;
@@ -36,7 +36,7 @@ pub use seekwise_lab::fit::strain::StrainedFigure;
 pub use seekwise_lab::validate::{ResponseErrors, Validation};
 
 /// Reads the share of the data that is held back.
-pub use seekwise_lab::fit::sources::parse_share;
+pub use seekwise_lab::fit::sources::parse_held_share;
 
 /// A fit to make.
 #[derive(Clone, Debug)]
@@ -106,11 +106,11 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     // A fit that goes on replaces what it wrote when it ended early.
     let force = fit.force || fit.resume;
     for path in std::iter::once(&fit.out).chain(&fit.page) {
-        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
     let parameters = movable_parameters(fit, &given)?;
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };
-    let fits = |question: &str, answer: &[f64]| check_answer(&given.data, question, answer);
+    let fits = |question: &str, answer: &[f64]| check_journal_answer(&given.data, question, answer);
     let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
     // From now on points are kept.
     let FittedDrive { report, profile, page } =
@@ -168,13 +168,13 @@ fn fit_parameters(
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<FittedDrive, Error> {
-    observer.begin(Some(fit::expected_points(&parameters, search_effort(fit, given))), 0, "points");
+    observer.begin(Some(fit::expected_point_count(&parameters, search_effort(fit, given))), 0, "points");
     let (fitted, search) = run_search(fit, given, parameters, journal, known, observer)?;
     let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let early = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
     let shares = fitted_shares(&given.data) + early;
-    let profile = write::fitted_profile(&given.text, &given.drive, &fitted, &stem, &shares)
+    let profile = write::write_fitted_profile(&given.text, &given.drive, &fitted, &stem, &shares)
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
     // Read before it is written: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
@@ -221,9 +221,9 @@ fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     let (mut data, warnings) = sources::parse_data(&named, &texts, args.hold, &drive, &text)?;
     warn_once(&warnings);
     for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::simulator_times::attach_times(&mut data, named, file, &args.files.read(file)?)?;
+        sources::simulator_times::attach_simulator_times(&mut data, named, file, &args.files.read(file)?)?;
     }
-    if data.iter().all(|data| data.part_size(DataSplit::Seen) == 0) {
+    if data.iter().all(|data| data.request_or_job_count(DataSplit::Seen) == 0) {
         return Err(Error::new(
             "all data is held out or skipped, so there is nothing to fit to; expected hold=none for some",
         ));
@@ -306,9 +306,16 @@ fn run_search(
     // The best point still has to be judged.
     let end = args.time.map(|time| time - (one * JUDGED).min(time / 4.0));
     let enough = || observer.is_enough() || end.is_some_and(|end| clock.elapsed_seconds() >= end);
-    let listener = FitListener { heard: &heard, cancelled: &|| observer.is_cancelled(), enough: &enough };
-    let task = FitTask { drive: &given.drive, parameters, data: &given.data, effort, most: args.points, known };
-    let fitted = fit::fit(task, listener);
+    let listener = FitListener { on_event: &heard, cancelled: &|| observer.is_cancelled(), enough: &enough };
+    let task = FitTask {
+        drive: &given.drive,
+        parameters,
+        data: &given.data,
+        effort,
+        point_limit: args.points,
+        known_answers: known,
+    };
+    let fitted = fit::fit_unless_cancelled(task, listener);
     let SearchState { tried, mut search, .. } = now.into_inner().expect("no holder panics");
     if let Some(&(_, least)) = search.last() {
         search.push((tried, least));
@@ -343,10 +350,10 @@ fn forecast_search(
 ) -> Result<f64, Error> {
     let (clock, cache) = (Clock::start(), ReadingCache::default());
     for data in &given.data {
-        data.simulated_values(&given.drive, &cache)?;
+        data.simulate_values(&given.drive, &cache)?;
     }
     let one = clock.elapsed_seconds();
-    let points = fit::expected_points(parameters, effort);
+    let points = fit::expected_point_count(parameters, effort);
     // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
     let each = if effort.thorough { one / Workers::Shared.thread_count() as f64 } else { SHORT * one };
     let [least, most] = [1.0 / WITHIN, WITHIN].map(|factor| factor * points as f64 * each);
@@ -378,7 +385,7 @@ fn fitted_shares(data: &[FitData]) -> String {
             format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
         }
         FitData::Points(points) => {
-            format!("{} of {} jobs with figures", data.part_size(DataSplit::Seen), points.len())
+            format!("{} of {} jobs with figures", data.request_or_job_count(DataSplit::Seen), points.len())
         }
     };
     let list: Vec<String> = data.iter().map(one).collect();

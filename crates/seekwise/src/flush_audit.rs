@@ -8,7 +8,7 @@ pub use seekwise_run::audit::{
 
 /// The judgement, and the evidence that it rests on.
 pub use seekwise_lab::audit::{
-    AuditJudgement, AuditMedians, AuditVerdict, Certainty, Lattice, Signs, evidence_curve, evidence_picture,
+    AuditJudgement, AuditMedians, AuditVerdict, Certainty, Lattice, Signs, flush_gap_percentiles, flush_gap_picture,
     judge_timings,
 };
 

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use seekwise_disk::block::Request;
 use seekwise_disk::time::Instant;
-use seekwise_formats::fio::LogOf;
-use seekwise_work::workload::Tell;
+use seekwise_formats::fio::WorkerIolog;
+use seekwise_work::workload::IssueListener;
 
 use crate::error::Error;
-use crate::system::outputs::{OutputFile, admit, open_read};
+use crate::system::outputs::{OutputFile, open_read, prepare_output};
 
 /// How all versions of fio's logs begin.
 const HEAD: &[u8; 12] = b"fio version ";
@@ -21,7 +21,7 @@ pub(crate) struct Iologs(Arc<Vec<Option<Mutex<OpenIolog>>>>);
 
 /// A log that is being written.
 struct OpenIolog {
-    of: LogOf,
+    of: WorkerIolog,
     to: BufWriter<OutputFile>,
     /// When the first request was issued, and the last.
     instants: Option<[Instant; 2]>,
@@ -31,8 +31,8 @@ struct OpenIolog {
 
 /// Checks that the logs may be written, before work is done for them. A job comes from anybody, so its logs go to the current
 /// folder alone, under plain names that no program reads by itself, and replace nothing but logs, and these only with `force`.
-pub(crate) fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
-    for LogOf { path: name, place: (file, line), .. } in logs {
+pub(crate) fn admit_all(logs: &[WorkerIolog], force: bool) -> Result<(), Error> {
+    for WorkerIolog { path: name, place: (file, line), .. } in logs {
         let refused = |why: String| Err(Error::new(format!("{file}:{line}: `write_iolog`: `{name}` {why}")));
         let path = Path::new(name);
         if !is_plain(name) {
@@ -47,7 +47,7 @@ pub(crate) fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
                 "exists and is no log of fio's; a job replaces no other file, whatever --force says".to_owned(),
             );
         }
-        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ fn is_log(path: &Path) -> bool {
 
 impl Iologs {
     /// Begins the logs; logs that are there are replaced only with `force`.
-    pub fn create(logs: &[LogOf], force: bool) -> Result<Iologs, Error> {
+    pub fn create(logs: &[WorkerIolog], force: bool) -> Result<Iologs, Error> {
         let workers = logs.iter().map(|log| usize::from(log.worker) + 1).max().unwrap_or(0);
         let mut all: Vec<Option<Mutex<OpenIolog>>> = (0..workers).map(|_| None).collect();
         for of in logs {
@@ -80,10 +80,10 @@ impl Iologs {
     }
 
     /// A listener that logs requests; `None` if there is no log.
-    pub(crate) fn request_listener(&self) -> Option<Tell> {
+    pub(crate) fn request_listener(&self) -> Option<IssueListener> {
         let logs = Arc::clone(&self.0);
         (!logs.is_empty()).then(|| {
-            Tell::new(move |now, request| {
+            IssueListener::new(move |now, request| {
                 if let Some(Some(log)) = logs.get(usize::from(request.origin)) {
                     log.lock().unwrap_or_else(PoisonError::into_inner).write_request(now, request);
                 }
@@ -111,12 +111,12 @@ impl OpenIolog {
     fn write_request(&mut self, now: Instant, request: &Request) {
         let [first, last] = self.instants.get_or_insert([now; 2]);
         *last = now;
-        if let (Some(line), None) = (self.of.line(*first, now, request), &self.failed) {
+        if let (Some(line), None) = (self.of.request_line(*first, now, request), &self.failed) {
             self.failed = self.to.write_all(line.as_bytes()).err();
         }
     }
 }
 
-fn log_error(of: &LogOf, why: &std::io::Error) -> Error {
+fn log_error(of: &WorkerIolog, why: &std::io::Error) -> Error {
     Error::of_file(Path::new(&of.path), why)
 }

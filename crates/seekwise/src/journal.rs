@@ -24,7 +24,7 @@ use crate::lock::WriteLock;
 use crate::reading::Files;
 use crate::seal::{check_line, seal_line};
 use crate::system::outputs::open_append;
-use crate::system::unfinished::hold;
+use crate::system::unfinished::lock_unfinished;
 
 /// Attempts at a journal that others remove meanwhile.
 const ATTEMPTS: u32 = 100;
@@ -89,17 +89,17 @@ impl SearchJournal {
             }
             failed(error)
         })?;
-        hold().count(known.len() as u64);
+        lock_unfinished().count_kept_records(known.len() as u64);
         let (lines, hash) = (Mutex::new(file), hash.to_owned());
         Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known))
     }
 
     /// Writes an answer down.
     pub fn write(&self, question: &str, answer: &[f64]) {
-        let mut now = hold();
+        let mut unfinished = lock_unfinished();
         let mut lines = self.lines.lock().expect("no holder panics");
         match lines.write_all(answer_line(&self.hash, question, answer).as_bytes()) {
-            Ok(()) => now.count(1),
+            Ok(()) => unfinished.count_kept_records(1),
             Err(error) => {
                 let failure = Error::new(format!("{}: {error}", self.path.display()));
                 self.failure.lock().expect("no holder panics").get_or_insert(failure);
@@ -114,7 +114,7 @@ impl SearchJournal {
 
     /// Removes the journal, as the result is there.
     pub fn done(self) {
-        let _now = hold();
+        let _unfinished = lock_unfinished();
         // A journal that stays is found by the next search, which reports it.
         let _ = fs::remove_file(&self.path);
     }

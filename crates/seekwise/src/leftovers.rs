@@ -6,4 +6,4 @@ pub use seekwise_os::kernel::GroupParent;
 pub use seekwise_os::kernel::debris::{CleanupResult, DebrisItem, DebrisNote, FOLDER, remove_leftovers};
 
 /// Settings of devices as they were before a run.
-pub use seekwise_os::real::settings::{RestoreResult, put_back, put_back_own, restore};
+pub use seekwise_os::real::settings::{RestoreResult, restore, restore_own_settings, restore_settings};

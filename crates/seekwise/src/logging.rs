@@ -10,7 +10,7 @@ use crate::reading::spoken;
 #[cfg(feature = "parquet")]
 use crate::request_log::{LogHeader, ParquetLog};
 #[cfg(feature = "parquet")]
-use crate::system::outputs::admit;
+use crate::system::outputs::prepare_output;
 
 /// The log of all requests, where one is wanted.
 #[cfg(feature = "parquet")]
@@ -30,7 +30,7 @@ impl RequestLog {
         measured: bool,
     ) -> Result<RequestLog, Error> {
         let Some(path) = path else { return Ok(RequestLog { log: None, failure: None }) };
-        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
         let of = LogHeader { job: spoken(job), target: spoken(target), seed, measured };
         let log = ParquetLog::create(path, force, &of)?;
         Ok(RequestLog { log: Some(log), failure: None })

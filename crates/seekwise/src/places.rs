@@ -2,7 +2,7 @@
 
 /// The list of places, and how each is opened.
 pub use seekwise_os::places::PLACES;
-pub use seekwise_run::place::{PlaceKind, PlaceSource, find_kind as find_place};
+pub use seekwise_run::place::{PlaceKind, PlaceSource, parse_place as find_place};
 
 /// Places that are opened without a job.
 pub use seekwise_os::null::NullPlace;

@@ -80,7 +80,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
         }
         observer.at(done);
     })
-    .map_err(|error| error.in_words(prepared.target.changes()))?;
+    .map_err(|error| error.with_change_in_words(prepared.target.changes()))?;
     require_figures(&when, &report)?;
     Ok(PowerCut { prepared, when, report })
 }

@@ -8,7 +8,7 @@ use seekwise_disk::time::Span;
 use seekwise_drives::key_names::{is_job_key, is_real_key, job};
 use seekwise_lab::plan::study_cells;
 use seekwise_lab::run::pool_responses;
-use seekwise_lab::stats::demerit::of_histograms;
+use seekwise_lab::stats::demerit::demerit_ms_of_histograms;
 use seekwise_lab::stats::mean_interval;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::validate::platter;
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::store::InMemory;
 use crate::study::warn_once;
-use crate::study_plan::{PlannedStudy, extent, prepare};
+use crate::study_plan::{PlannedStudy, prepare};
 
 /// Runs of both sides, their distributions, and means with intervals.
 pub use seekwise_lab::run::{KindRecord, RunRecord};
@@ -72,10 +72,10 @@ pub fn predict_and_measure(
     let [measured, predicted] = plan_sides(setup, drive, runs)?;
     warn_once([&measured, &predicted].into_iter().flat_map(|side| &side.prepared[0].warnings));
     for side in [&measured, &predicted] {
-        bounds.admit(&extent(&side.study, &side.prepared, 1))?;
+        bounds.admit(&side.run_plan(1, false))?;
     }
     let progress = Progress::begin(observer, Some(2 * u64::from(runs)), 0);
-    let run = |side: &PlannedStudy| Execution::new(side, 1, &progress).run(Vec::new(), &mut InMemory);
+    let run = |side: &PlannedStudy| make_runs(side, None, 1, &progress, Vec::new(), &mut InMemory);
     // The prediction runs first, so that it does not compute while the other side is measured.
     let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
     let predicted = &predicted.prepared[0];
@@ -113,10 +113,10 @@ fn plan_sides(setup: &Setup, drive: &str, runs: u32) -> Result<[PlannedStudy; 2]
     }
     drop(found);
     let plan = |side: &Setup| -> Result<PlannedStudy, Error> {
-        let study = side.study(format!("How fast is {}?", side.title()), runs)?;
-        // Nobody keeps it, so that its text need not read back.
+        let study = side.study(side.cell()?, format!("How fast is {}?", side.title()), runs)?;
+        // Nobody keeps it, so that it needs no text.
         let cells = study_cells(&study);
-        Ok(prepare("command line", (String::new(), study), &cells, &setup.files.inputs())?)
+        Ok(prepare("command line", ("", study), &cells, &setup.files.inputs())?)
     };
     let predicted = plan(&predicted)?;
     if predicted.made.is_measured() {
@@ -157,8 +157,8 @@ impl Prediction {
     /// How far the two distributions are apart, in ms and in percent of the measured mean.
     pub fn demerit(&self) -> (f64, f64) {
         let [predicted, measured] = self.pooled();
-        let ms = of_histograms(&predicted, &measured);
-        let mean = measured.mean().unwrap_or(0.0) / 1e6;
+        let ms = demerit_ms_of_histograms(&predicted, &measured);
+        let mean = measured.mean_ns().unwrap_or(0.0) / 1e6;
         (ms, if mean > 0.0 { 100.0 * ms / mean } else { 0.0 })
     }
 
@@ -171,7 +171,7 @@ impl Prediction {
             times.iter().sum::<f64>() / times.len().max(1) as f64
         };
         let doubt = |(words, of): (&str, OfRun)| {
-            platter::doubt_platter(
+            platter::platter_doubt(
                 words,
                 median(&self.measurements, of),
                 median(&self.predictions, of),

@@ -35,8 +35,8 @@ use crate::reading::{Files, MADE, holds_results};
 use crate::seal::{check_line, seal_line};
 use crate::shell::quoted;
 use crate::store::Store;
-use crate::system::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
-use crate::system::unfinished::hold;
+use crate::system::outputs::{check_output_folder, create_folder, open_append, open_read, open_update, write_whole};
+use crate::system::unfinished::lock_unfinished;
 use sums::SUMS;
 
 /// The origin of results: of a study, and of a review's parts.
@@ -57,7 +57,6 @@ pub struct ResultFolder {
 }
 
 /// The manifest of a result folder.
-#[derive(Clone)]
 pub struct StudyManifest {
     /// The study's text.
     pub study: String,
@@ -162,14 +161,14 @@ pub fn says(folder: &Path) -> bool {
 
 /// Locks a folder for writing, if it is there already.
 pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
-    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
+    check_output_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     WriteLock::of_known(folder).map_err(io_error(folder))
 }
 
 /// The folder of this name in another one, which must not lead out of it.
 pub fn below(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
     let folder = parent.join(name);
-    admit_folder(&folder).map_err(io_error(&folder))?;
+    check_output_folder(&folder).map_err(io_error(&folder))?;
     Ok(folder)
 }
 
@@ -357,7 +356,7 @@ impl ResultFolder {
         }
         let path = folder.join(LINES);
         let (done, whole) = parse_lines(files, &path, kept)?;
-        hold().count(done.len() as u64);
+        lock_unfinished().count_kept_records(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
         open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
         Ok((ResultFolder::append_to(lock, folder)?, done))
@@ -377,9 +376,9 @@ impl ResultFolder {
     /// Appends a run, which is on its way to the disk when this returns.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
         let line = line_of(record);
-        let mut now = hold();
+        let mut unfinished = lock_unfinished();
         self.lines.write_all(line.as_bytes()).map_err(io_error(&self.path))?;
-        now.count(1);
+        unfinished.count_kept_records(1);
         Ok(())
     }
 }
@@ -392,7 +391,7 @@ impl Store for ResultFolder {
 
 /// Checks whether results of `study` may go to `folder`; changes nothing. No plan is needed, so this is checked before one is made.
 pub fn admit(files: &Files, folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
-    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
+    check_output_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     let same = || read_text(files, folder, STUDY).is_ok_and(|there| there == study);
     if !says(folder) {
         // The study itself may lie there.
@@ -417,7 +416,7 @@ fn clear_results(files: &Files, folder: &Path) -> Result<(), FolderError> {
         let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         log::info!("overwriting the results in {} ({runs})", folder.display());
     }
-    let _now = hold();
+    let _unfinished = lock_unfinished();
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
@@ -496,7 +495,6 @@ fn plan_order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Resul
         return Ok(kept.made.fixed_order());
     }
     let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
-    let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
-    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
+    let study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
     Ok(seekwise_lab::rounds::sample_order(&study, &kept.made, records))
 }

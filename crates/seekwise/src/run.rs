@@ -3,16 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
-use seekwise_lab::demand::job_extent;
-use seekwise_lab::jobs::WRITE_IOLOG;
-use seekwise_lab::provenance::ProgramVersion;
+use seekwise_formats::study::Study;
+use seekwise_lab::demand::{JobExtent, job_extent};
+use seekwise_lab::digest::sha256;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::Cell;
+use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
 use seekwise_lab::run::measure_run_until;
 use seekwise_lab::study::cell_record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
@@ -21,7 +24,6 @@ use crate::reading::spoken;
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
-use crate::study_plan::{self, PlannedStudy};
 
 /// The record of a run.
 pub use seekwise_lab::run::certificate::{Certificate, TimingErrors};
@@ -98,29 +100,25 @@ pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
     PreparedRun::new(setup)?.run(&RunOptions::default(), observer, &mut |_| {})
 }
 
-/// A prepared run, which can be inspected first: a study of one cell and one run.
+/// A prepared run, which can be inspected first.
 pub struct PreparedRun<'a> {
     setup: &'a Setup,
-    planned: PlannedStudy,
+    asked: Cell,
+    inputs: Inputs<'static>,
+    prepared: PreparedCell,
 }
 
 impl<'a> PreparedRun<'a> {
     /// Reads and builds all that the run is made of.
     pub fn new(setup: &'a Setup) -> Result<PreparedRun<'a>, Error> {
-        let (cell, inputs) = (setup.cell()?, setup.files.inputs());
-        let mut prepared = prepare(&cell, &inputs)?;
-        // The warning is not needed: the logs are written here.
-        prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
-        let study = setup.study(format!("How fast is {}?", setup.title()), 1)?;
-        let study = (study.to_text(), study);
-        let planned = PlannedStudy::new("command line", study, &[cell], vec![prepared], &inputs)?;
-        // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
-        Ok(PreparedRun { setup, planned: planned.with_seed(setup.seed) })
+        let (asked, inputs) = (setup.cell()?, setup.files.inputs().with_written_logs());
+        let prepared = prepare(&asked, &inputs)?;
+        Ok(PreparedRun { setup, asked, inputs, prepared })
     }
 
     /// The cell that will run.
     pub fn cell(&self) -> &PreparedCell {
-        &self.planned.prepared[0]
+        &self.prepared
     }
 
     /// Runs it; `watch` sees each counted request.
@@ -130,10 +128,10 @@ impl<'a> PreparedRun<'a> {
         observer: &dyn Observer,
         watch: &mut dyn FnMut(&Record),
     ) -> Result<RunResult, Error> {
-        let PreparedRun { setup, planned } = self;
-        let PlannedStudy { text, study, prepared, made, .. } = planned;
-        options.bounds.admit(&study_plan::extent(&study, &prepared, 1))?;
-        let (seed, prepared) = (setup.seed, prepared.into_iter().next().expect("a run has one cell"));
+        let PreparedRun { setup, asked, inputs, prepared } = self;
+        let (seed, cells) = (setup.seed, from_ref(&prepared));
+        let plan = RunPlan { cells, runs: 1, cuts: 0, times: 1, threads: 1, seed, until_decided: false };
+        options.bounds.admit(&plan)?;
         iolog::admit_all(&prepared.logs, options.force)?;
         let mut log = RequestLog::create(
             (&setup.job, &setup.target),
@@ -142,7 +140,16 @@ impl<'a> PreparedRun<'a> {
             options.force,
             prepared.target.is_measured(),
         )?;
-        let begin = |out| ResultFolder::begin(&setup.files, out, &text, &made, options.force);
+        // A folder keeps the run as a study of one cell and one run.
+        let begin = |out| -> Result<(Study, StudyProvenance, ResultFolder), Error> {
+            let study = setup.study(asked.clone(), format!("How fast is {}?", setup.title()), 1)?;
+            let text = study.to_text();
+            // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
+            let sample = RunSample { seeds: vec![seed], sampling: None };
+            let made = StudyProvenance::new(sha256(text.as_bytes()), &[asked], cells, inputs.texts_read(), sample);
+            let folder = ResultFolder::begin(&setup.files, out, &text, &made, options.force)?;
+            Ok((study, made, folder))
+        };
         let kept = options.out.map(begin).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
         let tell = iologs.request_listener();
@@ -161,9 +168,9 @@ impl<'a> PreparedRun<'a> {
         log.finish()?;
         iologs.finish()?;
         let mut record = cell_record(&prepared, &measured, seed);
-        let page = kept.map(|mut kept| {
-            kept.append(&record)?;
-            write_report(&study, &made, from_ref(&record), kept.folder())
+        let page = kept.map(|(study, made, mut folder)| {
+            folder.append(&record)?;
+            write_report(&study, &made, from_ref(&record), folder.folder())
         });
         let page = page.transpose()?;
         (record.target, record.job) = (spoken(&setup.target).to_owned(), spoken(&setup.job).to_owned());
@@ -206,7 +213,7 @@ struct RunProgress<'a> {
 
 impl<'a> RunProgress<'a> {
     fn begin_reports(prepared: &PreparedCell, observer: &'a dyn Observer) -> RunProgress<'a> {
-        let (seconds, requests) = job_extent(&prepared.job);
+        let JobExtent { seconds, requests } = job_extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         match seconds {
             Some(seconds) => observer.begin(Some(seconds.ceil() as u64), 0, unit),

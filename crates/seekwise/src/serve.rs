@@ -8,7 +8,7 @@ use seekwise_os::outputs::OutputFile;
 
 /// A disk at work, and messages to it.
 pub use seekwise_disk::block::{Device, SECTOR};
-pub use seekwise_os::live::transports::DoorRecorder;
+pub use seekwise_os::live::transports::LatencyRecorder;
 pub use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 pub use seekwise_os::null::NullDevice;
 
@@ -19,7 +19,7 @@ pub use seekwise_os::bytes::{Bytes, PlatterMedium};
 pub use seekwise_os::nbd::Export;
 #[cfg(target_os = "linux")]
 pub use seekwise_os::serve::fuse::FuseFolder;
-pub use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve_disk};
+pub use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, measure_path_cost, serve_disk};
 
 /// A command that runs beside it.
 pub use seekwise_os::serve::command::BesideCommand;
@@ -27,7 +27,7 @@ pub use seekwise_os::serve::command::BesideCommand;
 /// Orders to a disk that is served, and the ends of refusals.
 pub use seekwise_drives::change::{UNCHANGEABLE, UNFIT};
 pub use seekwise_os::live::OrderReply;
-pub use seekwise_os::serve::send;
+pub use seekwise_os::serve::send_order;
 
 /// How well the machine kept up.
 pub use seekwise_run::receipt::attendance::CLIENTS;
@@ -37,7 +37,7 @@ pub use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls, Transport
 /// Begins a recording in a new file: the recorder writes the requests and orders that pass a disk made on `made_on`.
 pub fn begin_recording(file: OutputFile, made_on: &str) -> io::Result<DiskRecorder> {
     let mut out = BufWriter::new(file);
-    out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes())?;
+    out.write_all(recording::head_lines(&made_on.replace('\n', " ")).as_bytes())?;
     let mut out = Some(out);
     Ok(Box::new(move |passed| match (passed, &mut out) {
         (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::request_line(entry).as_bytes()),

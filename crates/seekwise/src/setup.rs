@@ -135,7 +135,7 @@ impl Setup {
                 real::DESTROY
             )));
         }
-        match place::find_kind(PLACES, &self.target) {
+        match place::parse_place(PLACES, &self.target) {
             Some((
                 place::PlaceKind {
                     of: PlaceSource::File(_) | PlaceSource::Device(_) | PlaceSource::Address(_), ..
@@ -190,11 +190,11 @@ impl Setup {
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The study of this setup alone: one cell, this many runs.
-    pub fn study(&self, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
+    /// The study of this setup alone: its cell, this many runs.
+    pub fn study(&self, cell: Cell, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
         let mut study = Study::new(self.title(), question);
         (study.seed, study.runs) = (self.seed, runs);
-        for (key, value) in self.cell()?.settings {
+        for (key, value) in cell.settings {
             match key.as_str() {
                 "job" => study.job = Some(value),
                 job::RUNTIME => study.runtime = Some(Duration::parse(&value).map_err(Error::new)?),
@@ -252,7 +252,7 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
 /// are on.
 fn target_fault(files: &Files, name: &str) -> Option<Error> {
     let path = Path::new(name);
-    if place::find_kind(PLACES, name).is_some() || catalogue::find_text(name).is_some() {
+    if place::parse_place(PLACES, name).is_some() || catalogue::find_text(name).is_some() {
         return None;
     }
     let is_data = || files.text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
@@ -288,7 +288,7 @@ fn is_device(name: &str) -> bool {
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target_settings(files: &Files, name: &str) -> Result<Vec<(String, String)>, Error> {
-    if let Some((kind, rest)) = place::find_kind(PLACES, name) {
+    if let Some((kind, rest)) = place::parse_place(PLACES, name) {
         return match (&kind.of, rest) {
             (PlaceSource::Stack(_), Some(stack)) => {
                 let mut settings = target_settings(files, stack)?;

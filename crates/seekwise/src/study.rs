@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::results::{self, PAGE, StudyManifest};
@@ -35,7 +35,7 @@ pub use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Factor, Sam
 pub use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 
 /// The answers that records give: comparisons, claims, and the cost of sampling until decided.
-pub use seekwise_lab::compose::{comparison_headline, extreme_cells};
+pub use seekwise_lab::compose::{comparison_headline, extreme_cells_sentence};
 pub use seekwise_lab::finding::{ClaimJudgement, Evidence, OverallComparison};
 pub use seekwise_lab::provenance::StudyProvenance;
 pub use seekwise_lab::rounds::SamplingAccount;
@@ -60,6 +60,25 @@ impl StudyResult {
     /// The records as evidence.
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence::new(&self.study, &self.made, &self.records)
+    }
+
+    /// An error if no run of any cell has a counted request; a warning for each cell that has none.
+    pub(crate) fn require_requests(self) -> Result<StudyResult, Error> {
+        let evidence = self.evidence();
+        let empty = |cell: &usize| {
+            let runs = evidence.cell_runs(*cell);
+            !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
+        };
+        let ran = (0..self.made.cells.len()).filter(|cell| !evidence.cell_runs(*cell).is_empty()).count();
+        let empty: Vec<usize> = (0..self.made.cells.len()).filter(empty).collect();
+        if ran > 0 && empty.len() == ran {
+            return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
+        }
+        for cell in empty {
+            log::warn!("no requests were counted at {}", self.made.cells[cell].cell.levels.join(", "));
+        }
+        drop(evidence);
+        Ok(self)
     }
 
     /// The answers as one value; for an interrupted study also how many runs are missing.
@@ -149,50 +168,45 @@ impl PendingStudy {
     }
 }
 
-/// Makes the missing runs of an opened study.
-pub(crate) fn run_session(
-    opened: StudySession,
-    observer: &dyn Observer,
-) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+/// Makes the missing runs of an opened study, without a page.
+pub(crate) fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<StudyResult, Error> {
     let StudySession { planned, mut results, done, threads } = opened;
-    let records = run_missing(&planned, &mut results, done, threads, observer)?;
-    Ok((planned, records))
+    run_missing(planned, &mut results, done, threads, observer)?.require_requests()
 }
 
-/// Makes all runs of a plan within `bounds`, on all cores; the caller has the records, and nothing is written.
+/// Makes all runs of a plan within `bounds`, on all cores; nothing is written.
 pub fn run_in_memory(
     files: &Files,
     planned: PlannedStudy,
     bounds: &Bounds,
     observer: &dyn Observer,
-) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+) -> Result<StudyResult, Error> {
     let wanted = planned.study.sampling;
     let (planned, threads) = study_plan::admit_plan(files, planned, wanted, bounds, 0, observer)?;
-    let records = run_missing(&planned, &mut InMemory, Vec::new(), threads, observer)?;
-    Ok((planned, records))
+    run_missing(planned, &mut InMemory, Vec::new(), threads, observer)?.require_requests()
 }
 
 /// Makes the missing runs of a plan, and counts them for the observer.
 fn run_missing(
-    planned: &PlannedStudy,
+    planned: PlannedStudy,
     store: &mut dyn Store,
     done: Vec<RunRecord>,
     threads: usize,
     observer: &dyn Observer,
-) -> Result<Vec<RunRecord>, Error> {
+) -> Result<StudyResult, Error> {
     warn_once(&planned.made.warnings);
     let progress = Progress::begin(observer, planned.runs(), done.len() as u64);
-    Execution::new(planned, threads, &progress).run(done, store)
+    let records = make_runs(&planned, None, threads, &progress, done, store)?;
+    let (study, made) = planned.ran();
+    Ok(StudyResult { study, made, records, page: None })
 }
 
 /// Makes the missing runs of an opened study, and its page.
 pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
-    let (planned, records) = run_session(opened, observer)?;
-    let (study, made) = planned.ran();
-    let page = Some(write_report(&study, &made, &records, folder)?);
-    let studied = StudyResult { study, made, records, page };
-    require_requests(&studied.evidence())?;
-    Ok(studied)
+    let StudySession { planned, mut results, done, threads } = opened;
+    let studied = run_missing(planned, &mut results, done, threads, observer)?;
+    let page = Some(write_report(&studied.study, &studied.made, &studied.records, folder)?);
+    StudyResult { page, ..studied }.require_requests()
 }
 
 /// Reads the results that a folder of a study keeps, and makes its page again from them.
@@ -212,8 +226,7 @@ fn recompose_page(files: &Files, folder: &Path) -> Result<(StudyResult, Report),
 pub fn kept_in(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
     let studied = read_results(files, folder)?;
     warn_once(&studied.made.warnings);
-    require_requests(&studied.evidence())?;
-    Ok(studied)
+    studied.require_requests()
 }
 
 /// Reads the results that a folder of a study keeps, without the warnings, which were logged before.
@@ -224,11 +237,9 @@ fn read_results(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
     Ok(StudyResult { study, made: kept.made, records, page: Some(folder.join(PAGE)) })
 }
 
-/// The study that `folder` keeps, as it is judged.
+/// The study that `folder` keeps.
 fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
-    let mut study = parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
-    Ok(study)
+    Ok(parse(&folder.join("study.toml").display().to_string(), &kept.study)?)
 }
 
 /// Logs warnings, each once.
@@ -308,26 +319,8 @@ pub(crate) fn is_headline_refused(evidence: &Evidence<'_>) -> bool {
     evidence.findings().1.iter().any(refused)
 }
 
-/// An error if no run of any cell has a counted request; a warning for each cell that has none.
-pub(crate) fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
-    let empty = |cell: &usize| {
-        let runs = evidence.cell_runs(*cell);
-        !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
-    };
-    let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.cell_runs(*cell).is_empty()).count();
-    let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
-    if ran > 0 && empty.len() == ran {
-        return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
-    }
-    for cell in empty {
-        log::warn!("no requests were counted at {}", evidence.made.cells[cell].cell.levels.join(", "));
-    }
-    Ok(())
-}
-
 pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
-    let compares = &evidence.study.compare;
     let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
         Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
                           "verdict": j.verdict.to_string(), "said": DifferenceWords::for_metric(metric).verdict_and_ratio(j),
@@ -339,8 +332,8 @@ pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serd
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
-            let ComparisonSpec { name, factor, from, .. } = &compares[o.compare];
-            let metric = compares[o.compare].metric();
+            let ComparisonSpec { name, factor, from, .. } = &evidence.study.compare[o.compare];
+            let metric = evidence.judged_metric(o.compare);
             let one = |f: &Finding| {
                 json!({"cell": f.cell, "result": said(&f.judgement, metric), "cause": f.cause, "beside": beside(f)})
             };

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
+use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::{Inputs, first_differences};
 use seekwise_lab::plan::{Cell, PreparedCell};
-use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::provenance::{ProgramVersion, RunSample, StudyProvenance};
 use seekwise_lab::rounds;
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::run::RunRecord;
@@ -29,8 +30,6 @@ pub use seekwise_lab::plan::{prepare_cell, study_cells};
 
 /// A study with its plan.
 pub struct PlannedStudy {
-    /// The text, as stored beside its results.
-    pub text: String,
     pub study: Study,
     /// The cells, prepared.
     pub prepared: Vec<PreparedCell>,
@@ -41,25 +40,18 @@ pub struct PlannedStudy {
 }
 
 impl PlannedStudy {
-    /// A study with this text and these cells, which were prepared of these inputs; an error if they cannot be judged.
-    pub fn new(
+    /// Prepares these cells of a study for a sample of runs; reports what cannot be run or judged.
+    fn new(
         name: &str,
-        (text, mut study): (String, Study),
+        (study_sha256, study): (String, Study),
         cells: &[Cell],
-        prepared: Vec<PreparedCell>,
         inputs: &Inputs<'_>,
+        sample: RunSample,
     ) -> Result<PlannedStudy, Vec<Diagnostic>> {
+        let prepared = cells.iter().map(|cell| prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
         seekwise_lab::study::check_study(name, &study, &prepared)?;
-        let made = StudyProvenance::new(&text, &study, cells, &prepared, inputs.texts_read());
-        seekwise_lab::study::set_default_metrics(&mut study, &made);
-        Ok(PlannedStudy { text, study, prepared, made, cache: Arc::clone(inputs.cache()) })
-    }
-
-    /// The same plan with this seed for its one run.
-    #[must_use]
-    pub(crate) fn with_seed(mut self, seed: u64) -> PlannedStudy {
-        self.made.seeds = vec![seed];
-        self
+        let made = StudyProvenance::new(study_sha256, cells, &prepared, inputs.texts_read(), sample);
+        Ok(PlannedStudy { study, prepared, made, cache: Arc::clone(inputs.cache()) })
     }
 
     /// Inputs for a plan of other cells of the study.
@@ -71,6 +63,16 @@ impl PlannedStudy {
     pub fn runs(&self) -> Option<u64> {
         let PlannedStudy { study, made, .. } = self;
         made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
+    }
+
+    /// The runs that it is about to make, on so many cores (0: all); `until_decided` if it is yet to be planned so.
+    pub fn run_plan(&self, threads: usize, until_decided: bool) -> RunPlan<'_> {
+        let PlannedStudy { study, prepared: cells, made, .. } = self;
+        let (runs, cuts, seed) = (u64::from(study.runs), study.cuts.unwrap_or(0), study.seed);
+        // Cuts run a job twice more, each orderly power-off once.
+        let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+        let until_decided = until_decided || made.sampling.is_some();
+        RunPlan { cells, runs, cuts, times, threads, seed, until_decided }
     }
 
     /// Drops the prepared cells; keeps what is told from its records.
@@ -156,7 +158,7 @@ impl WaitingSession {
         let done = if done > 0 { results::records(files, folder, &kept)? } else { Vec::new() };
         let planned = match measured {
             Some(planned) => planned,
-            None => plan_kept(files, folder, kept)?,
+            None => plan_kept(files, folder, &kept)?,
         };
         Ok(StudySession { planned, results, done, threads })
     }
@@ -184,12 +186,13 @@ impl StudyOptions<'_> {
             results::admit(files, folder, text, self.force)?;
             let planned = plan()?;
             let said = self.sampling.or(planned.study.sampling);
-            let wanted =
-                said.unwrap_or_else(|| match rounds::may_shorten(&planned.study, &planned.made, &planned.prepared) {
+            let wanted = said.unwrap_or_else(|| {
+                match rounds::may_shorten_runs(&planned.study, &planned.made, &planned.prepared) {
                     true => Sampling::UntilDecided,
                     false => Sampling::Fixed,
-                });
-            return self.begin_results(lock, planned, Some(wanted), observer);
+                }
+            });
+            return self.begin_results(lock, text, planned, Some(wanted), observer);
         }
         let kept = results::kept(files, folder)?;
         let changed = |what: &str, lines: &str| {
@@ -231,10 +234,10 @@ impl StudyOptions<'_> {
             )));
         }
         results::admit(&self.files, self.folder, &kept.study, self.force)?;
-        let (before, planned) = (kept.made.clone(), plan_kept(&self.files, of, kept)?);
+        let (before, planned) = (&kept.made, plan_kept(&self.files, of, &kept)?);
         let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
-            let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
+            let than = if hashes(before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
             log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
         }
         if self.sampling == Some(Sampling::Fixed) && planned.made.sampling.is_some() {
@@ -243,20 +246,21 @@ impl StudyOptions<'_> {
                 of.display()
             )));
         }
-        self.begin_results(lock, planned, self.sampling, observer)
+        self.begin_results(lock, &kept.study, planned, self.sampling, observer)
     }
 
-    /// Begins the results of a plan, sampled as `wanted` or, without that, as planned.
+    /// Begins the results of a plan, whose study has this text, sampled as `wanted` or, without that, as planned.
     fn begin_results(
         &self,
         lock: Option<WriteLock>,
+        text: &str,
         planned: PlannedStudy,
         wanted: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
         let &StudyOptions { folder, force, ref files, .. } = self;
         let (planned, threads) = admit_plan(files, planned, wanted, &self.bounds, self.threads, observer)?;
-        let (text, made) = (&planned.text, &planned.made);
+        let made = &planned.made;
         let results = match lock {
             Some(lock) => ResultFolder::begin_locked(files, lock, folder, text, made, force)?,
             None => ResultFolder::begin(files, folder, text, made, force)?,
@@ -282,17 +286,17 @@ impl StudyOptions<'_> {
     fn go_on(&self, lock: Option<WriteLock>, kept: StudyManifest) -> Result<StudySession, Error> {
         let folder = self.folder;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", folder.display())))?;
-        let made = kept.made.clone();
+        let made = &kept.made;
         if made.program != ProgramVersion::current() {
             let (before, this) = (&made.program, ProgramVersion::current());
             let why = format!("its results were made by {before}, and this is {this}");
             return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
-        let planned = plan_kept(&self.files, folder, kept.clone())?;
-        if planned.made != made {
+        let planned = plan_kept(&self.files, folder, &kept)?;
+        if planned.made != *made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = admit_threads(&planned, None, &self.bounds, self.threads)?;
+        let threads = self.bounds.admit(&planned.run_plan(self.threads, false))?;
         let (results, done) = ResultFolder::go_on(&self.files, lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
@@ -308,33 +312,13 @@ pub(crate) fn admit_plan(
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, usize), Error> {
-    let threads = admit_threads(&planned, wanted, bounds, threads)?;
-    let planned = match wanted {
-        Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => {
-            plan_sampled(files, planned, threads, observer)?
-        }
-        _ => planned,
+    let until_decided = wanted == Some(Sampling::UntilDecided);
+    let threads = bounds.admit(&planned.run_plan(threads, until_decided))?;
+    let planned = match until_decided && planned.made.sampling.is_none() {
+        true => plan_sampled(files, planned, threads, observer)?,
+        false => planned,
     };
     Ok((planned, threads))
-}
-
-/// The number of cores on which a plan keeps within its bounds.
-fn admit_threads(
-    planned: &PlannedStudy,
-    wanted: Option<Sampling>,
-    bounds: &Bounds,
-    threads: usize,
-) -> Result<usize, Error> {
-    let until_decided = wanted == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
-    bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, threads) })
-}
-
-/// The runs that `cells` of a study are about to make.
-pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunPlan<'a> {
-    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
-    // Cuts run a job twice more, each orderly power-off once.
-    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    RunPlan { cells, runs, cuts, times, threads, seed: study.seed, until_decided: false }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -342,45 +326,41 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Prepares the study that `folder` keeps, from the texts that it keeps.
-fn plan_kept(files: &Files, folder: &Path, kept: StudyManifest) -> Result<PlannedStudy, Error> {
-    let StudyManifest { study: text, made, .. } = kept;
+fn plan_kept(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<PlannedStudy, Error> {
     let name = folder.join("study.toml").display().to_string();
-    let study = parse(&name, &text)?;
-    let cells: Vec<Cell> = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned = prepare(&name, (text, study), &cells, &files.kept_inputs(made.inputs))?;
-    (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
-    Ok(planned)
+    let study = parse(&name, &kept.study)?;
+    let StudyProvenance { study_sha256, seeds, sampling, inputs, cells, .. } = kept.made.clone();
+    let cells: Vec<Cell> = cells.into_iter().map(|made| made.cell).collect();
+    let sample = RunSample { seeds, sampling };
+    Ok(PlannedStudy::new(&name, (study_sha256, study), &cells, &files.kept_inputs(inputs), sample)?)
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
 pub fn plan_file(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Error> {
+    let plan = |study: Study| {
+        let cells = study_cells(&study);
+        prepare(name, (text, study), &cells, &files.inputs())
+    };
     let placed = |fault| locate_fault(name, text, fault);
-    plan(files, name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
-}
-
-/// Reads and prepares a study as it is now.
-pub(crate) fn plan(files: &Files, name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let study = parse(name, &text)?;
-    let cells = study_cells(&study);
-    prepare(name, (text, study), &cells, &files.inputs())
+    parse(name, text).and_then(plan).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
 /// Prepares a study that was built; `name` stands for its file in errors.
 pub fn plan_built(files: &Files, name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
     study.check(name)?;
-    let cells = study_cells(&study);
-    prepare(name, (study.to_text(), study), &cells, &files.inputs())
+    let (text, cells) = (study.to_text(), study_cells(&study));
+    prepare(name, (&text, study), &cells, &files.inputs())
 }
 
-/// Prepares these cells of a study; reports what cannot be run or judged.
+/// Prepares these cells of a study with this text for as many runs as it says; reports what cannot be run or judged.
 pub fn prepare(
     name: &str,
-    study: (String, Study),
+    (text, study): (&str, Study),
     cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let prepared = cells.iter().map(|cell| prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
-    PlannedStudy::new(name, study, cells, prepared, inputs)
+    let sample = RunSample::new(&study, None);
+    PlannedStudy::new(name, (sha256(text.as_bytes()), study), cells, inputs, sample)
 }
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
@@ -391,7 +371,7 @@ fn plan_sampled(
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<PlannedStudy, Error> {
-    let PlannedStudy { text, study, prepared, made, cache } = planned;
+    let PlannedStudy { study, prepared, made, cache } = planned;
     if is_measured(&prepared) {
         return Err(Error::new(
             "runs in real time cannot be sampled until decided: a device would be worn by pilots, and begin each short run cold; \
@@ -407,7 +387,6 @@ fn plan_sampled(
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = files.kept_inputs(made.inputs.clone()).with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let mut planned = prepare("study.toml", (text, study.clone()), &cells, &inputs)?;
-    (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));
-    Ok(planned)
+    let sample = RunSample::new(&study, Some(plan));
+    Ok(PlannedStudy::new("study.toml", (made.study_sha256, study), &cells, &inputs, sample)?)
 }

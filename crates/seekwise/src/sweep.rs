@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use self::part::PartRuns;
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::Files;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
 use crate::store::InMemory;
-use crate::study::{StudyResult, find_study, require_requests, warn_once, write_report};
+use crate::study::{StudyResult, find_study, warn_once, write_report};
 use crate::study_plan::{self, PlannedStudy};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
@@ -77,34 +77,36 @@ pub struct SweepPart {
 impl SweepPlan {
     /// A job on a target, with each combination of levels, so many runs each.
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
-        let mut study = setup.study(format!("How fast is {} in each of these?", setup.title()), runs)?;
+        let question = format!("How fast is {} in each of these?", setup.title());
+        let mut study = setup.study(setup.cell()?, question, runs)?;
         study.factor = factors.iter().map(|factor| Factor::for_key(&factor.key, &factor.levels)).collect();
-        let planned = study_plan::plan_built(&setup.files, "sweep", study)?;
-        SweepPlan::from_planned(&setup.files, planned)
+        let text = study.to_text();
+        SweepPlan::from_planned(&setup.files, text, study_plan::plan_built(&setup.files, "sweep", study)?)
     }
 
     /// The study of a file, or a built-in one.
     pub fn of_study(files: &Files, name: &str) -> Result<SweepPlan, Error> {
         let (name, text) = find_study(files, name)?;
-        SweepPlan::from_planned(files, study_plan::plan_file(files, &name, &text)?)
+        let planned = study_plan::plan_file(files, &name, &text)?;
+        SweepPlan::from_planned(files, text, planned)
     }
 
-    fn from_planned(files: &Files, planned: PlannedStudy) -> Result<SweepPlan, Error> {
-        let PlannedStudy { text, study, prepared, made, .. } = planned;
-        if made.is_measured() {
+    fn from_planned(files: &Files, study: String, planned: PlannedStudy) -> Result<SweepPlan, Error> {
+        if planned.made.is_measured() {
             let why =
                 "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";
             return Err(Error::new(why));
         }
-        if study.sampling == Some(Sampling::UntilDecided) {
+        if planned.study.sampling == Some(Sampling::UntilDecided) {
             let why = "a sweep makes all runs of its cells, wherever they run: `sampling = \"until-decided\"` is for `seekwise study`";
             return Err(Error::new(why));
         }
         // The machines are not known here: every part must keep within the bounds of this one.
-        Bounds::new(None).admit(&study_plan::extent(&study, &prepared, 1))?;
+        Bounds::new(None).admit(&planned.run_plan(1, false))?;
+        let made = planned.made;
         warn_once(&made.warnings);
         let hash = made.hash();
-        Ok(SweepPlan { study: text, made, hash, files: files.clone() })
+        Ok(SweepPlan { study, made, hash, files: files.clone() })
     }
 
     /// A plan as another machine sent it. A plan of another build is refused: its figures might be others.
@@ -171,7 +173,7 @@ impl SweepPlan {
         let inputs = self.files.kept_inputs(self.made.inputs.clone());
         let made = &self.made.cells[part.first..part.end];
         let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
-        let planned = study_plan::prepare("study.toml", (self.study.clone(), study.clone()), &cells, &inputs)?;
+        let planned = study_plan::prepare("study.toml", (&self.study, study.clone()), &cells, &inputs)?;
         for (place, (made, prepared)) in made.iter().zip(&planned.prepared).enumerate() {
             if prepared.hash != made.hash {
                 let cell = part.first + place;
@@ -179,7 +181,7 @@ impl SweepPlan {
             }
         }
         let progress = Progress::begin(observer, Some(self.runs_in_part(part) as u64), 0);
-        let mut records = Execution::new(&planned, 1, &progress).run(Vec::new(), &mut InMemory)?;
+        let mut records = make_runs(&planned, None, 1, &progress, Vec::new(), &mut InMemory)?;
         records.iter_mut().for_each(|record| record.cell += part.first);
         let file = self.encode_part(part, &study, &records);
         file.map_err(|why| Error::new(format!("cells {} to {}: {why}: make smaller parts", part.first, part.end - 1)))
@@ -236,9 +238,7 @@ impl SweepPlan {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
         let mut results = ResultFolder::begin(&self.files, folder, &self.study, &self.made, force)?;
-        let studied = self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?;
-        require_requests(&studied.evidence())?;
-        Ok(studied)
+        self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?.require_requests()
     }
 
     /// The results of the files of some parts, or of all, in the plan's order. Only the page is written to `folder`: a
@@ -255,8 +255,7 @@ impl SweepPlan {
         files: &[impl AsRef<[u8]>],
         mut took: impl FnMut(&RunRecord) -> Result<(), Error>,
     ) -> Result<StudyResult, Error> {
-        let mut study = parse("study.toml", &self.study)?;
-        seekwise_lab::study::set_default_metrics(&mut study, &self.made);
+        let study = parse("study.toml", &self.study)?;
         let mut records = Vec::with_capacity(self.cells() * self.runs());
         for (part, file) in parts.iter().zip(files) {
             for record in self.records(part, file.as_ref())? {

@@ -67,13 +67,13 @@ pub mod outputs {
     }
 
     without_files! {
-        admit(&Path, bool) -> ();
-        admit_folder(&Path) -> ();
+        check_output_folder(&Path) -> ();
         create_folder(&Path) -> ();
         open_append(&Path) -> File;
         open_folder(&Path) -> File;
         open_read(&Path) -> File;
         open_update(&Path) -> File;
+        prepare_output(&Path, bool) -> ();
         write_whole(&Path, &[u8], bool) -> ();
     }
 
@@ -114,7 +114,7 @@ pub mod real {
     use seekwise_run::handle::RealOptions;
 
     /// Always an error.
-    pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
+    pub fn path_bytes(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
         Err("WebAssembly has no real files and devices".to_owned())
     }
 }
@@ -125,12 +125,12 @@ pub mod unfinished {
     pub struct UnfinishedFiles;
 
     /// Locks nothing: nothing is written.
-    pub fn hold() -> UnfinishedFiles {
+    pub fn lock_unfinished() -> UnfinishedFiles {
         UnfinishedFiles
     }
 
     impl UnfinishedFiles {
         /// Counts nothing: nothing is kept.
-        pub fn count(&mut self, _: u64) {}
+        pub fn count_kept_records(&mut self, _: u64) {}
     }
 }

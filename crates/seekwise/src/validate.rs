@@ -111,7 +111,7 @@ impl ShownOff {
             off_ms: off.off_ms(),
             standard_error_ms: off.standard_error_ms,
             demerit_without_ms: off.demerit_without_ms,
-            keys: off.circumstance.keys(),
+            keys: off.circumstance.profile_keys(),
             not_modelled: off.circumstance.parameters_of_concern(left).map(|one| one.key.clone()).collect(),
         }
     }
@@ -132,7 +132,7 @@ pub fn validate(
     let described = drive(options.files, options.drive, options.set)?;
     let profile = described.profile()?;
     // Reported before a log is begun.
-    validate::check_fits(trace, &rows, &profile)?;
+    validate::check_fits_drive(trace, &rows, &profile)?;
     let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
     observer.begin(Some(rows.rows.len() as u64), 0, "requests");
     let (mut count, cancelled) = (0, || observer.is_cancelled());
@@ -152,7 +152,7 @@ pub fn validate(
     log.check()?;
     log.finish()?;
     let (errors, off) = (samples.to_validation(), circumstances::find_off_requests(&rows.rows, &samples));
-    let doubts = samples.doubts(profile.mechanics.revolution());
+    let doubts = samples.platter_doubts(profile.mechanics.revolution());
     Ok(ValidationResult { drive: described, samples, errors, off, doubts })
 }
 

@@ -1,8 +1,8 @@
-//! What a request costs the generator: `cargo run --release -p seekwise-work --example workload_cost [PART OF A
-//! NAME]`.
+//! The time that a generator takes for a request: `cargo run --release -p seekwise-work --example workload_cost [PART
+//! OF A NAME]`.
 //!
-//! It times `next` (with the call that finds the depth used up) and `complete` together, with 32 requests in flight, on
-//! the machine on which it runs. It measures nothing else: no drive, no statistics.
+//! Timed are `next` (with the call that finds the depth used up) and `complete` together, with 32 requests in flight,
+//! on the machine on which the example runs; no drive and no statistics.
 
 use std::collections::VecDeque;
 use std::time::Instant as Clock;
@@ -19,14 +19,15 @@ use seekwise_work::workload::{
 
 /// The best of this many batches is reported: other load on the machine only slows a batch down.
 const BATCHES: u32 = 1000;
+/// Requests in a batch.
 const BATCH: u32 = 10_000;
-/// 160 GB.
+/// The size of the drive: 160 GB.
 const BYTES: u64 = 160_000_000_000 / 4096 * 4096;
 
-fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
+fn fio_pattern(random_percent: u8, random_map: bool, distribution: Distribution) -> Pattern {
     Pattern::Fio(FioPattern {
         direction: Direction::Read,
-        random: [random; 3],
+        random: [random_percent; 3],
         mix_read: 50,
         modifier: None,
         blocks: [(); 3].map(|()| BlockSizes::Fixed(4096)),
@@ -56,7 +57,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
     })
 }
 
-fn iometer() -> Pattern {
+fn iometer_pattern() -> Pattern {
     let shares = [(512, 10), (1024, 5), (2048, 5), (4096, 60), (8192, 2), (16_384, 4), (32_768, 4), (65_536, 10)];
     let line = |(size, share)| AccessLine {
         size,
@@ -76,7 +77,8 @@ fn iometer() -> Pattern {
     })
 }
 
-fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
+/// Times a pattern and prints the result, unless the argument of the example excludes its name.
+fn time_pattern(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
     if std::env::args().nth(1).is_some_and(|part| !name.contains(&part)) {
         return;
     }
@@ -109,7 +111,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
     let began = Clock::now();
     let mut workload = Workload::new(&job, &limits, Seed(0)).expect("a sound job");
     let built = began.elapsed();
-    let (mut now, mut sum, mut best) = (Instant::ZERO, 0u64, f64::INFINITY);
+    let (mut now, mut sum, mut best_nanos) = (Instant::ZERO, 0u64, f64::INFINITY);
     let mut in_flight = VecDeque::with_capacity(32 * workers);
     for _ in 0..BATCHES {
         let began = Clock::now();
@@ -132,25 +134,25 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
                 SourcePoll::Served(_) | SourcePoll::Done => panic!("it goes on, on the device"),
             }
         }
-        best = best.min(began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
+        best_nanos = best_nanos.min(began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
     }
-    println!("{name:<36} {best:>7.1} ns/request   built in {built:>10.1?}   (sum {sum:x})");
+    println!("{name:<36} {best_nanos:>7.1} ns/request   built in {built:>10.1?}   (sum {sum:x})");
 }
 
 fn main() {
     let closed = Pace::default;
-    time("sequential", 1, fio(0, false, Distribution::Uniform), closed());
-    time("random, no map", 1, fio(100, false, Distribution::Uniform), closed());
-    time("random, map", 1, fio(100, true, Distribution::Uniform), closed());
-    time("random, no map, 16 workers", 16, fio(100, false, Distribution::Uniform), closed());
+    time_pattern("sequential", 1, fio_pattern(0, false, Distribution::Uniform), closed());
+    time_pattern("random, no map", 1, fio_pattern(100, false, Distribution::Uniform), closed());
+    time_pattern("random, map", 1, fio_pattern(100, true, Distribution::Uniform), closed());
+    time_pattern("random, no map, 16 workers", 16, fio_pattern(100, false, Distribution::Uniform), closed());
     let zipf = Distribution::Zipf { theta: 1_200_000, center: None };
-    time("zipf 1.2", 1, fio(100, false, zipf), closed());
+    time_pattern("zipf 1.2", 1, fio_pattern(100, false, zipf), closed());
     let pace = Pace {
         think: None,
         rate: [Some(IssueRate::Requests(1_000_000)), None, None],
         process: ArrivalProcess::Poisson,
         flow: None,
     };
-    time("random, no map, Poisson", 1, fio(100, false, Distribution::Uniform), pace);
-    time("Iometer File Server", 1, iometer(), closed());
+    time_pattern("random, no map, Poisson", 1, fio_pattern(100, false, Distribution::Uniform), pace);
+    time_pattern("Iometer File Server", 1, iometer_pattern(), closed());
 }

@@ -1,10 +1,12 @@
-//! Losses of files and operations at a cut: results that programs got, compared with the files that a mount would find.
+//! The judge of power cuts in a scene: at each cut it compares the results that programs got of their calls with the
+//! files that a mount would find, and counts the files and operations that were lost.
 //!
-//! The judge sees calls and their results, the purpose of each request, changes by page, and landings. The content of
-//! caches, the drive's and the system's, is unknown to it.
+//! The judge knows calls and their results, the role of each write, the changes of pages, and the writes that are on
+//! the media. The content of caches, the drive's and the system's, is unknown to it.
 //!
 //! | word | meaning here |
 //! |---|---|
+//! | acknowledged | the call that wrote, created or renamed it returned |
 //! | promised | a flush of the file or its volume returned after it, or a write-through returned |
 //! | lost | not found, too short, or with other bytes than those acknowledged or later ones |
 //! | in neither place | deleted or renamed in an operation that made or renamed a file, and neither is found whole |
@@ -33,103 +35,107 @@ use seekwise_disk::durability::{SourceJudge, SourceNote};
 use seekwise_disk::time::Instant;
 
 use crate::files::call::{Call, File, OpenMode};
-use crate::files::note::{FileNote, FileNotes, IssuedWrite};
+use crate::files::note::{FileNote, FileNotes, IssuedWrite, OperationId};
 use crate::files::scene::SceneSpec;
 use crate::files::system::SystemFamily;
 use crate::files::volume::{DataSectors, FileLedger, IssueMoment, SectorRole, WrittenExtent};
 
-use self::acknowledgements::{Effect, FileKnowledge, OperationEffects, ProgramThread};
+use self::acknowledgements::{Effect, FileKnowledge, OperationEffects, PendingCall, ProgramThread};
 use self::cut_medium::{CutMedium, Mounts};
 use self::losses::{FileCutCounts, FileLossCounts, FileLossKind};
 
-/// Limit of the writes and changes kept of a run, about 80 bytes each.
-const MOST: usize = 4_000_000;
+/// Limit of the writes and changes of a run that are kept, about 80 bytes each.
+const MAX_KEPT: usize = 4_000_000;
 
-/// Limit of the operations that may end between an operation and one that relies on it: the most clients of a program.
-const CLIENTS: usize = 4096;
+/// An operation that another relies on is one of this many that ended last: the most clients of a program.
+const RELIED_OPERATIONS: usize = 4096;
 
 /// The judge of files.
 pub struct FileJudge {
     family: SystemFamily,
+    /// The names of the volumes and of the programs.
     volumes: Vec<String>,
     programs: Vec<String>,
+    /// By volume.
     ledgers: Vec<FileLedger>,
-    told: BTreeMap<File, FileKnowledge>,
+    knowledge: BTreeMap<File, FileKnowledge>,
     /// Files with parts that are not known to be on the medium.
-    open: BTreeSet<File>,
+    tracked: BTreeSet<File>,
     threads: Vec<ProgramThread>,
     /// Operations that ended and are not known to be on the medium as a whole.
     operations: Vec<OperationEffects>,
     /// By operation under way: bytes of other threads that it relies on.
-    relied: BTreeMap<(u16, u32), Vec<Effect>>,
+    relied: BTreeMap<OperationId, Vec<Effect>>,
     /// By tag: writes issued, and not yet accepted by the device.
     issued: BTreeMap<u32, IssuedWrite>,
-    /// The latest stamp of a write.
-    stamp: u64,
-    /// Counts acknowledgements.
-    number: u64,
+    /// The stamp of the last write that the device accepted.
+    latest_stamp: u64,
+    /// Number of calls acknowledged so far.
+    acknowledged: u64,
+    /// Number of writes and changes kept.
     kept: usize,
     losses: FileLossCounts,
-    /// Notes of the scene, and those that were taken and are not handled yet.
     notes: FileNotes,
-    taken: VecDeque<FileNote>,
+    /// Notes that were taken and not handled.
+    taken_notes: VecDeque<FileNote>,
 }
 
 impl FileJudge {
-    /// A judge of a scene, which makes these notes.
+    /// Creates the judge of a scene that pushes its notes to `notes`.
     pub fn new(spec: &SceneSpec, notes: FileNotes) -> FileJudge {
         FileJudge {
             family: spec.system.family,
             volumes: spec.volume_names.clone(),
             programs: spec.programs.iter().map(|program| program.name.clone()).collect(),
             ledgers: spec.volumes.iter().map(|_| FileLedger::default()).collect(),
-            told: BTreeMap::new(),
-            open: BTreeSet::new(),
+            knowledge: BTreeMap::new(),
+            tracked: BTreeSet::new(),
             threads: Vec::new(),
             operations: Vec::new(),
             relied: BTreeMap::new(),
             issued: BTreeMap::new(),
-            stamp: 0,
-            number: 0,
+            latest_stamp: 0,
+            acknowledged: 0,
             kept: 0,
             losses: FileLossCounts::default(),
             notes,
-            taken: VecDeque::new(),
+            taken_notes: VecDeque::new(),
         }
     }
 
-    /// Returns the losses; an error if the run made more changes than are kept.
+    /// Returns the losses; an error if the run made more writes and changes than are kept.
     pub fn finish(self) -> Result<FileLossCounts, String> {
-        match self.kept > MOST {
+        match self.kept > MAX_KEPT {
             true => Err(format!(
-                "the scene makes more than {MOST} writes and changes to files, and what cuts leave of so many is not kept: \
-                 give its programs fewer files or bytes"
+                "the scene makes more than {MAX_KEPT} writes and changes to files, and what cuts leave of so many is \
+                 not kept: give its programs fewer files or bytes"
             )),
             false => Ok(self.losses),
         }
     }
 
-    /// Handles a note of the scene.
-    fn handle_note(&mut self, note: FileNote) {
-        if self.kept > MOST {
+    /// Records the event of a note. After too many writes and changes it records nothing.
+    fn record_note(&mut self, note: FileNote) {
+        if self.kept > MAX_KEPT {
             return;
         }
         match note {
-            FileNote::There(file, there) => {
-                let told = self.told.entry(file).or_default();
-                (told.there, told.kept, told.found, told.length) = (true, true, true, there.bytes);
-                told.directory = there.directory().map(|directory| directory.0);
-                self.ledgers[usize::from(file.volume)].add_initial_file(file.id, there);
+            FileNote::FirstUse(file, initial) => {
+                let known = self.knowledge.entry(file).or_default();
+                (known.is_initial, known.existence_promised, known.was_found) = (true, true, true);
+                known.length = initial.bytes;
+                known.directory = initial.directory().map(|directory| directory.0);
+                self.ledgers[usize::from(file.volume)].add_initial_file(file.id, initial);
             }
-            FileNote::Called(thread, call) => self.handle_call(thread, call),
-            FileNote::Returned(thread, made, done) => self.handle_return(thread, made, done),
-            FileNote::Began(thread, program, number) => self.thread_mut(thread).began = Some((program, number)),
-            FileNote::Relies(program, number, file, from, bytes) => {
+            FileNote::Called(thread, call) => self.record_call(thread, call),
+            FileNote::Returned { thread, created, succeeded } => self.record_return(thread, created, succeeded),
+            FileNote::Began(thread, operation) => self.thread_mut(thread).operation = Some(operation),
+            FileNote::Relies { operation, file, from, bytes } => {
                 let extent = self.last_written_extent(file, from, from + bytes);
                 let effect = Effect { file, extent: Some(extent), promised: true };
-                self.relied.entry((program, number)).or_default().push(effect);
+                self.relied.entry(operation).or_default().push(effect);
             }
-            FileNote::Ended(thread, program, number) => self.end_operation(thread, program, number),
+            FileNote::Ended(thread, operation) => self.record_operation_end(thread, operation),
             FileNote::Changed(volume, changes) => {
                 self.kept += changes.len();
                 self.ledgers[usize::from(volume)].add_changes(&changes);
@@ -150,28 +156,30 @@ impl FileJudge {
         &mut self.threads[thread]
     }
 
-    fn follow_file(&mut self, file: File) -> &mut FileKnowledge {
-        self.open.insert(file);
-        self.told.entry(file).or_default()
+    /// Tracks a file of which a part may not be on the medium.
+    fn track_file(&mut self, file: File) -> &mut FileKnowledge {
+        self.tracked.insert(file);
+        self.knowledge.entry(file).or_default()
     }
 
-    fn handle_call(&mut self, thread: u16, call: Call) {
+    fn record_call(&mut self, thread: u16, call: Call) {
         let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest_change());
-        let since = IssueMoment { stamp: self.stamp + 1, change: change + 1 };
-        let number = self.number;
-        self.thread_mut(thread).calling = Some((call, since, number));
+        let since = IssueMoment { stamp: self.latest_stamp + 1, change: change + 1 };
+        let acknowledged = self.acknowledged;
+        self.thread_mut(thread).call = Some(PendingCall { call, since, acknowledged });
         match call {
             Call::Delete(file) => {
-                self.follow_file(file).deleting = true;
-                if let Some(made) = self.thread_mut(thread).made {
-                    self.follow_file(made).replaces = Some(file);
+                self.track_file(file).deleting = true;
+                if let Some(created) = self.thread_mut(thread).created {
+                    self.track_file(created).replaces = Some(file);
                 }
             }
             Call::Rename { file, directory, .. } => {
-                let told = self.follow_file(file);
-                (told.renamed, told.kept, told.directory) = (true, false, Some(directory.id.0));
+                let known = self.track_file(file);
+                (known.renamed, known.existence_promised) = (true, false);
+                known.directory = Some(directory.id.0);
             }
-            Call::Shift { file, .. } => self.follow_file(file).expect_whole(),
+            Call::Shift { file, .. } => self.track_file(file).expect_whole(),
             Call::Write { file, from, bytes, .. } => {
                 self.thread_mut(thread).add_write(file, WrittenExtent { from, to: from + bytes, since });
             }
@@ -179,31 +187,31 @@ impl FileJudge {
         }
     }
 
-    fn handle_return(&mut self, thread: u16, made: Option<File>, done: bool) {
-        let Some((call, since, before)) = self.thread_mut(thread).calling.take() else { return };
-        if !done {
+    fn record_return(&mut self, thread: u16, created: Option<File>, succeeded: bool) {
+        let Some(PendingCall { call, since, acknowledged }) = self.thread_mut(thread).call.take() else { return };
+        if !succeeded {
             return;
         }
-        self.number += 1;
-        let number = self.number;
+        self.acknowledged += 1;
+        let number = self.acknowledged;
         match call {
             Call::Create { directory, .. } => {
-                let file = made.expect("it was made");
-                let told = self.follow_file(file);
-                (told.created, told.directory) = (true, Some(directory.id.0));
+                let file = created.expect("the call created a file");
+                let known = self.track_file(file);
+                (known.created, known.directory) = (true, Some(directory.id.0));
                 let thread = self.thread_mut(thread);
-                thread.made = Some(file);
+                thread.created = Some(file);
                 thread.effects.push(Effect { file, extent: None, promised: false });
             }
             Call::Write { file, from, bytes, handle } => {
                 // Windows 98 waits for the drive only: the grown part of a file is found once the tables are written.
                 let promised = handle == OpenMode::WriteThrough && self.family != SystemFamily::Windows98;
-                self.follow_file(file).record_write(number, WrittenExtent { from, to: from + bytes, since }, promised);
+                self.track_file(file).record_write(number, WrittenExtent { from, to: from + bytes, since }, promised);
             }
-            Call::Sync(file, _) => self.follow_file(file).promise_up_to(before),
+            Call::Sync(file, _) => self.track_file(file).promise_up_to(acknowledged),
             Call::SyncVolume(volume) => {
-                for file in self.open.iter().filter(|file| file.volume == volume) {
-                    self.told.get_mut(file).expect("it is open").promise_up_to(before);
+                for file in self.tracked.iter().filter(|file| file.volume == volume) {
+                    self.knowledge.get_mut(file).expect("it is tracked").promise_up_to(acknowledged);
                 }
             }
             Call::Rename { file, .. } => {
@@ -213,184 +221,183 @@ impl FileJudge {
         }
     }
 
-    /// Returns bytes of `file` as the last ended operation wrote them: an operation that relies on them ends after it.
+    /// Returns bytes of `file` as the last operation that ended wrote them. An operation that relies on them ends
+    /// later.
     fn last_written_extent(&self, file: File, from: u64, to: u64) -> WrittenExtent {
-        let covers = |effect: &Effect| {
+        let written_since = |effect: &Effect| {
             let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
             Some(extent.since)
         };
-        let of = |operation: &OperationEffects| operation.effects.iter().find_map(covers);
-        let since = self.operations.iter().rev().take(CLIENTS).find_map(of);
+        let last_operations = self.operations.iter().rev().take(RELIED_OPERATIONS);
+        let since = last_operations.flat_map(|operation| &operation.effects).find_map(written_since);
         WrittenExtent { from, to, since: since.unwrap_or_default() }
     }
 
-    fn end_operation(&mut self, thread: u16, program: u16, number: u32) {
-        let it = self.thread_mut(thread);
-        it.made = None;
-        let mut effects = core::mem::take(&mut it.effects);
+    /// Keeps the effects of an operation that has ended, and which of them are promised by then.
+    fn record_operation_end(&mut self, thread: u16, operation: OperationId) {
+        let thread = self.thread_mut(thread);
+        thread.created = None;
+        let mut effects = core::mem::take(&mut thread.effects);
         for effect in &mut effects {
-            let Some(told) = self.told.get_mut(&effect.file) else { continue };
-            effect.promised = effect.extent.map_or(told.kept, |extent| told.is_promised(&extent));
-            told.by.get_or_insert((program, number));
+            let Some(known) = self.knowledge.get_mut(&effect.file) else { continue };
+            effect.promised = effect.extent.map_or(known.existence_promised, |extent| known.is_promised(&extent));
+            known.maker.get_or_insert(operation);
         }
-        effects.extend(self.relied.remove(&(program, number)).unwrap_or_default());
+        effects.extend(self.relied.remove(&operation).unwrap_or_default());
         if !effects.is_empty() {
-            self.operations.push(OperationEffects { program, number, effects });
+            self.operations.push(OperationEffects { operation, effects });
         }
     }
 
-    /// Stops following files and operations that are on the medium for good.
-    fn prune_durable(&mut self, image: &SectorRuns<u64>) {
+    /// Stops tracking the files and operations that are on the medium, as no later cut can take them away.
+    fn stop_tracking_durable(&mut self, image: &SectorRuns<u64>) {
         let overlay = CutOverlay::default();
-        let seen = CutMedium { image, overlay: &overlay };
-        self.ledgers.iter_mut().for_each(|ledger| ledger.fold_durable(seen));
-        let mounts = Mounts::new(&self.ledgers, seen);
-        let (told, mut closed) = (&mut self.told, Vec::new());
-        for &file in &self.open {
-            let told = told.get_mut(&file).expect("it is open");
-            let lists = mounts.is_listed(file);
-            if lists && !told.deleting {
-                told.found = true;
-                told.promised.retain(|extent| !mounts.has_extent(file, extent));
-                told.pending.retain(|(_, extent)| !mounts.has_extent(file, extent));
+        let medium = CutMedium { image, overlay: &overlay };
+        self.ledgers.iter_mut().for_each(|ledger| ledger.fold_durable(medium));
+        let mounts = Mounts::new(&self.ledgers, medium);
+        let (knowledge, mut durable) = (&mut self.knowledge, Vec::new());
+        for &file in &self.tracked {
+            let known = knowledge.get_mut(&file).expect("it is tracked");
+            let is_listed = mounts.is_listed(file);
+            if is_listed && !known.deleting {
+                known.was_found = true;
+                known.promised.retain(|extent| !mounts.holds_extent(file, extent));
+                known.pending.retain(|pending| !mounts.holds_extent(file, &pending.extent));
             }
-            let rests = self.ledgers[usize::from(file.volume)].is_open(file.id);
-            if told.deleting || lists && !rests && told.promised.is_empty() && told.pending.is_empty() {
-                told.replaces = told.replaces.filter(|_| told.deleting);
-                closed.push(file);
+            let has_changes = self.ledgers[usize::from(file.volume)].has_pending_changes(file.id);
+            let is_whole = is_listed && !has_changes && known.promised.is_empty() && known.pending.is_empty();
+            if known.deleting || is_whole {
+                known.replaces = known.replaces.filter(|_| known.deleting);
+                durable.push(file);
             }
         }
-        let told = &self.told;
-        let rests = |effect: &Effect| {
-            let there = || {
-                effect.extent.map_or_else(|| mounts.is_listed(effect.file), |it| mounts.has_extent(effect.file, &it))
-            };
-            !told.get(&effect.file).is_some_and(|told| told.deleting) && !there()
+        let knowledge = &self.knowledge;
+        let is_missing = |effect: &Effect| {
+            let is_deleting = knowledge.get(&effect.file).is_some_and(|known| known.deleting);
+            !is_deleting
+                && !match &effect.extent {
+                    None => mounts.is_listed(effect.file),
+                    Some(extent) => mounts.holds_extent(effect.file, extent),
+                }
         };
-        self.operations.retain(|operation| operation.effects.iter().any(rests));
-        self.open.retain(|file| closed.binary_search(file).is_err());
+        self.operations.retain(|operation| operation.effects.iter().any(is_missing));
+        self.tracked.retain(|file| durable.binary_search(file).is_err());
     }
 
-    fn judge_file(&self, mounts: &Mounts<'_>, file: File, left: &mut FileCutCounts) {
-        let told = &self.told[&file];
-        let lists = mounts.is_listed(file);
-        let sum = |extents: &mut dyn Iterator<Item = &WrittenExtent>| {
-            extents.fold(DataSectors::default(), |mut sum, extent| {
-                sum.add(mounts.data_sectors(file, extent));
-                sum
-            })
+    /// Counts the losses of a tracked file.
+    fn judge_file(&self, mounts: &Mounts<'_>, file: File, counts: &mut FileCutCounts) {
+        let known = &self.knowledge[&file];
+        let is_listed = mounts.is_listed(file);
+        let promised = mounts.data_sectors(file, &known.promised);
+        let pending = mounts.data_sectors(file, known.pending.iter().map(|pending| &pending.extent));
+        let promised_lost = if is_listed { promised.lost_sectors() > 0 } else { known.existence_promised };
+        let pending_lost = match is_listed {
+            true => pending.lost_sectors() > 0,
+            false => known.created && !known.existence_promised,
         };
-        let promised = sum(&mut told.promised.iter());
-        let pending = sum(&mut told.pending.iter().map(|it| &it.1));
-        let is_lost = |data: &DataSectors| data.stale + data.missing > 0;
-        let breaks = match lists {
-            true => is_lost(&promised),
-            false => told.kept,
-        };
-        let lacks = if lists { is_lost(&pending) } else { told.created && !told.kept };
-        let name = || self.file_path(file, told);
-        left.count_if(breaks, FileLossKind::FilePromised, name);
-        left.count_if(!breaks && lacks, FileLossKind::FileUnpromised, name);
-        let whole = lists && promised.fresh + pending.fresh == promised.total_sectors() + pending.total_sectors();
-        let nowhere = told.renamed && told.found && !lists;
-        left.count_if(
-            nowhere || !whole && self.has_no_whole_predecessor(mounts, told),
-            FileLossKind::FileNeither,
-            name,
-        );
-        left.count_if(lists && promised.stale + pending.stale > 0, FileLossKind::FileStale, name);
-        left.count_if(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, name);
+        let is_whole =
+            is_listed && promised.fresh + pending.fresh == promised.total_sectors() + pending.total_sectors();
+        let lost_by_rename = known.renamed && known.was_found && !is_listed;
+        let lost_by_replacement = !is_whole && self.has_no_whole_predecessor(mounts, known);
+        let is_stale = is_listed && promised.stale + pending.stale > 0;
+        let path = || self.describe_file(file, known);
+        counts.count_if(promised_lost, FileLossKind::FilePromised, path);
+        counts.count_if(!promised_lost && pending_lost, FileLossKind::FileUnpromised, path);
+        counts.count_if(lost_by_rename || lost_by_replacement, FileLossKind::FileNeither, path);
+        counts.count_if(is_stale, FileLossKind::FileStale, path);
+        counts.count_if(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, path);
     }
 
     /// True if the file replaced a deleted one, and none of the files replaced in turn is found whole.
-    fn has_no_whole_predecessor(&self, mounts: &Mounts<'_>, told: &FileKnowledge) -> bool {
-        let mut before = told.replaces;
-        while let Some(file) = before {
-            let Some(old) = self.told.get(&file).filter(|old| old.deleting) else { return false };
-            let whole = WrittenExtent { from: 0, to: old.length, since: IssueMoment::default() };
-            if mounts.is_listed(file) && mounts.has_extent(file, &whole) {
+    fn has_no_whole_predecessor(&self, mounts: &Mounts<'_>, known: &FileKnowledge) -> bool {
+        let mut replaced = known.replaces;
+        while let Some(file) = replaced {
+            let Some(predecessor) = self.knowledge.get(&file).filter(|it| it.deleting) else { return false };
+            let whole = WrittenExtent { from: 0, to: predecessor.length, since: IssueMoment::default() };
+            if mounts.is_listed(file) && mounts.holds_extent(file, &whole) {
                 return false;
             }
-            before = old.replaces;
+            replaced = predecessor.replaces;
         }
-        told.replaces.is_some()
+        known.replaces.is_some()
     }
 
-    /// Judges sectors outside the open files: unreadable ones, also of metadata, and unrecoverable ones of files.
-    fn judge_torn(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, left: &mut FileCutCounts) {
-        let mut roles = BTreeSet::new();
-        let mut note = |stamp: u64| {
-            let role = |(volume, ledger): (usize, &FileLedger)| Some((volume, ledger.write_role(stamp)?));
-            roles.extend(self.ledgers.iter().enumerate().find_map(role));
-        };
-        for &(run, stamp) in &overlay.torn {
-            stamp.into_iter().for_each(&mut note);
-            image.content_in(run).for_each(|(_, stamp)| note(stamp));
+    /// The volume and the role of the write with this stamp.
+    fn find_write_role(&self, stamp: u64) -> Option<(usize, SectorRole)> {
+        self.ledgers.iter().enumerate().find_map(|(volume, ledger)| Some((volume, ledger.write_role(stamp)?)))
+    }
+
+    /// Counts the torn sectors of metadata and of files that are not tracked.
+    fn judge_torn_sectors(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, counts: &mut FileCutCounts) {
+        let mut stamps = BTreeSet::new();
+        for &(run, stamp_in_flight) in &overlay.torn {
+            stamps.extend(stamp_in_flight);
+            stamps.extend(image.content_in(run).map(|(_, stamp)| stamp));
         }
+        let roles: BTreeSet<(usize, SectorRole)> =
+            stamps.into_iter().filter_map(|stamp| self.find_write_role(stamp)).collect();
         for (volume, role) in roles {
             match role {
                 SectorRole::Data { file, .. } => {
                     let file = File { volume: volume as u8, id: file };
-                    let told = self.told.get(&file).cloned().unwrap_or_default();
-                    if !self.open.contains(&file) && !told.deleting {
-                        left.count_if(true, FileLossKind::FileUnreadable, || self.file_path(file, &told));
+                    let known = self.knowledge.get(&file).cloned().unwrap_or_default();
+                    if !self.tracked.contains(&file) && !known.deleting {
+                        counts.count_if(true, FileLossKind::FileUnreadable, || self.describe_file(file, &known));
                     }
                 }
-                role => left.count_if(true, FileLossKind::Metadata, || format!("{}: {role}", self.volumes[volume])),
-            }
-        }
-        let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.content_in(run).map(|it| it.1)).collect();
-        let role = |stamp: u64| {
-            let of = |(volume, ledger): (usize, &FileLedger)| Some((volume as u8, ledger.write_role(stamp)?));
-            self.ledgers.iter().enumerate().find_map(of)
-        };
-        let files: BTreeSet<File> = lost
-            .into_iter()
-            .filter_map(role)
-            .filter_map(|(volume, role)| match role {
-                SectorRole::Data { file, .. } => Some(File { volume, id: file }),
-                _ => None,
-            })
-            .collect();
-        for file in files.into_iter().filter(|file| !self.open.contains(file)) {
-            if let Some(told) = self.told.get(&file).filter(|told| !told.deleting) {
-                left.count_if(told.kept, FileLossKind::FilePromised, || self.file_path(file, told));
-                left.count_if(!told.kept, FileLossKind::FileUnpromised, || self.file_path(file, told));
+                role => counts.count_if(true, FileLossKind::Metadata, || format!("{}: {role}", self.volumes[volume])),
             }
         }
     }
 
-    fn weigh_effects(&self, mounts: &Mounts<'_>, effects: &[Effect]) -> OperationState {
-        let mut weight = OperationState::default();
+    /// Counts the files that are not tracked and have a sector that cannot be recovered.
+    fn judge_gone_sectors(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, counts: &mut FileCutCounts) {
+        let stamps: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.content_in(run).map(|it| it.1)).collect();
+        let file_of = |stamp: u64| match self.find_write_role(stamp)? {
+            (volume, SectorRole::Data { file, .. }) => Some(File { volume: volume as u8, id: file }),
+            _ => None,
+        };
+        let files: BTreeSet<File> = stamps.into_iter().filter_map(file_of).collect();
+        for file in files.into_iter().filter(|file| !self.tracked.contains(file)) {
+            if let Some(known) = self.knowledge.get(&file).filter(|known| !known.deleting) {
+                let is_promised = known.existence_promised;
+                counts.count_if(is_promised, FileLossKind::FilePromised, || self.describe_file(file, known));
+                counts.count_if(!is_promised, FileLossKind::FileUnpromised, || self.describe_file(file, known));
+            }
+        }
+    }
+
+    /// The state of an operation with these effects. Effects on files that are deleted do not count.
+    fn operation_state(&self, mounts: &Mounts<'_>, effects: &[Effect]) -> OperationState {
+        let mut state = OperationState::default();
         for effect in effects {
-            if self.told.get(&effect.file).is_some_and(|told| told.deleting) {
+            if self.knowledge.get(&effect.file).is_some_and(|known| known.deleting) {
                 continue;
             }
-            let lost = match &effect.extent {
+            let is_lost = match &effect.extent {
                 None => !mounts.is_listed(effect.file),
                 Some(extent) => {
-                    let data = mounts.data_sectors(effect.file, extent);
-                    weight.data.add(data);
-                    data.stale + data.missing > 0
+                    let data = mounts.data_sectors(effect.file, [extent]);
+                    state.data.add(data);
+                    data.lost_sectors() > 0
                 }
             };
-            weight.promised |= lost && effect.promised;
-            weight.acknowledged |= lost;
+            state.lacks_promised |= is_lost && effect.promised;
+            state.lacks_acknowledged |= is_lost;
         }
-        weight
+        state
     }
 
-    /// Names a file, as a path.
-    fn file_path(&self, file: File, told: &FileKnowledge) -> String {
-        let by =
-            told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation_name(program, number)));
-        let directory = told.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
-        format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
+    /// Describes a file for a report: its volume, directory and number, and the operation that made it.
+    fn describe_file(&self, file: File, known: &FileKnowledge) -> String {
+        let maker = known.maker.map_or(String::new(), |operation| format!(" ({})", self.operation_name(operation)));
+        let directory = known.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
+        format!("{}/{directory}file-{}{maker}", self.volumes[usize::from(file.volume)], file.id.0)
     }
 
-    /// Names an operation.
-    fn operation_name(&self, program: u16, number: u32) -> String {
-        format!("{} {number}", self.programs[usize::from(program)])
+    /// The name of an operation in a report.
+    fn operation_name(&self, operation: OperationId) -> String {
+        format!("{} {}", self.programs[usize::from(operation.program)], operation.number)
     }
 }
 
@@ -398,18 +405,18 @@ impl SourceJudge for FileJudge {
     fn take_note(&mut self) -> Option<SourceNote> {
         let (at, note) = self.notes.poll()?;
         let ends_work = matches!(note, FileNote::Over);
-        self.taken.push_back(note);
+        self.taken_notes.push_back(note);
         Some(SourceNote { at, ends_work })
     }
 
     fn handle_next_note(&mut self) {
-        if let Some(note) = self.taken.pop_front() {
-            self.handle_note(note);
+        if let Some(note) = self.taken_notes.pop_front() {
+            self.record_note(note);
         }
     }
 
     fn handle_submission(&mut self, tag: u32, stamp: u64) {
-        self.stamp = stamp;
+        self.latest_stamp = stamp;
         if let Some(issued) = self.issued.remove(&tag) {
             let ledger = &mut self.ledgers[usize::from(issued.volume)];
             ledger.add_write(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
@@ -417,36 +424,37 @@ impl SourceJudge for FileJudge {
     }
 
     fn promise_all(&mut self) {
-        for file in &self.open {
-            let told = self.told.get_mut(file).expect("it is open");
-            told.promise_up_to(self.number);
+        for file in &self.tracked {
+            let known = self.knowledge.get_mut(file).expect("it is tracked");
+            known.promise_up_to(self.acknowledged);
         }
         let effects = self.operations.iter_mut().flat_map(|operation| &mut operation.effects);
         effects.for_each(|effect| effect.promised = true);
     }
 
     fn judge_cut(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
-        self.prune_durable(image);
-        let seen = CutMedium { image, overlay };
-        let mounts = Mounts::new(&self.ledgers, seen);
-        let mut left = FileCutCounts::new(at);
-        for &file in &self.open {
-            self.judge_file(&mounts, file, &mut left);
+        self.stop_tracking_durable(image);
+        let mounts = Mounts::new(&self.ledgers, CutMedium { image, overlay });
+        let mut counts = FileCutCounts::new(at);
+        for &file in &self.tracked {
+            self.judge_file(&mounts, file, &mut counts);
         }
-        self.judge_torn(image, overlay, &mut left);
-        for operation in &self.operations {
-            let weight = self.weigh_effects(&mounts, &operation.effects);
-            let name = || self.operation_name(operation.program, operation.number);
-            left.count_if(weight.promised, FileLossKind::OperationPromised, name);
-            left.count_if(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
-            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
+        self.judge_torn_sectors(image, overlay, &mut counts);
+        self.judge_gone_sectors(image, overlay, &mut counts);
+        for OperationEffects { operation, effects } in &self.operations {
+            let state = self.operation_state(&mounts, effects);
+            let (promised_lost, any_lost) = (state.lacks_promised, state.lacks_acknowledged);
+            let name = || self.operation_name(*operation);
+            counts.count_if(promised_lost, FileLossKind::OperationPromised, name);
+            counts.count_if(!promised_lost && any_lost, FileLossKind::OperationUnpromised, name);
+            counts.count_if(state.is_partial(), FileLossKind::OperationInPart, name);
         }
-        for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
-            let weight = self.weigh_effects(&mounts, &thread.effects);
-            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation_name(program, number));
-            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
+        for thread in &self.threads {
+            let Some(operation) = thread.operation else { continue };
+            let is_partial = self.operation_state(&mounts, &thread.effects).is_partial();
+            counts.count_if(is_partial, FileLossKind::OperationInPart, || self.operation_name(operation));
         }
-        self.losses.add(left);
+        self.losses.add_cut(counts);
     }
 }
 
@@ -454,9 +462,10 @@ impl SourceJudge for FileJudge {
 #[derive(Clone, Copy, Debug, Default)]
 struct OperationState {
     data: DataSectors,
-    /// Something promised is lost; something acknowledged is lost.
-    promised: bool,
-    acknowledged: bool,
+    /// A promised effect is lost.
+    lacks_promised: bool,
+    /// An acknowledged effect is lost, promised or not.
+    lacks_acknowledged: bool,
 }
 
 impl OperationState {
@@ -492,7 +501,7 @@ mod tests {
     }
 
     impl Case {
-        /// A file was made and is on the drive; a cut, which found it there, is over.
+        /// Creates a case in which a file was created and is on the drive, and a cut is over that found it there.
         fn new() -> Case {
             let mut judge = FileJudge::new(
                 &SceneSpec {
@@ -516,25 +525,26 @@ mod tests {
             case
         }
 
-        fn call(&mut self, call: Call, made: Option<File>) {
-            self.judge.handle_note(FileNote::Called(0, call));
-            self.judge.handle_note(FileNote::Returned(0, made, true));
+        fn call(&mut self, call: Call, created: Option<File>) {
+            self.judge.record_note(FileNote::Called(0, call));
+            self.judge.record_note(FileNote::Returned { thread: 0, created, succeeded: true });
         }
 
         fn change(&mut self, number: u64, page: u64, file: File, fact: PageFact) {
             let change = PageChange { number, page, sectors: 8, file: file.id, fact };
-            self.judge.handle_note(FileNote::Changed(0, vec![change]));
+            self.judge.record_note(FileNote::Changed(0, vec![change]));
         }
 
-        /// Writes a page as of the change `holds`; it arrives on the medium or does not.
-        fn write(&mut self, stamp: u64, page: u64, holds: u64, lands: bool) {
-            self.write_as(SectorRole::Directory(ROOT), stamp, page, holds, lands);
+        /// Writes a page as of the change `latest_change`; it arrives on the medium or does not.
+        fn write(&mut self, stamp: u64, page: u64, latest_change: u64, lands: bool) {
+            self.write_as(SectorRole::Directory(ROOT), stamp, page, latest_change, lands);
         }
 
-        fn write_as(&mut self, role: SectorRole, stamp: u64, page: u64, holds: u64, lands: bool) {
-            let step = PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, holds, phase: 0 };
+        fn write_as(&mut self, role: SectorRole, stamp: u64, page: u64, latest_change: u64, lands: bool) {
+            let step =
+                PlanStep { op: Op::Write, lba: page, sectors: 8, flags: Flags::NONE, role, latest_change, phase: 0 };
             let issued = IssuedWrite { tag: stamp as u32, volume: 0, step, lba: page, sectors: 8 };
-            self.judge.handle_note(FileNote::Issued(issued));
+            self.judge.record_note(FileNote::Issued(issued));
             self.judge.handle_submission(stamp as u32, stamp);
             if lands {
                 self.image.set_content((page, page + 8), stamp);

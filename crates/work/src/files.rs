@@ -1,5 +1,6 @@
-//! Files: the block requests of a file system on a partition for programs' operations on files. No I/O is done and no
-//! clock is read: an operation becomes an ordered list of block requests ([`volume::IoPlan`]), which the caller issues.
+//! Files: the block requests that file systems make for programs' calls. A call becomes an ordered list of block
+//! requests ([`volume::IoPlan`]), which the caller issues; this room does no I/O and reads no clock. Bytes of files are
+//! not kept, only where they lie.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -9,10 +10,8 @@
 //! | [`pagecache`] | pages of files in memory, and read-ahead |
 //! | [`program`] | the calls of each program |
 //! | [`scene`] | programs on a system with its volumes, as a source of requests |
-//! | [`system`] | serves the threads' calls, and issues their requests to the drive |
+//! | [`system`] | an operating system: it serves the threads' calls and issues their requests |
 //! | [`volume`] | the I/O of FAT32, NTFS and ext4, and files as a mount finds them after a cut |
-//!
-//! As everywhere in the model, only places of data are kept, no bytes.
 
 pub mod buffered_source;
 pub mod call;

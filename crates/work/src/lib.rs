@@ -1,5 +1,5 @@
-//! Work for a modelled disk: sources of requests. As pure as the disk: no clock, no thread, no file, and no dependency but
-//! `seekwise-disk`. Equal inputs give equal requests.
+//! Work for a modelled disk: sources of requests. No clock, no thread and no file is used, as in the disk, and no crate
+//! but `seekwise-disk`. Equal inputs give equal requests.
 //!
 //! | room | what it is | may see |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | [`files`] | scenes of programs on files, as block requests: systems, page caches, volumes | nothing |
 //! | [`durability`] | losses of files and of programs' operations at a power cut | files |
 //!
-//! A source says what comes next and hears how it went ([`seekwise_disk::block::Source`]); an engine joins it to a device
-//! ([`seekwise_disk::engine`]).
+//! A source returns its next request and is told of each completion ([`seekwise_disk::block::Source`]); an engine joins
+//! it to a device ([`seekwise_disk::engine`]).
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 #![no_std]

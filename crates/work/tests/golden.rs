@@ -1,6 +1,6 @@
-//! What programs do on volumes is what they did when it was looked at last: of each scene the number of lines and their hash
-//! stand in `golden/scenes.txt`. The laws say what is right; this notices that anything moved. `SEEKWISE_UPDATE=1` writes it anew: say in
-//! the commit why results change.
+//! The requests and operations of scenes are compared with those of the last time: `golden/scenes.txt` has the number
+//! of lines of each scene and their hash. The laws test whether results are right; this test notices that they changed.
+//! `SEEKWISE_UPDATE=1` writes the file anew; the commit then says why results change.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,24 +8,24 @@ use std::path::Path;
 
 use crate::scene;
 
-/// FNV-1a, of 64 bits: the same on every machine and with every compiler.
-fn hash(lines: &[String]) -> u64 {
+/// The 64-bit FNV-1a hash of the lines, which is equal on every machine and with every compiler.
+fn hash_lines(lines: &[String]) -> u64 {
     let bytes = lines.iter().flat_map(|line| line.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[test]
 fn scenes_do_what_they_did() {
-    let mut said = String::new();
-    for (name, lines) in scene::told() {
-        writeln!(said, "{name}: {} lines, {:016x}", lines.len(), hash(&lines)).unwrap();
+    let mut current = String::new();
+    for (name, lines) in scene::golden_lines() {
+        writeln!(current, "{name}: {} lines, {:016x}", lines.len(), hash_lines(&lines)).unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/scenes.txt");
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &said).unwrap();
+        fs::write(&path, &current).unwrap();
     }
     let before = fs::read_to_string(&path).unwrap_or_default();
-    let moved: Vec<&str> = said.lines().filter(|line| !before.lines().any(|before| before == *line)).collect();
-    assert!(before == said, "{} of {} scenes moved: {:?}", moved.len(), said.lines().count(), moved.first());
+    let moved: Vec<&str> = current.lines().filter(|line| !before.lines().any(|before| before == *line)).collect();
+    assert!(before == current, "{} of {} scenes moved: {:?}", moved.len(), current.lines().count(), moved.first());
 }

@@ -1,4 +1,4 @@
-//! The tests of sources that need no inside, in one program: each would be linked by itself.
+//! The tests of this crate that need no private item, as a single program: each program is linked by itself.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
@@ -9,14 +9,14 @@ mod system;
 mod volume;
 mod workload;
 
-/// So many draws of a test: one in five, or all where `SEEKWISE_DRAWS=all` is set, as before a release. What they must have met at
-/// least follows them.
-fn drawn(all: u64) -> u64 {
-    let every = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
-    if every { all } else { all.div_ceil(5) }
+/// The number of draws that a test makes: a fifth of `all_draws`, or all of them if `SEEKWISE_DRAWS=all` is set, as
+/// before a release.
+fn scaled_draws(all_draws: u64) -> u64 {
+    let makes_all = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
+    if makes_all { all_draws } else { all_draws.div_ceil(5) }
 }
 
-/// A file beside this one that is not named above would never run.
+/// A file in this folder that is not named above would never run.
 #[test]
 fn every_file_here_is_part_of_the_tests() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

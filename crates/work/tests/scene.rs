@@ -1,5 +1,5 @@
-//! Laws of scenes: programs end in their order, on every file system, the same each time; their requests to the drive
-//! match their figures.
+//! Laws of scenes: programs end in their order, on every file system, equally each time, and their requests to the
+//! drive match their figures.
 
 use std::collections::VecDeque;
 
@@ -32,14 +32,15 @@ const LIMITS: Limits = Limits {
     computes: false,
 };
 
-/// Serves one request after another, a millisecond each.
+/// A device that serves one request after another, a millisecond each.
 #[derive(Default)]
-struct Steady {
+struct SteadyDevice {
+    /// For each request: when it ends, when it was submitted, and its tag.
     waiting: VecDeque<(Instant, Instant, u32)>,
     done: VecDeque<Completion>,
 }
 
-impl Device for Steady {
+impl Device for SteadyDevice {
     fn limits(&self, _: u8) -> Limits {
         LIMITS
     }
@@ -80,15 +81,15 @@ impl Device for Steady {
 const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
 const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096 });
 
-fn set(files: u32, bytes: u64) -> FileSet {
+fn file_set(files: u32, bytes: u64) -> FileSet {
     FileSet { files, bytes, spread: 0, directory: 50 }
 }
 
-fn volume(format: VolumeFormat) -> VolumePlan {
-    VolumePlan { unit: 0, bytes: 8 << 30, format, aging: Aging::NONE, files: set(0, 0) }
+fn volume_plan(format: VolumeFormat) -> VolumePlan {
+    VolumePlan { unit: 0, bytes: 8 << 30, format, aging: Aging::NONE, files: file_set(0, 0) }
 }
 
-fn scene(family: SystemFamily, format: VolumeFormat, doing: impl IntoIterator<Item = ProgramSpec>) -> SceneSpec {
+fn scene_spec(family: SystemFamily, format: VolumeFormat, doing: impl IntoIterator<Item = ProgramSpec>) -> SceneSpec {
     let plan = |(at, doing): (usize, ProgramSpec)| ProgramPlan {
         name: format!("program {at}"),
         doing,
@@ -102,48 +103,48 @@ fn scene(family: SystemFamily, format: VolumeFormat, doing: impl IntoIterator<It
         system: SystemSpec { family, largest: 1024, cache: None },
         alignment: Alignment::Mebibytes,
         beside: vec![],
-        volumes: vec![volume(format), volume(format)],
+        volumes: vec![volume_plan(format), volume_plan(format)],
         volume_names: vec!["c".to_owned(), "d".to_owned()],
         programs: doing.into_iter().enumerate().map(plan).collect(),
         runtime: None,
     }
 }
 
-/// A run: the scene at its end, when that was, and the requests to the drive.
-struct Ran {
+/// A run: the scene at its end, the time of the end, and the requests to the drive.
+struct SceneRun {
     scene: Scene,
     end: Instant,
     records: Vec<Record>,
 }
 
-impl Ran {
+impl SceneRun {
     fn operations(&self) -> &[Operation] {
         self.scene.operations()
     }
 
-    fn count(&self, op: Op) -> usize {
+    fn count_requests(&self, op: Op) -> usize {
         self.records.iter().filter(|record| record.request.op == op).count()
     }
 }
 
-fn run_on(spec: &SceneSpec, limits: Limits) -> Ran {
+fn run_scene_on(spec: &SceneSpec, limits: Limits) -> SceneRun {
     let mut records = Vec::new();
     let scene = Scene::new(spec, &limits, Seed(7)).expect("fits");
-    let mut engine = Engine::new(ComputeSource::new(scene, &limits), Steady::default());
+    let mut engine = Engine::new(ComputeSource::new(scene, &limits), SteadyDevice::default());
     engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("comes to its end");
     let end = engine.now();
     let scene = engine.into_parts().0.into_source();
     assert_eq!(scene.program_errors().next(), None, "{:?}", spec.volumes[0].format);
-    Ran { scene, end, records }
+    SceneRun { scene, end, records }
 }
 
-fn run(spec: &SceneSpec) -> Ran {
-    run_on(spec, LIMITS)
+fn run_scene(spec: &SceneSpec) -> SceneRun {
+    run_scene_on(spec, LIMITS)
 }
 
 const MS: Span = Span::from_millis(1);
 
-fn copy(files: FileSet) -> CopySpec {
+fn copy_spec(files: FileSet) -> CopySpec {
     CopySpec {
         from: 0,
         to: 1,
@@ -157,7 +158,7 @@ fn copy(files: FileSet) -> CopySpec {
     }
 }
 
-fn database() -> DatabaseSpec {
+fn database_spec() -> DatabaseSpec {
     DatabaseSpec {
         volume: 0,
         log: 1,
@@ -181,22 +182,22 @@ fn database() -> DatabaseSpec {
     }
 }
 
-/// One of each kind of program, with its number of operations.
-fn all() -> Vec<(ProgramSpec, usize)> {
-    [of_many_files(), of_few_files()].concat()
+/// Programs of each kind, each with its number of operations.
+fn all_programs() -> Vec<(ProgramSpec, usize)> {
+    [file_set_programs(), few_file_programs()].concat()
 }
 
 /// Programs that copy, read and write sets of files.
-fn of_many_files() -> Vec<(ProgramSpec, usize)> {
+fn file_set_programs() -> Vec<(ProgramSpec, usize)> {
     let (handle, file_time) = (OpenMode::Cached, MS);
-    let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy(set(20, 5 << 20)) };
+    let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy_spec(file_set(20, 5 << 20)) };
     vec![
-        (ProgramSpec::Copy(copy(set(20, 5 << 20))), 20),
+        (ProgramSpec::Copy(copy_spec(file_set(20, 5 << 20))), 20),
         (ProgramSpec::Copy(pair), 20),
         (
             ProgramSpec::Scan(ScanSpec {
                 volume: 0,
-                set: set(30, 3 << 20),
+                set: file_set(30, 3 << 20),
                 block: 64 << 10,
                 head: 4096,
                 whole: 50,
@@ -209,7 +210,7 @@ fn of_many_files() -> Vec<(ProgramSpec, usize)> {
         (
             ProgramSpec::Unpack(UnpackSpec {
                 volume: 0,
-                set: set(30, 3 << 20),
+                set: file_set(30, 3 << 20),
                 packed: 30,
                 block: 32 << 10,
                 handle,
@@ -223,9 +224,9 @@ fn of_many_files() -> Vec<(ProgramSpec, usize)> {
 }
 
 /// Programs that use a few files again and again, or start a system.
-fn of_few_files() -> Vec<(ProgramSpec, usize)> {
+fn few_file_programs() -> Vec<(ProgramSpec, usize)> {
     let (handle, time) = (OpenMode::Cached, MS);
-    let files = set(50, 20 << 20);
+    let files = file_set(50, 20 << 20);
     let boot = |ahead| {
         let spec = BootSpec { volume: 0, set: files, phases: 3, reads: 40, most: 32 << 10, ahead, time };
         (ProgramSpec::Boot(spec), 3)
@@ -258,8 +259,8 @@ fn of_few_files() -> Vec<(ProgramSpec, usize)> {
             }),
             5,
         ),
-        (ProgramSpec::Records(records(1)), 50),
-        (ProgramSpec::Records(records(10)), 5),
+        (ProgramSpec::Records(records_spec(1)), 50),
+        (ProgramSpec::Records(records_spec(10)), 5),
         (
             ProgramSpec::Scratch(ScratchSpec {
                 volume: 0,
@@ -274,11 +275,11 @@ fn of_few_files() -> Vec<(ProgramSpec, usize)> {
             }),
             5,
         ),
-        (ProgramSpec::Database(database()), 200),
+        (ProgramSpec::Database(database_spec()), 200),
     ]
 }
 
-fn records(transaction: u32) -> RecordsSpec {
+fn records_spec(transaction: u32) -> RecordsSpec {
     RecordsSpec {
         volume: 0,
         tables: 3,
@@ -296,7 +297,7 @@ fn records(transaction: u32) -> RecordsSpec {
 }
 
 /// Each file system by a system that has it, with a small page cache.
-fn systems() -> [(SystemFamily, VolumeFormat, PageCacheSpec); 4] {
+fn systems_with_caches() -> [(SystemFamily, VolumeFormat, PageCacheSpec); 4] {
     [
         (SystemFamily::WindowsNt, FAT32, PageCacheSpec::windows_nt(4 << 20)),
         (SystemFamily::WindowsNt, NTFS, PageCacheSpec::windows_nt(4 << 20)),
@@ -309,12 +310,12 @@ fn systems() -> [(SystemFamily, VolumeFormat, PageCacheSpec); 4] {
     ]
 }
 
-/// What each program asks of a disk on each system, alone and beside its neighbour in the list, with a page cache and without: names, and
-/// the records and operations as text.
-pub fn told() -> Vec<(String, Vec<String>)> {
-    let programs: Vec<ProgramSpec> = all().into_iter().map(|(program, _)| program).collect();
+/// Scenes of each program on each system, alone and beside the next one of the list, with a page cache and without: the
+/// name of the scene, and its requests and operations as text.
+pub fn golden_lines() -> Vec<(String, Vec<String>)> {
+    let programs: Vec<ProgramSpec> = all_programs().into_iter().map(|(program, _)| program).collect();
     let mut all = Vec::new();
-    for (family, format, cache) in systems() {
+    for (family, format, cache) in systems_with_caches() {
         for (at, program) in programs.iter().enumerate() {
             let beside = programs[(at + 1) % programs.len()];
             for (how, doing, cache) in [
@@ -322,34 +323,34 @@ pub fn told() -> Vec<(String, Vec<String>)> {
                 ("cached", vec![*program], Some(cache)),
                 ("beside", vec![*program, beside], Some(cache)),
             ] {
-                let mut spec = scene(family, format, doing);
+                let mut spec = scene_spec(family, format, doing);
                 spec.system.cache = cache;
                 spec.volumes[0].aging = Aging { fragments: 250, gap_kib: 1024 };
-                let ran = run(&spec);
+                let ran = run_scene(&spec);
                 let mut lines: Vec<String> = ran.records.iter().map(|record| format!("{record:?}")).collect();
                 lines.extend(ran.operations().iter().map(|operation| format!("{operation:?}")));
-                all.push((format!("{family:?}, program {at} {how} on {}", short(&format)), lines));
+                all.push((format!("{family:?}, program {at} {how} on {}", format_name(&format)), lines));
             }
         }
     }
     all
 }
 
-fn short(format: &VolumeFormat) -> String {
+fn format_name(format: &VolumeFormat) -> String {
     format!("{format:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect()
 }
 
 #[test]
 fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
-    for (family, format, cache) in systems() {
-        for (doing, count) in all() {
+    for (family, format, cache) in systems_with_caches() {
+        for (doing, count) in all_programs() {
             for cache in [None, Some(cache)] {
-                let mut spec = scene(family, format, [doing]);
+                let mut spec = scene_spec(family, format, [doing]);
                 spec.system.cache = cache;
-                let (first, again) = (run(&spec), run(&spec));
+                let (first, again) = (run_scene(&spec), run_scene(&spec));
                 assert_eq!(first.operations().len(), count, "{family:?} {doing:?}");
                 assert_eq!(first.operations(), again.operations());
-                let asked = |ran: &Ran| -> Vec<_> {
+                let asked = |ran: &SceneRun| -> Vec<_> {
                     ran.records.iter().map(|record| (record.worker, record.request, record.completion)).collect()
                 };
                 assert!(first.end == again.end && asked(&first) == asked(&again));
@@ -360,7 +361,8 @@ fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
 
 #[test]
 fn a_copy_reads_and_writes_by_turns() {
-    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Copy(copy(set(1, 128 << 10)))]));
+    let ran =
+        run_scene(&scene_spec(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Copy(copy_spec(file_set(1, 128 << 10)))]));
     let blocks = ran.records.iter().filter(|record| record.request.sectors == 64);
     let ops: Vec<Op> = blocks.map(|record| record.request.op).collect();
     assert_eq!(ops, [Op::Read, Op::Write].repeat(4));
@@ -373,10 +375,10 @@ fn a_copy_reads_and_writes_by_turns() {
 #[test]
 fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
     let ahead = |buffers| {
-        let ran = run(&scene(
+        let ran = run_scene(&scene_spec(
             SystemFamily::WindowsNt,
             NTFS,
-            [ProgramSpec::Copy(CopySpec { buffers, ..copy(set(1, 1 << 20)) })],
+            [ProgramSpec::Copy(CopySpec { buffers, ..copy_spec(file_set(1, 1 << 20)) })],
         ));
         let (mut ahead, mut most) = (0i32, 0);
         for record in ran.records.iter().filter(|record| record.request.sectors == 64) {
@@ -394,10 +396,10 @@ fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
 #[test]
 fn a_move_leaves_nothing_behind() {
     let count = |moves: bool| {
-        let ran = run(&scene(
+        let ran = run_scene(&scene_spec(
             SystemFamily::WindowsNt,
             FAT32,
-            [ProgramSpec::Copy(CopySpec { moves, ..copy(set(10, 1 << 20)) })],
+            [ProgramSpec::Copy(CopySpec { moves, ..copy_spec(file_set(10, 1 << 20)) })],
         ));
         (ran.scene.system().volume(0).file_count(), ran.scene.system().volume(1).file_count())
     };
@@ -407,15 +409,15 @@ fn a_move_leaves_nothing_behind() {
 
 #[test]
 fn one_program_waits_for_another() {
-    let scan = all()[2].0;
-    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [scan, scan]);
+    let scan = all_programs()[2].0;
+    let mut spec = scene_spec(SystemFamily::WindowsNt, NTFS, [scan, scan]);
     spec.programs[0].after = vec![1];
     spec.programs[0].cold = true;
-    let ran = run(&spec);
+    let ran = run_scene(&spec);
     let order: Vec<u16> = ran.operations().iter().map(|operation| operation.program).collect();
     assert_eq!(order, [[1; 30], [0; 30]].concat());
     spec.programs[0].after.clear();
-    let both = run(&spec);
+    let both = run_scene(&spec);
     assert!(both.operations()[..30].iter().any(|operation| operation.program == 0), "at once");
 }
 
@@ -423,10 +425,10 @@ fn one_program_waits_for_another() {
 #[test]
 fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
     let document =
-        of_few_files().into_iter().find(|one| matches!(one.0, ProgramSpec::Document(_))).expect("one of each").0;
+        few_file_programs().into_iter().find(|one| matches!(one.0, ProgramSpec::Document(_))).expect("one of each").0;
     let walk = ScanSpec {
         volume: 0,
-        set: set(0, 0),
+        set: file_set(0, 0),
         block: 64 << 10,
         head: 4096,
         whole: 100,
@@ -434,13 +436,13 @@ fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
         file_time: MS,
         mebibyte_time: Span::ZERO,
     };
-    let shifts = DefragmentSpec { volume: 0, set: set(0, 0), file_time: MS, chunk_time: MS };
+    let shifts = DefragmentSpec { volume: 0, set: file_set(0, 0), file_time: MS, chunk_time: MS };
     let walked = |walk: ProgramSpec, after: Vec<usize>| {
-        let mut spec = scene(SystemFamily::WindowsNt, FAT32, [document, walk]);
-        spec.volumes[0].files = set(20, 4 << 20);
+        let mut spec = scene_spec(SystemFamily::WindowsNt, FAT32, [document, walk]);
+        spec.volumes[0].files = file_set(20, 4 << 20);
         spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 64 };
         spec.programs[1].after = after;
-        run(&spec).operations().iter().filter(|one| one.program == 1).count()
+        run_scene(&spec).operations().iter().filter(|one| one.program == 1).count()
     };
     let of_twenty = |count: usize| (15..=22).contains(&count);
     assert!(of_twenty(walked(ProgramSpec::Scan(walk), vec![])) && of_twenty(walked(ProgramSpec::Scan(walk), vec![0])));
@@ -449,10 +451,11 @@ fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
 
 #[test]
 fn whoever_writes_pauses_before_each_save_but_the_first() {
-    let one =
-        of_few_files().into_iter().find_map(|one| if let ProgramSpec::Document(it) = one.0 { Some(it) } else { None });
+    let one = few_file_programs()
+        .into_iter()
+        .find_map(|one| if let ProgramSpec::Document(it) = one.0 { Some(it) } else { None });
     let spec = DocumentSpec { saves: 5, pause: Span::from_secs(7), ..one.expect("one of each") };
-    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Document(spec)]));
+    let ran = run_scene(&scene_spec(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Document(spec)]));
     let saves = ran.operations();
     let pauses: Vec<Span> = saves.windows(2).map(|pair| pair[1].began.since(pair[0].ended)).collect();
     assert_eq!((saves.len(), pauses), (5, vec![Span::from_secs(7); 4]));
@@ -460,28 +463,29 @@ fn whoever_writes_pauses_before_each_save_but_the_first() {
 
 #[test]
 fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
-    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Database(database()), all()[2].0]);
+    let mut spec =
+        scene_spec(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Database(database_spec()), all_programs()[2].0]);
     spec.runtime = Some(Span::from_millis(100));
-    let ran = run(&spec);
+    let ran = run_scene(&spec);
     assert!(ran.end < Instant::ZERO + Span::from_millis(120), "what was on its way ends: {:?}", ran.end);
     spec.runtime = None;
-    let whole = run(&spec);
+    let whole = run_scene(&spec);
     spec.programs[0].background = true;
-    let short = run(&spec);
+    let short = run_scene(&spec);
     assert!(short.end < whole.end);
     assert_eq!(short.operations().iter().filter(|operation| operation.program == 1).count(), 30);
 }
 
 #[test]
 fn a_program_that_syncs_leaves_nothing_dirty() {
-    for (family, format, cache) in systems() {
+    for (family, format, cache) in systems_with_caches() {
         let left = |sync: bool| {
-            let mut spec = scene(family, format, [ProgramSpec::Copy(copy(set(5, 400 << 10)))]);
+            let mut spec = scene_spec(family, format, [ProgramSpec::Copy(copy_spec(file_set(5, 400 << 10)))]);
             spec.system.cache = Some(cache);
             spec.programs[0].sync = sync;
-            let ran = run(&spec);
+            let ran = run_scene(&spec);
             let system = ran.scene.system();
-            (system.page_cache().expect("one").dirty_and_writing(), system.volume(1).dirty_pages() > 0)
+            (system.page_cache().expect("one").dirty_and_writing_pages(), system.volume(1).dirty_page_count() > 0)
         };
         // Few enough pages for no write-back before the end.
         assert_eq!((left(false), left(true)), (((100, 0), true), ((0, 0), false)), "{family:?} {format:?}");
@@ -491,10 +495,14 @@ fn a_program_that_syncs_leaves_nothing_dirty() {
 /// The second program waits for itself.
 #[test]
 fn a_scene_at_a_standstill_is_done_and_names_who_waits() {
-    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Copy(copy(set(2, 1 << 20))), all()[2].0]);
+    let mut spec = scene_spec(
+        SystemFamily::WindowsNt,
+        NTFS,
+        [ProgramSpec::Copy(copy_spec(file_set(2, 1 << 20))), all_programs()[2].0],
+    );
     spec.programs[1].after = vec![1];
     let scene = Scene::new(&spec, &LIMITS, Seed(7)).expect("fits");
-    let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), Steady::default());
+    let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), SteadyDevice::default());
     engine.run(Instant::FAR, &mut |_: &Record| {}).expect("every request is answered");
     assert!(engine.is_over());
     let scene = engine.into_parts().0.into_source();
@@ -513,12 +521,12 @@ fn operations_of_a_program_are_numbered_from_its_first() {
         handle: OpenMode::Direct,
         time: Span::ZERO,
     });
-    for doing in all().into_iter().map(|one| one.0).chain([playback]) {
-        let (spec, notes) = (scene(SystemFamily::WindowsNt, NTFS, [doing]), FileNotes::default());
+    for doing in all_programs().into_iter().map(|one| one.0).chain([playback]) {
+        let (spec, notes) = (scene_spec(SystemFamily::WindowsNt, NTFS, [doing]), FileNotes::default());
         let scene = Scene::with_notes(&spec, &LIMITS, Seed(7), notes.clone()).expect("fits");
-        let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), Steady::default());
+        let mut engine = Engine::new(ComputeSource::new(scene, &LIMITS), SteadyDevice::default());
         engine.run(Instant::FAR, &mut |_: &Record| {}).expect("comes to its end");
-        let began = |note| if let FileNote::Began(_, _, number) = note { Some(number) } else { None };
+        let began = |note| if let FileNote::Began(_, operation) = note { Some(operation.number) } else { None };
         let numbers: Vec<u32> = std::iter::from_fn(|| notes.poll()).filter_map(|(_, note)| began(note)).collect();
         let first = u32::from(matches!(doing, ProgramSpec::Database(_)));
         assert_eq!(numbers.first(), Some(&first), "{doing:?}");
@@ -529,9 +537,9 @@ fn operations_of_a_program_are_numbered_from_its_first() {
 #[test]
 fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
     let flushes = |group: bool| {
-        let spec = DatabaseSpec { group, checkpoint: None, ..database() };
+        let spec = DatabaseSpec { group, checkpoint: None, ..database_spec() };
         let format = VolumeFormat::Ext4(Ext4Spec::default());
-        run(&scene(SystemFamily::Linux, format, [ProgramSpec::Database(spec)])).count(Op::Flush)
+        run_scene(&scene_spec(SystemFamily::Linux, format, [ProgramSpec::Database(spec)])).count_requests(Op::Flush)
     };
     let (together, alone) = (flushes(true), flushes(false));
     assert!(alone >= 200, "{alone}");
@@ -541,7 +549,8 @@ fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
 #[test]
 fn records_in_a_transaction_are_flushed_together() {
     let flushes = |transaction| {
-        run(&scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records(transaction))])).count(Op::Flush)
+        run_scene(&scene_spec(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records_spec(transaction))]))
+            .count_requests(Op::Flush)
     };
     // Five writes of each of 50, each followed by one; of each of 5 transactions, five files.
     assert_eq!((flushes(1), flushes(10)), (250, 25));
@@ -549,8 +558,8 @@ fn records_in_a_transaction_are_flushed_together() {
 
 #[test]
 fn a_forced_write_is_followed_by_a_flush_where_there_is_no_fua() {
-    let spec = scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records(1))]);
-    let issued = |fua, volatile_cache| run_on(&spec, Limits { fua, volatile_cache, ..LIMITS }).end;
+    let spec = scene_spec(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records_spec(1))]);
+    let issued = |fua, volatile_cache| run_scene_on(&spec, Limits { fua, volatile_cache, ..LIMITS }).end;
     let (with, without, uncached) = (issued(true, true), issued(false, true), issued(false, false));
     assert!(without > with, "a flush for each");
     assert_eq!(uncached, with, "nothing to force");
@@ -560,20 +569,20 @@ fn a_forced_write_is_followed_by_a_flush_where_there_is_no_fua() {
 fn a_defragmenter_leaves_files_in_one_piece() {
     let doing = ProgramSpec::Defragment(DefragmentSpec {
         volume: 0,
-        set: set(0, 0),
+        set: file_set(0, 0),
         file_time: Span::ZERO,
         chunk_time: Span::ZERO,
     });
     for format in [FAT32, NTFS] {
-        let mut spec = scene(SystemFamily::WindowsNt, format, [doing]);
+        let mut spec = scene_spec(SystemFamily::WindowsNt, format, [doing]);
         spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 1024 };
-        spec.volumes[0].files = set(40, 40 << 20);
+        spec.volumes[0].files = file_set(40, 40 << 20);
         let pieces = |scene: &Scene| {
             let volume = scene.system().volume(0);
             volume.files().filter(|&id| !volume.is_directory(id) && volume.file_runs(id).len() > 1).count()
         };
         let before = pieces(&Scene::new(&spec, &LIMITS, Seed(7)).expect("fits"));
-        let ran = run(&spec);
+        let ran = run_scene(&spec);
         assert!(before > 30, "{before}");
         assert_eq!((pieces(&ran.scene), ran.operations().len()), (0, before), "{format:?}");
     }
@@ -583,11 +592,11 @@ fn a_defragmenter_leaves_files_in_one_piece() {
 #[test]
 fn a_defragmenter_goes_on_after_a_file_that_finds_no_room() {
     let (file_time, chunk_time) = (Span::ZERO, Span::ZERO);
-    let doing = DefragmentSpec { volume: 0, set: set(1, 1 << 20), file_time, chunk_time };
-    let mut spec = scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Defragment(doing)]);
+    let doing = DefragmentSpec { volume: 0, set: file_set(1, 1 << 20), file_time, chunk_time };
+    let mut spec = scene_spec(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Defragment(doing)]);
     let aging = Aging { fragments: 400, gap_kib: 64 };
-    spec.volumes[0] = VolumePlan { bytes: 1 << 30, aging, files: set(1, 600 << 20), ..volume(FAT32) };
-    let ran = run(&spec);
+    spec.volumes[0] = VolumePlan { bytes: 1 << 30, aging, files: file_set(1, 600 << 20), ..volume_plan(FAT32) };
+    let ran = run_scene(&spec);
     let volume = ran.scene.system().volume(0);
     let files = volume.files().filter(|&id| !volume.is_directory(id));
     let pieces: Vec<usize> = files.map(|id| volume.file_runs(id).len()).collect();
@@ -605,7 +614,7 @@ fn a_playback_has_the_counts_that_were_published() {
         handle: OpenMode::Direct,
         time: Span::ZERO,
     });
-    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [doing]));
+    let ran = run_scene(&scene_spec(SystemFamily::WindowsNt, NTFS, [doing]));
     let data = |op: Op| {
         let own = ran.records.iter().filter(|record| record.request.op == op && record.request.sectors > 16);
         let sizes: Vec<u64> = own.map(|record| u64::from(record.request.sectors) * 512).collect();

@@ -1,4 +1,5 @@
-//! Any source on any device: several joined, one with requests from outside, computing with and without a processor.
+//! Sources on devices: several joined sources, a source with requests from outside, a job through a page cache,
+//! computing with and without a processor.
 
 use std::collections::VecDeque;
 
@@ -20,7 +21,7 @@ use seekwise_work::workload::replay::{Replay, ReplayRow, Timing};
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
 
-fn rows(count: u64, op: Op) -> Vec<ReplayRow> {
+fn trace_rows(count: u64, op: Op) -> Vec<ReplayRow> {
     let row = |i: u64| ReplayRow {
         op,
         lba: i * 517 % 5_000,
@@ -31,7 +32,7 @@ fn rows(count: u64, op: Op) -> Vec<ReplayRow> {
     (0..count).map(row).collect()
 }
 
-fn records<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
+fn run_to_end<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
     let mut records = Vec::new();
     let mut engine = Engine::new(source, device);
     engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
@@ -39,29 +40,29 @@ fn records<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
     (records, engine.into_parts().0)
 }
 
-fn drive() -> impl Device {
+fn small_drive() -> impl Device {
     SmallDrive::default().with_queue(8, Policy::Fcfs).drive()
 }
 
 /// The part of a record that does not depend on other sources.
-fn asked(record: &Record) -> (Op, u64) {
+fn operation_and_lba(record: &Record) -> (Op, u64) {
     (record.request.op, record.request.lba)
 }
 
 #[test]
 fn joined_sources_share_a_device_and_are_told_apart() {
-    let (reads, writes) = (rows(40, Op::Read), rows(25, Op::Write));
+    let (reads, writes) = (trace_rows(40, Op::Read), trace_rows(25, Op::Write));
     let boxed = |rows, timing| Box::new(Replay::new(rows, timing)) as Box<dyn Source + '_>;
     let joined = JoinedSources::new()
         .with_source(boxed(&reads, Timing::Think), 3)
         .with_source(boxed(&writes, Timing::Arrival), 1);
-    assert_eq!(joined.sources().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
-    let (all, _) = records(joined, drive());
+    assert_eq!(joined.sources_with_first_origin().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
+    let (all, _) = run_to_end(joined, small_drive());
     for (origin, rows) in [(0, &reads), (3, &writes)] {
         let mut own: Vec<&Record> = all.iter().filter(|record| record.request.origin == origin).collect();
         assert!(own.iter().all(|record| record.worker == origin));
         own.sort_by_key(|record| record.request.stamp);
-        assert!(own.iter().map(|record| asked(record)).eq(rows.iter().map(|row| (row.op, row.lba))));
+        assert!(own.iter().map(|record| operation_and_lba(record)).eq(rows.iter().map(|row| (row.op, row.lba))));
     }
     let turns = all.windows(2).filter(|pair| pair[0].worker != pair[1].worker).count();
     assert!(turns > 4, "they run beside one another: {turns}");
@@ -69,18 +70,18 @@ fn joined_sources_share_a_device_and_are_told_apart() {
 
 #[test]
 fn a_source_joined_to_none_is_as_it_was() {
-    let rows = rows(60, Op::Read);
+    let rows = trace_rows(60, Op::Read);
     for timing in [Timing::Think, Timing::Arrival] {
-        let (alone, _) = records(Replay::new(&rows, timing), drive());
-        let (joined, _) = records(JoinedSources::new().with_source(Replay::new(&rows, timing), 1), drive());
+        let (alone, _) = run_to_end(Replay::new(&rows, timing), small_drive());
+        let (joined, _) = run_to_end(JoinedSources::new().with_source(Replay::new(&rows, timing), 1), small_drive());
         assert_eq!(format!("{alone:?}"), format!("{joined:?}"));
     }
 }
 
-/// A forced write and its flush, again and again.
-struct Forced(u32);
+/// A source of forced writes, each with its flush.
+struct ForcedWrites(u32);
 
-impl Source for Forced {
+impl Source for ForcedWrites {
     fn next(&mut self, _: Instant) -> SourcePoll {
         self.0 += 1;
         let write = Request { op: Op::Write, flags: Flags::PRIORITY.with(Flags::FLUSH_FOLLOWS), ..BLANK };
@@ -98,7 +99,7 @@ impl Source for Forced {
 #[test]
 fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches() {
     let issued = |most, watched: bool| {
-        let mut source = Fingerprint::new(Forced(0), most);
+        let mut source = Fingerprint::new(ForcedWrites(0), most);
         if watched {
             source.keep_flush_flag();
         }
@@ -117,8 +118,8 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
     assert_ne!(hash, issued(5, false).1);
 }
 
-/// A job whose reads and writes go through a page cache of a megabyte.
-fn buffered(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
+/// A job whose reads and writes go through a page cache of 1 MiB.
+fn buffered_source(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
     let cache = PageCacheSpec::linux(1 << 20);
     let system = SystemSpec { family: SystemFamily::Linux, largest: 256, cache: Some(cache) };
     let opening = FileOpenFlags { direct: false, through, invalidate: true };
@@ -126,15 +127,15 @@ fn buffered(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
     BufferedSource::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
 }
 
-fn row(op: Op, lba: u64, sectors: u32) -> ReplayRow {
+fn trace_row(op: Op, lba: u64, sectors: u32) -> ReplayRow {
     ReplayRow { op, lba, sectors, arrival: Span::ZERO, think: Span::ZERO }
 }
 
 #[test]
 fn what_is_in_memory_is_read_from_there() {
-    let rows = [row(Op::Read, 1000, 8); 50];
-    let source = ComputeSource::new(buffered(&rows, false), &drive().limits(0));
-    let (records, source) = records(source, drive());
+    let rows = [trace_row(Op::Read, 1000, 8); 50];
+    let source = ComputeSource::new(buffered_source(&rows, false), &small_drive().limits(0));
+    let (records, source) = run_to_end(source, small_drive());
     assert_eq!(records.len(), 50, "each is recorded, though the device had one");
     assert!(
         records[0].response_time() > Span::from_millis(1),
@@ -146,24 +147,25 @@ fn what_is_in_memory_is_read_from_there() {
         // over.
         assert!((8_000..=9_000).contains(&record.response_time().nanos()), "{record:?}");
         assert_eq!(record.completion.parts.total(), record.response_time());
-        assert_eq!(asked(record), (Op::Read, 1000));
+        assert_eq!(operation_and_lba(record), (Op::Read, 1000));
     }
-    let reads = source.into_source().reads();
+    let reads = source.into_source().cached_reads();
     assert_eq!((reads.asked, reads.fetched), (50 * 4096, 4096));
 }
 
 #[test]
 fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write() {
-    let writes = |count: u64| (0..count).map(|i| row(Op::Write, i * 400, 8)).collect::<Vec<_>>();
+    let writes = |count: u64| (0..count).map(|i| trace_row(Op::Write, i * 400, 8)).collect::<Vec<_>>();
     let run = |rows: &[ReplayRow], through| {
-        let source = Fingerprint::new(ComputeSource::new(buffered(rows, through), &drive().limits(0)), u64::MAX);
-        let (records, source) = records(source, SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive());
+        let source =
+            Fingerprint::new(ComputeSource::new(buffered_source(rows, through), &small_drive().limits(0)), u64::MAX);
+        let (records, source) = run_to_end(source, SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive());
         (records, source.issued_requests())
     };
     let quick = |record: &Record| record.response_time() < Span::from_micros(20);
     let (records, issued) = run(&writes(10), false);
     assert!(records.iter().all(quick) && issued == 0, "{issued}: they stay in memory");
-    let (records, issued) = run(&[writes(10), vec![row(Op::Flush, 0, 0)]].concat(), false);
+    let (records, issued) = run(&[writes(10), vec![trace_row(Op::Flush, 0, 0)]].concat(), false);
     assert!(records[..10].iter().all(quick) && !quick(&records[10]), "the flush waits for them");
     assert_eq!((records[10].request.op, issued), (Op::Flush, 11), "ten writes and a flush");
     let (records, issued) = run(&writes(10), true);
@@ -171,13 +173,13 @@ fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write(
     assert_eq!(issued, 20, "a write and a flush each");
 }
 
-/// Issues what it is given, and never ends.
+/// A source that issues the requests brought to it, and never ends.
 #[derive(Default)]
-struct Door {
+struct OutsideSource {
     brought: VecDeque<Request>,
 }
 
-impl Source for Door {
+impl Source for OutsideSource {
     fn next(&mut self, _: Instant) -> SourcePoll {
         self.brought.pop_front().map_or(SourcePoll::Completion, SourcePoll::Request)
     }
@@ -188,10 +190,10 @@ impl Source for Door {
 
 #[test]
 fn what_comes_from_outside_is_issued_at_the_step_after() {
-    let rows = rows(40, Op::Read);
-    let (mut planned, _) = records(Replay::new(&rows, Timing::Arrival), drive());
+    let rows = trace_rows(40, Op::Read);
+    let (mut planned, _) = run_to_end(Replay::new(&rows, Timing::Arrival), small_drive());
     let mut brought = Vec::new();
-    let mut engine = Engine::new(Door::default(), drive());
+    let mut engine = Engine::new(OutsideSource::default(), small_drive());
     let mut record = |record: &Record| brought.push(*record);
     engine.step(Instant::ZERO, &mut record).expect("steps");
     assert_eq!(engine.poll_timeout(), None, "nothing comes by itself");
@@ -213,15 +215,15 @@ fn what_comes_from_outside_is_issued_at_the_step_after() {
     assert!(brought.iter().map(figures).eq(planned.iter().map(figures)));
 }
 
-/// Three times: reads, then computes for 300 us; notes when the computing was over.
+/// A program that three times reads, then computes for 300 us, and records when the computing was over.
 #[derive(Default)]
-struct Program {
+struct ComputingProgram {
     steps: u32,
     in_flight: bool,
     computed: Vec<Instant>,
 }
 
-impl Source for Program {
+impl Source for ComputingProgram {
     fn next(&mut self, _: Instant) -> SourcePoll {
         match (self.in_flight, self.steps) {
             (true, _) => return SourcePoll::Completion,
@@ -251,14 +253,14 @@ impl Source for Program {
 #[test]
 fn computing_passes_as_time_where_there_is_no_processor() {
     let run = |device: Box<dyn Device>| {
-        let source = ComputeSource::new(Program::default(), &device.limits(0));
-        let (records, source) = records(source, device);
+        let source = ComputeSource::new(ComputingProgram::default(), &device.limits(0));
+        let (records, source) = run_to_end(source, device);
         (records.len(), source.into_source().computed)
     };
     let zero = Span::ZERO;
     let free = ProcessorSpec { cores: 1, issue: zero, finish: zero, interrupt: zero, copy: 1, parity: 1 };
-    let (requests, without) = run(Box::new(drive()));
-    let (all, with) = run(Box::new(Processor::build_above(free, Box::new(drive()))));
+    let (requests, without) = run(Box::new(small_drive()));
+    let (all, with) = run(Box::new(Processor::build_above(free, Box::new(small_drive()))));
     assert_eq!((requests, all), (3, 6), "what passes as time is no request");
     assert_eq!((without.len(), without), (3, with));
 }

@@ -1,4 +1,4 @@
-//! What comes over the boundary and should not: null, addresses out of line, texts without an end, and panics.
+//! Bad arguments from C: null, addresses out of line, texts without an end; and panics of the model.
 
 use std::ptr::{null, null_mut};
 
@@ -30,7 +30,7 @@ fn a_reason_is_given_as_far_as_it_fits() {
     assert_eq!((status, disk.0), (SeekwiseStatus::Unknown, null_mut()));
     assert!(why.starts_with("exos-x81: no such built-in drive; expected a name") && why.len() == 79, "{why}");
     let mut place = [1 as c_char; 4];
-    let cut = unsafe { write_text("abé", place.as_mut_ptr(), 4) };
+    let cut = unsafe { write_text("abé", TextBuffer { start: place.as_mut_ptr(), size: 4 }) };
     assert_eq!((cut, place), (Ok(()), [b'a' as c_char, b'b' as c_char, 0, 1]), "a letter is whole or not there");
 }
 
@@ -39,7 +39,7 @@ fn a_reason_is_given_as_far_as_it_fits() {
 fn a_text_is_cut_to_any_size_from_its_end_alone_on() {
     let written = |size: usize| {
         let mut place = [1 as c_char; 7];
-        let status = unsafe { write_text("abé", place.as_mut_ptr(), size) };
+        let status = unsafe { write_text("abé", TextBuffer { start: place.as_mut_ptr(), size }) };
         (status, place)
     };
     assert_eq!(written(0), (Err(SeekwiseStatus::BadArgument), [1; 7]), "there is no room for the end");
@@ -82,9 +82,9 @@ fn null_is_refused_everywhere() {
 
 #[test]
 fn a_text_without_an_end_is_read_no_farther_than_its_bound() {
-    let long = vec![b'a' as c_char; WORD + 1];
-    assert_eq!(unsafe { read_text(long.as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
-    assert_eq!(unsafe { read_text(c"\xff".as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
+    let long = vec![b'a' as c_char; MOST_WORD_BYTES + 1];
+    assert_eq!(unsafe { read_text(long.as_ptr(), MOST_WORD_BYTES) }, Err(SeekwiseStatus::BadArgument));
+    assert_eq!(unsafe { read_text(c"\xff".as_ptr(), MOST_WORD_BYTES) }, Err(SeekwiseStatus::BadArgument));
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Arguments of `seekwise compare` and `seekwise study`, and how both are sampled. Nothing is done here.
+//! Arguments of `seekwise compare` and `seekwise study`, with those for the number and length of runs, which both have.
 
 use std::path::PathBuf;
 
 use clap::{Arg, Args, ValueEnum};
 use seekwise::compare::{Metric, Sampling};
 
-use super::{ColumnsArgs, PictureArgs, TargetArgs, key_value, name, threads};
+use super::{ColumnsArgs, PictureArgs, TargetArgs, parse_key_value, parse_name, parse_threads};
 
-/// The drive that a forecast assumes unless one is named: a common current one.
-const DRY_RUN: &str = "barracuda-2t-st2000dm006";
+/// The drive that `--dry-run` assumes unless it names one: a common current one.
+const DRY_RUN_DRIVE: &str = "barracuda-2t-st2000dm006";
 
 /// The number and length of runs.
 #[derive(Args, Debug)]
@@ -22,7 +22,7 @@ pub struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// The sampling that the options ask for, if any.
+    /// The sampling that the options select, if they do.
     pub fn requested_sampling(&self) -> Option<Sampling> {
         match (self.until_decided, self.fixed) {
             (true, _) => Some(Sampling::UntilDecided),
@@ -32,8 +32,8 @@ impl SamplingArgs {
     }
 }
 
-/// Two result folders need no target; every option that says how to run does.
-fn of_runs(arg: Arg) -> Arg {
+/// Makes `--on` optional, because two result folders need no target; options that say how to run still require it.
+fn require_target_for_run_options(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "target" => arg.required(false),
         "job" | "metric" => arg,
@@ -43,25 +43,25 @@ fn of_runs(arg: Arg) -> Arg {
 
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
-#[command(mut_args(of_runs))]
+#[command(mut_args(require_target_for_run_options))]
 pub struct CompareArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Each
     /// further job is compared with the first. Two result folders are compared as they are.
-    #[arg(id = "job", value_parser = name, value_name = "JOB", required = true)]
+    #[arg(id = "job", value_parser = parse_name, value_name = "JOB", required = true)]
     pub jobs: Vec<String>,
     /// The target and its settings.
     #[command(flatten)]
     pub on: TargetArgs,
     /// The key that differs and its values, two or more; the first is the base. `drive=A,B` compares drives.
-    #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
+    #[arg(long, value_name = "KEY=A,B", value_parser = parse_key_value)]
     pub vary: Option<(String, String)>,
     /// Compare a real file or device with the prediction for this modelled drive or stack.
-    #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
+    #[arg(long, value_name = "DRIVE|STACK", value_parser = parse_name,
         conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "until_decided", "fixed"])]
     pub against: Option<String>,
     /// Run nothing; estimate the total time, assuming that the device is this drive.
     #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "until_decided"],
-        default_missing_value = DRY_RUN)]
+        default_missing_value = DRY_RUN_DRIVE)]
     pub dry_run: Option<String>,
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
     #[arg(long, value_name = "NAME")]
@@ -101,7 +101,7 @@ pub enum AnswerFormat {
 #[derive(Args, Debug)]
 pub struct StudyArgs {
     /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub study: String,
     /// The folder for results and report [default: out; with --resume, the result folder].
     #[arg(long, value_name = "DIR")]
@@ -119,7 +119,7 @@ pub struct StudyArgs {
     #[arg(long, conflicts_with = "json")]
     pub all: bool,
     /// Number of cores to use; 0 means all. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
     pub threads: usize,
     /// The number and length of runs.
     #[command(flatten)]

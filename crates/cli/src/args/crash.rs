@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use seekwise::crash::InstantWeights;
 use seekwise::time::Duration;
 
-use super::serve::speed;
-use super::{key_value, name, seed, size, threads};
+use super::serve::parse_speed;
+use super::{parse_key_value, parse_name, parse_seed, parse_size, parse_threads};
 
-/// The text after the options in its help.
+/// The text after the options in the help of `crash`.
 pub const CRASH: &str = "\
 Examples:
   seekwise crash --recipes
@@ -32,29 +32,29 @@ Exit code 1: something was lost after a promise, or is corrupt. Exit code 2: the
 #[derive(Args, Debug)]
 pub struct CrashArgs {
     /// The disk to run on: a drive's name (see `seekwise drives`) or a stack file.
-    #[arg(long = "on", value_name = "TARGET", value_parser = name, required_unless_present = "recipes")]
+    #[arg(long = "on", value_name = "TARGET", value_parser = parse_name, required_unless_present = "recipes")]
     pub target: Option<String>,
     /// Set a dotted key of the stack; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
     /// The random seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// A built-in recipe, or FILE:NAME: the workload, check and file system. Other options override its values.
-    #[arg(long, value_name = "NAME|FILE:NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME|FILE:NAME", value_parser = parse_name)]
     pub recipe: Option<String>,
     /// List the built-in recipes; with --recipe, show that one.
     #[arg(long)]
     pub recipes: bool,
     /// The file system to mount on the disk (ext4, xfs, btrfs), with mount options, such as ext4:barrier=0. Needs root.
-    #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = name)]
+    #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = parse_name)]
     pub fs: Option<String>,
     /// The size of the file system, such as 512m [default: 64m; xfs 300m, btrfs 256m].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
     /// A user whose group may also reach the mounted file system, if the commands run programs as this user. Only root can
     /// reach the medium and the promises.
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub user: Option<String>,
     /// A shell command that fills the file system before the disk is served.
     #[arg(long, value_name = "CMD")]
@@ -68,7 +68,7 @@ pub struct CrashArgs {
     pub check: Option<String>,
     /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
     /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and the recipe's variables.
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     pub env: Vec<(String, Option<String>)>,
     /// Number of cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -84,13 +84,13 @@ pub struct CrashArgs {
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub orders: u32,
     /// Run the model's time this many times as fast as real time.
-    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = parse_speed)]
     pub speed: f64,
     /// Real-time limit of a workload or a check; beyond it, a workload is an error and a check means a corrupt medium.
     #[arg(long, value_name = "T", default_value = "600 s", value_parser = Duration::parse)]
     pub limit: Duration,
     /// Number of checks to run in parallel; 0 means one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
     pub jobs: usize,
     /// The folder for the media to check [default: /dev/shm if it exists, otherwise the folder for temporary files].
     #[arg(long, value_name = "DIR")]
@@ -110,7 +110,7 @@ pub enum InstantsArg {
 }
 
 impl InstantsArg {
-    /// As the laboratory names it.
+    /// The weights of instants in the library.
     pub fn instant_weights(self) -> InstantWeights {
         match self {
             InstantsArg::Mixed => InstantWeights::Mixed,
@@ -119,12 +119,12 @@ impl InstantsArg {
     }
 }
 
-/// `NAME` or `NAME=VALUE`.
-fn variable(text: &str) -> Result<(String, Option<String>), String> {
+/// Parses an environment variable: `NAME` (its value is passed on) or `NAME=VALUE`.
+fn parse_variable(text: &str) -> Result<(String, Option<String>), String> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
-    let fits = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    let is_variable_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match fits {
+    match is_variable_name {
         true if name.starts_with("SEEKWISE_") => {
             Err(format!("`{name}` is reserved for Seekwise; expected another name"))
         }

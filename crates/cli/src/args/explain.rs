@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::threads;
+use super::parse_threads;
 
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
@@ -31,6 +31,6 @@ pub struct ExplainArgs {
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Number of cores to use; 0 means all. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
     pub threads: usize,
 }

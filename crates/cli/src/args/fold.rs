@@ -1,5 +1,5 @@
-//! Folds help to the reader's screen. clap folds what it makes itself; the text after the options is ours, in lines of
-//! its own, and is folded here. Manual pages take that text as it stands.
+//! Parses the command line with help texts folded to the width of the terminal. clap folds the texts of options itself; the text
+//! after the options (examples and notes) is folded here. Manual pages take that text as it is written.
 
 use std::ffi::OsString;
 use std::iter::once;
@@ -31,20 +31,20 @@ fn fold_help(command: Command, width: usize) -> Command {
     command
 }
 
-/// Folds text that was written in lines to at most `width` columns. A line that ends in a colon stays by itself. Indented
-/// lines are commands: each stays by itself, and is continued after a backslash, as a shell takes it.
+/// Joins the lines of each paragraph and folds them to at most `width` columns. A line that ends in a colon stays by itself.
+/// Indented lines are commands: each stays by itself, and is continued after a backslash, as in a shell.
 fn fold_paragraphs(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let mut running: Vec<&str> = Vec::new();
+    let mut paragraph: Vec<&str> = Vec::new();
     for line in text.lines().chain(once("")) {
-        let stands = line.is_empty() || line.starts_with(' ') || line.ends_with(':');
-        if !stands {
-            running.push(line);
+        let stays_alone = line.is_empty() || line.starts_with(' ') || line.ends_with(':');
+        if !stays_alone {
+            paragraph.push(line);
             continue;
         }
-        if !running.is_empty() {
-            lines.extend(screen::wrap_line(&running.join(" "), width, 0));
-            running.clear();
+        if !paragraph.is_empty() {
+            lines.extend(screen::wrap_line(&paragraph.join(" "), width, 0));
+            paragraph.clear();
         }
         lines.extend(match line.starts_with(' ') {
             true => fold_shell_command(line, width),
@@ -54,7 +54,7 @@ fn fold_paragraphs(text: &str, width: usize) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// Folds a command into lines that a shell takes for one.
+/// Folds a command into lines with backslashes, which a shell joins again.
 fn fold_shell_command(line: &str, width: usize) -> Vec<String> {
     const CONTINUATION: &str = " \\";
     if screen::text_columns(line) <= width {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_text_is_folded_and_commands_go_on() {
+    fn paragraphs_are_folded_and_commands_continued() {
         let text = "Examples:\n  seekwise run job --on drive --set key=value\n\nWords that run\non and on.\n\nEnd.";
         assert_eq!(
             fold_paragraphs(text, 24),

@@ -1,4 +1,4 @@
-//! Where the picture of a command's answer goes. Nothing is done here.
+//! The options `--svg` and `--png` of commands that can draw their answer.
 
 use std::path::PathBuf;
 

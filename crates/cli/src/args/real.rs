@@ -1,10 +1,10 @@
-//! Arguments of commands on real disks. Nothing is done here.
+//! Arguments of `seekwise flush-audit`.
 
 use clap::Args;
 
-use super::{PictureArgs, key_value, name, seed, size};
+use super::{PictureArgs, parse_key_value, parse_name, parse_seed, parse_size};
 
-/// The text after the options in its help.
+/// The text after the options in the help of `flush-audit`.
 pub const FLUSH_AUDIT: &str = "\
 Examples:
   seekwise flush-audit /mnt/data
@@ -24,19 +24,19 @@ has the data, the audit cannot tell, or nothing rotates (RAM, flash), so timing 
 #[derive(Args, Debug)]
 pub struct FlushAuditArgs {
     /// A folder on the disk to test, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
-    #[arg(value_name = "PATH|TARGET", value_parser = name)]
+    #[arg(value_name = "PATH|TARGET", value_parser = parse_name)]
     pub target: String,
     /// Set real.scheduler, real.write_cache or real.queue_depth for the audit, or a key of a modelled stack.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
     /// Allow destroying all data on this device (by serial number), or at this address.
     #[arg(long, value_name = "SERIAL|ADDRESS")]
     pub destroy: Option<String>,
     /// The size of the file in a folder, such as 256m [default: 1g, or a quarter of the free space].
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
     /// The random seed of locations and pauses.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// The picture's files.
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Arguments of the commands that serve a modelled disk and speak to one that is served. Nothing is done here.
+//! Arguments of `seekwise serve`, which serves a modelled disk, and of `seekwise disk`, which controls a served one.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use seekwise::serve::{CLIENTS, ListenAddress};
 use seekwise::time::Duration;
 
-use super::{key_value, name, seed};
+use super::{parse_key_value, parse_name, parse_seed};
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("transports").args(["nbd", "fuse"]).required(true).multiple(true)))]
 pub struct ServeArgs {
     /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers immediately.
-    #[arg(value_name = "TARGET", value_parser = name)]
+    #[arg(value_name = "TARGET", value_parser = parse_name)]
     pub target: String,
     /// The address for clients: unix:PATH (a socket that only you can use) or tcp:ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse)]
@@ -37,13 +37,13 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Set a dotted key of the stack; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
     /// The random seed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// Run the model's time this many times as fast as real time.
-    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = parse_speed)]
     pub speed: f64,
     /// Cut the power this long after the start (such as 37s), in the model's time.
     #[arg(long, value_name = "T", conflicts_with_all = ["cut_at_flush", "cut_at_write"], value_parser = Duration::parse)]
@@ -55,7 +55,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_write: Option<u64>,
     /// The most clients to serve at once.
-    #[arg(long, value_name = "N", default_value_t = CLIENTS, value_parser = clients)]
+    #[arg(long, value_name = "N", default_value_t = CLIENTS, value_parser = parse_client_limit)]
     pub max_clients: usize,
     /// Exit with code 1 if the machine surely did not keep up; too few requests to tell are no failure.
     #[arg(long)]
@@ -68,14 +68,14 @@ pub struct ServeArgs {
     pub command: Vec<String>,
 }
 
-fn clients(text: &str) -> Result<usize, String> {
+fn parse_client_limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(clients) if (1..=65_536).contains(&clients) => Ok(clients),
         _ => Err("expected a whole number from 1 to 65536".to_owned()),
     }
 }
 
-pub(super) fn speed(text: &str) -> Result<f64, String> {
+pub(super) fn parse_speed(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(speed) if (0.01..=1000.0).contains(&speed) => Ok(speed),
         _ => Err("expected a number from 0.01 to 1000".to_owned()),
@@ -147,7 +147,7 @@ pub enum PowerState {
 #[derive(Args, Debug)]
 pub struct SetArgs {
     /// A dotted key of the stack and its new value.
-    #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub setting: (String, String),
     /// The served disk.
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Figures of a datasheet, from which `init drive` makes a drive. Whether they fit together is not checked here.
+//! The options of `seekwise init drive` that take figures of a datasheet. Whether the figures fit together is not checked here.
 
 use clap::Args;
 use seekwise::values::{parse_amount, unit_name};
@@ -8,41 +8,42 @@ use seekwise::values::{parse_amount, unit_name};
 #[command(next_help_heading = "Datasheet figures")]
 pub struct DatasheetArgs {
     /// Capacity in bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
-    #[arg(long, value_name = "SIZE", value_parser = drive_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_drive_size)]
     pub capacity: Option<u64>,
     /// Revolutions per minute.
-    #[arg(long, value_name = "N", value_parser = |text: &str| in_unit(text, "rpm"))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_in_unit(text, "rpm"))]
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s (10^6 bytes).
-    #[arg(long, value_name = "MB/S", value_parser = |text: &str| in_unit(text, "MB/s"))]
+    #[arg(long, value_name = "MB/S", value_parser = |text: &str| parse_in_unit(text, "MB/s"))]
     pub outer: Option<f64>,
     /// Sustained rate of the innermost zone in MB/s.
-    #[arg(long, value_name = "MB/S", value_parser = |text: &str| in_unit(text, "MB/s"))]
+    #[arg(long, value_name = "MB/S", value_parser = |text: &str| parse_in_unit(text, "MB/s"))]
     pub inner: Option<f64>,
     /// Average read seek in milliseconds.
-    #[arg(long, value_name = "MS", value_parser = |text: &str| in_unit(text, "ms"))]
+    #[arg(long, value_name = "MS", value_parser = |text: &str| parse_in_unit(text, "ms"))]
     pub seek: Option<f64>,
     /// Number of heads.
     #[arg(long, value_name = "N")]
     pub heads: Option<u32>,
 }
 
-/// `285`, `285MB/s` or `272 MiB/s`: a number, alone or with a unit.
-fn in_unit(text: &str, unit: &str) -> Result<f64, String> {
+/// Parses a number, alone or with a unit, and converts it to `unit`: `285`, `285MB/s` or `272 MiB/s`.
+fn parse_in_unit(text: &str, unit: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().or_else(|| parse_amount(text, unit));
     let wrong = || format!("`{text}` is not understood; expected {} as a number", unit_name(unit));
     number.filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 
-/// `8t`, `500 GB`, `1.2tb`, `8 TiB` or bytes; a drive's powers are of 1000, those with an `i` of 1024.
-fn drive_size(text: &str) -> Result<u64, String> {
+/// Parses a drive's capacity into bytes: `8t`, `500 GB`, `1.2tb`, `8 TiB` or bytes; powers of 1000, with an `i` of 1024.
+fn parse_drive_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a drive size; expected for example 500g, 8t, 7.3TiB, or bytes");
     let word = text.trim().to_ascii_lowercase();
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
-    let (number, unit) = (word[..end].parse::<f64>().map_err(|_| wrong())?, word[end..].trim().trim_end_matches('b'));
-    let (unit, base) = unit.strip_suffix('i').map_or((unit, 1000f64), |unit| (unit, 1024.0));
-    let power = ["", "k", "m", "g", "t", "p", "e"].iter().position(|known| *known == unit).ok_or_else(wrong)?;
+    let number = word[..end].parse::<f64>().map_err(|_| wrong())?;
+    let unit = word[end..].trim().trim_end_matches('b');
+    let (prefix, base) = unit.strip_suffix('i').map_or((unit, 1000f64), |prefix| (prefix, 1024.0));
+    let power = ["", "k", "m", "g", "t", "p", "e"].iter().position(|known| *known == prefix).ok_or_else(wrong)?;
     let bytes = (number * base.powi(power as i32)).round();
-    // Beyond this a float does not tell bytes apart, and no drive is near it.
+    // The cast is exact below 2^63, and no drive is near that size.
     if bytes < 2f64.powi(63) { Ok(bytes as u64) } else { Err(wrong()) }
 }

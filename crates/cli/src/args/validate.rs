@@ -1,28 +1,28 @@
-//! Arguments of `seekwise validate`. Nothing is done here.
+//! Arguments of `seekwise validate`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ColumnsArgs, PictureArgs, key_value, name, percent, seed};
+use super::{ColumnsArgs, PictureArgs, parse_key_value, parse_name, parse_percent, parse_seed};
 
 /// Arguments of `validate`.
 #[derive(Args, Debug)]
 pub struct ValidateArgs {
     /// The measured trace; `-` is standard input.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     pub trace: String,
     /// A drive's name, or a profile file.
-    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
+    #[arg(long, value_name = "NAME|FILE", value_parser = parse_name)]
     pub drive: String,
     /// Set a dotted key of the drive; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub set: Vec<(String, String)>,
     /// The timing of the replay.
     #[arg(long, value_enum, default_value_t = ReplayTiming::Think)]
     pub replay: ReplayTiming,
     /// The seed of the platter's phase.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     pub seed: u64,
     /// The picture's files.
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct ValidateArgs {
     #[arg(long)]
     pub force: bool,
     /// Exit with code 1 if a demerit (of all requests, reads or writes) is above this percentage of the measured mean.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub at_most: Option<f64>,
     /// The columns to show.
     #[command(flatten)]

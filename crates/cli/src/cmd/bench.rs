@@ -1,6 +1,6 @@
-//! `seekwise bench`: simulated requests a second of one core on fixed workloads, everything on: a whole profile, cache
-//! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
-//! their hash is printed beside them.
+//! `seekwise bench`: how many requests a second one core simulates on fixed workloads, with everything that a run has: a whole
+//! profile, cache and read-ahead, layers, histogram, and the parts of each response time. The figures depend on the machine; the
+//! simulated requests do not, and a hash of them (the column "stream") is printed beside the figures.
 
 mod instructions;
 
@@ -18,8 +18,8 @@ use seekwise::Files;
 /// The result of a workload.
 struct BenchRow {
     key: &'static str,
-    what: &'static str,
-    per_s: f64,
+    description: &'static str,
+    requests_per_s: f64,
     stream_hash: u64,
     /// Instructions a request, if they were counted.
     instructions: Option<f64>,
@@ -27,8 +27,8 @@ struct BenchRow {
 
 /// Runs the command.
 pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> CommandResult {
-    let counted: &[&str] = if args.instructions { &["instructions a request"] } else { &[] };
-    let figures = [&["million requests/s", "ns a request"][..], counted].concat();
+    let counter_headings: &[&str] = if args.instructions { &["instructions a request"] } else { &[] };
+    let figures = [&["million requests/s", "ns a request"][..], counter_headings].concat();
     let headings = [&["workload"][..], &figures[..], &["stream"]].concat();
     let mut table = tables::table_with_headings(headings.into_iter().map(str::to_owned).collect());
     tables::mark_figures(&mut table, &figures);
@@ -39,13 +39,13 @@ pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> Command
         Some(None) => return Err(CommandError::new("neither `perf` nor `valgrind` counts instructions here")),
     };
     let rows = run_workloads(args, files, counter)?;
-    let rss = peak_rss_bytes();
+    let peak_bytes = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =
-            rows.iter().map(|row| (row.key.to_owned(), json!(row.per_s.round()))).collect();
+            rows.iter().map(|row| (row.key.to_owned(), json!(row.requests_per_s.round()))).collect();
         object.insert("drive".to_owned(), json!(args.drive));
         object.insert("requests".to_owned(), json!(args.requests));
-        object.insert("peak_rss_bytes".to_owned(), json!(rss));
+        object.insert("peak_rss_bytes".to_owned(), json!(peak_bytes));
         if let Some(counter) = counter {
             let counted = rows.iter().filter_map(|row| Some((row.key.to_owned(), json!(row.instructions?.round()))));
             object.insert("instructions".to_owned(), counted.collect::<serde_json::Map<_, _>>().into());
@@ -56,9 +56,9 @@ pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> Command
     }
     for row in &rows {
         let mut cells = vec![
-            row.what.to_owned(),
-            format!("{:.2}", row.per_s / 1e6),
-            format!("{:.0}", 1e9 / row.per_s),
+            row.description.to_owned(),
+            format!("{:.2}", row.requests_per_s / 1e6),
+            format!("{:.0}", 1e9 / row.requests_per_s),
             format!("{:016x}", row.stream_hash),
         ];
         if args.instructions {
@@ -67,7 +67,7 @@ pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> Command
         table.add_row(cells);
     }
     print_text(&table.to_string())?;
-    if let Some(bytes) = rss {
+    if let Some(bytes) = peak_bytes {
         print_text(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
     }
     if let Some(counter) = counter {
@@ -76,36 +76,39 @@ pub fn run_command(args: &args::BenchArgs, files: &Files, json: bool) -> Command
     Ok(CommandAnswer::Done)
 }
 
+/// Runs the selected workloads; if all are run, a last row has the server workloads together.
 fn run_workloads(
     args: &args::BenchArgs,
     files: &Files,
     counter: Option<InstructionCounter>,
 ) -> Result<Vec<BenchRow>, CommandError> {
     let mut rows = Vec::new();
-    let (mut requests, mut lasted, mut hash, mut patterns) = (0, 0.0, 0, false);
+    let (mut server_requests, mut server_seconds, mut server_hash, mut has_server) = (0, 0.0, 0, false);
     for workload in selected_workloads(args, files)? {
         let clock = Clock::start();
-        let ran = workload.run()?;
+        let finished = workload.run()?;
         let seconds = clock.elapsed_seconds();
         let instructions =
             counter.map(|counter| counter.instructions_per_request(workload.key, &args.drive)).transpose()?;
-        let (key, what) = (workload.key, workload.what);
-        let per_s = ran.requests as f64 / seconds;
-        rows.push(BenchRow { key, what, per_s, stream_hash: ran.stream_hash, instructions });
+        let (key, description) = (workload.key, workload.what);
+        let requests_per_s = finished.requests as f64 / seconds;
+        rows.push(BenchRow { key, description, requests_per_s, stream_hash: finished.stream_hash, instructions });
         if workload.server {
-            (requests, lasted, hash) = (requests + ran.requests, lasted + seconds, hash ^ ran.stream_hash);
-            patterns = true;
+            server_requests += finished.requests;
+            server_seconds += seconds;
+            server_hash ^= finished.stream_hash;
+            has_server = true;
         }
     }
-    if patterns && args.only.is_empty() {
-        let (key, what) = TOGETHER;
-        let per_s = requests as f64 / lasted;
-        rows.push(BenchRow { key, what, per_s, stream_hash: hash, instructions: None });
+    if has_server && args.only.is_empty() {
+        let (key, description) = TOGETHER;
+        let requests_per_s = server_requests as f64 / server_seconds;
+        rows.push(BenchRow { key, description, requests_per_s, stream_hash: server_hash, instructions: None });
     }
     Ok(rows)
 }
 
-/// The workloads that were asked for.
+/// The workloads that `--only` selects; all without it.
 fn selected_workloads(args: &args::BenchArgs, files: &Files) -> Result<Vec<BenchWorkload>, CommandError> {
     let all = bench_workloads(&args.drive, args.requests, &files.inputs())?;
     let known = || all.iter().map(|workload| workload.key);
@@ -118,7 +121,7 @@ fn selected_workloads(args: &args::BenchArgs, files: &Files) -> Result<Vec<Bench
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// The most memory this process has had resident, where the kernel tells.
+/// The peak of this process's resident memory, if /proc has it (Linux).
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

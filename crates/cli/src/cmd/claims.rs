@@ -1,4 +1,4 @@
-//! `seekwise claims`: the sources' findings, reproduced or not, as a table or JSON.
+//! `seekwise claims`: whether the findings of published studies are reproduced, as a table or JSON.
 
 use std::path::Path;
 
@@ -21,21 +21,21 @@ pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json:
     tables::choose_columns(&mut [&mut empty_table()], &args.columns.names)?;
     let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());
-    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw, files };
-    let line = args
+    let request = Claims { ids, ablate, out, force, resume, threads, runs, draw, files };
+    let progress = args
         .out
         .as_ref()
         .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, resume_command(args, out)));
-    let verdicts = seekwise_reproduce::claims::claims(&claims, bounds, &line)?;
-    drop(line);
+    let verdicts = seekwise_reproduce::claims::run_and_judge_claims(&request, bounds, &progress)?;
+    drop(progress);
     match json {
         true => {
-            let mut said = serde_json::json!({ "program": ProgramVersion::current(), "claims": verdicts });
+            let mut output = serde_json::json!({ "program": ProgramVersion::current(), "claims": verdicts });
             if let Some(draw) = args.draw {
-                said["draw"] = draw.to_string().into();
+                output["draw"] = draw.to_string().into();
             }
-            print_json(&said)?;
-            print_to_stderr(last_line(&verdicts));
+            print_json(&output)?;
+            print_to_stderr(summary_line(&verdicts));
         }
         false => print_text(&format_verdicts(&verdicts, &args.columns.names)?)?,
     }
@@ -63,47 +63,49 @@ fn empty_table() -> Table {
 fn format_verdicts(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, CommandError> {
     let width = screen::output_width();
     let mut table = empty_table();
-    let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
-    for verdict in ran() {
-        let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
-        said.extend(verdict.reading.iter().map(|reading| format!("Read as: {reading}")));
-        said.extend(verdict.unchecked.iter().map(|part| format!("Not checked: {part}.")));
-        said.extend(verdict.lines.iter().cloned());
-        said.extend(verdict.reason.iter().cloned());
+    let with_study = || verdicts.iter().filter(|verdict| verdict.study.is_some());
+    for verdict in with_study() {
+        let mut lines = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
+        lines.extend(verdict.reading.iter().map(|reading| format!("Read as: {reading}")));
+        lines.extend(verdict.unchecked.iter().map(|part| format!("Not checked: {part}.")));
+        lines.extend(verdict.lines.iter().cloned());
+        lines.extend(verdict.reason.iter().cloned());
         let study = verdict.study.as_deref().unwrap_or_default();
-        table.add_row([&verdict.id, &verdict.class, study, &verdict_word(verdict), &said.join("\n")]);
+        table.add_row([&verdict.id, &verdict.class, study, &verdict_word(verdict), &lines.join("\n")]);
     }
     tables::choose_columns(&mut [&mut table], columns)?;
     let mut text = if table.is_empty() { String::new() } else { format!("{}\n\n", table.draw(width)) };
-    let absent: Vec<&str> = verdicts.iter().filter(|v| v.study.is_none()).map(|v| v.id.as_str()).collect();
-    if !absent.is_empty() {
-        let list = format!("Not run, because no study carries them yet: {}.", absent.join(", "));
+    let without_study: Vec<&str> =
+        verdicts.iter().filter(|verdict| verdict.study.is_none()).map(|verdict| verdict.id.as_str()).collect();
+    if !without_study.is_empty() {
+        let list = format!("Not run, because no study carries them yet: {}.", without_study.join(", "));
         text.push_str(&screen::wrap_text(&list, width));
     }
-    text.push_str(&screen::wrap_text(&last_line(verdicts), width));
+    text.push_str(&screen::wrap_text(&summary_line(verdicts), width));
     Ok(text)
 }
 
-/// Counts the claims that hold, without judgements (class J); names those that fail, or hold without their mechanism.
-fn last_line(verdicts: &[ClaimVerdict]) -> String {
+/// Counts the claims that hold, without judgements (class J); names those that fail, or hold even without their mechanism.
+fn summary_line(verdicts: &[ClaimVerdict]) -> String {
     let counted = verdicts.iter().filter(|verdict| verdict.class != "J");
-    let held: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::new(&verdict.id, verdict.reproduced)).collect();
-    let mut line = claims_line(&held).unwrap_or_default();
-    let bare = verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
-    let bare: Vec<&str> = bare.map(|verdict| verdict.id.as_str()).collect();
-    if !bare.is_empty() {
-        line.push_str(&format!("; also without its mechanism: {}", bare.join(", ")));
+    let statuses: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::new(&verdict.id, verdict.reproduced)).collect();
+    let mut line = claims_line(&statuses).unwrap_or_default();
+    let without_mechanism =
+        verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
+    let without_mechanism: Vec<&str> = without_mechanism.map(|verdict| verdict.id.as_str()).collect();
+    if !without_mechanism.is_empty() {
+        line.push_str(&format!("; also without its mechanism: {}", without_mechanism.join(", ")));
     }
     line
 }
 
 /// The verdict in a few words.
 fn verdict_word(verdict: &ClaimVerdict) -> String {
-    // A vote that carried does not explain a claim that failed beside it.
+    // The vote of a range is shown only if it is why the claim holds or fails.
     let vote = verdict.vote.as_ref().filter(|vote| vote.majority_answer() == verdict.reproduced);
     let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count_text()));
-    let part = vote.filter(|vote| !vote.holds.is_empty());
-    let part = part.map_or(String::new(), |vote| format!(": holds at {}", vote.holds.join(" | ")));
+    let vote_with_places = vote.filter(|vote| !vote.holds.is_empty());
+    let places = vote_with_places.map_or(String::new(), |vote| format!(": holds at {}", vote.holds.join(" | ")));
     let mechanism = match verdict.ablated {
         Some(true) if verdict.repeats.is_empty() => "; fails without its mechanism",
         Some(true) => "; fails at the study's other level, which is its switch",
@@ -113,8 +115,8 @@ fn verdict_word(verdict: &ClaimVerdict) -> String {
     match verdict.answer {
         ClaimAnswer::Reproduced => format!("yes{votes}{mechanism}"),
         ClaimAnswer::InPart => format!("in part{votes}{mechanism}"),
-        ClaimAnswer::NotReproduced => format!("NO{votes}{part}"),
-        ClaimAnswer::NotDecided => format!("not decided{votes}{part}"),
+        ClaimAnswer::NotReproduced => format!("NO{votes}{places}"),
+        ClaimAnswer::NotDecided => format!("not decided{votes}{places}"),
         ClaimAnswer::Agrees => "–, agrees".to_owned(),
         ClaimAnswer::Disagrees => "–, disagrees".to_owned(),
         ClaimAnswer::Shown => "–".to_owned(),
@@ -132,7 +134,7 @@ mod tests {
             let list = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
             Some(RangeVote { holds: list(holds), fails: list(fails), open: Vec::new() })
         };
-        let of = |reproduced, ablated, vote, repeats: &[&str]| {
+        let word_for = |reproduced, ablated, vote, repeats: &[&str]| {
             let repeats = repeats.iter().map(|level| (*level).to_owned()).collect();
             let answer = match reproduced {
                 Some(true) => ClaimAnswer::Reproduced,
@@ -142,13 +144,16 @@ mod tests {
             verdict_word(&ClaimVerdict { answer, reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
         };
         let (yes, no) = (Some(true), Some(false));
-        assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");
-        assert_eq!(of(yes, yes, None, &["queue off"]), "yes; fails at the study's other level, which is its switch");
-        assert_eq!(of(yes, no, vote(&["a", "b"], &["c"]), &[]), "yes, 2 of 3, but ALSO WITHOUT its mechanism");
-        assert_eq!(of(no, yes, vote(&["a"], &["b", "c"]), &[]), "NO, 1 of 3: holds at a");
-        assert_eq!(of(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
-        assert_eq!(of(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
-        assert_eq!(of(None, None, None, &[]), "–");
+        assert_eq!(word_for(yes, yes, None, &[]), "yes; fails without its mechanism");
+        assert_eq!(
+            word_for(yes, yes, None, &["queue off"]),
+            "yes; fails at the study's other level, which is its switch"
+        );
+        assert_eq!(word_for(yes, no, vote(&["a", "b"], &["c"]), &[]), "yes, 2 of 3, but ALSO WITHOUT its mechanism");
+        assert_eq!(word_for(no, yes, vote(&["a"], &["b", "c"]), &[]), "NO, 1 of 3: holds at a");
+        assert_eq!(word_for(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
+        assert_eq!(word_for(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
+        assert_eq!(word_for(None, None, None, &[]), "–");
         let tie =
             ClaimVerdict { answer: ClaimAnswer::NotDecided, vote: vote(&["a"], &["b"]), ..ClaimVerdict::default() };
         assert_eq!(verdict_word(&tie), "not decided, 1 of 2: holds at a");

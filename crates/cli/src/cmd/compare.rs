@@ -1,5 +1,7 @@
-//! `seekwise compare`: a job on two or more values of one key, or two jobs, on the same random numbers or in turn, and a verdict
-//! on each metric asked for, with its cause; two result folders as they are.
+//! `seekwise compare`: runs a job with two or more values of a key, or two jobs, and prints a verdict on each requested metric, with
+//! its cause. Sides are simulated with the same random numbers, or measured in turn. Other forms of the command are in the
+//! modules: two result folders (`baseline`), a measurement against a prediction (`against`), and an estimate of the time
+//! (`dry_run`).
 
 mod against;
 mod baseline;
@@ -42,65 +44,78 @@ pub fn run_command(args: &args::CompareArgs, files: &Files, bounds: &Bounds, jso
             "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
         ));
     }
-    let (key, values, list) = varied_key(args)?;
+    let VariedKey { key, values, list } = VariedKey::from_args(args)?;
     let mut comparison = Comparison::new(setup, key, values);
     (comparison.list, comparison.metrics, comparison.runs) = (Some(list), args.metric.clone(), args.runs);
     comparison.sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     if let Some(drive) = &args.dry_run {
         return dry_run::print_estimate(&comparison, drive, json);
     }
-    let kept = args.out.as_deref();
-    let line = kept.map_or_else(ProgressObserver::new, |folder| {
+    let out = args.out.as_deref();
+    let progress = out.map_or_else(ProgressObserver::new, |folder| {
         ProgressObserver::keeping_runs(folder, super::study::resume_command(folder))
     });
-    let compared = match kept {
+    let outcome = match out {
         Some(folder) => {
             let mut options = StudyOptions::into(folder);
             (options.force, options.bounds) = (args.force, *bounds);
-            comparison.run_into(&options, &line)?
+            comparison.run_into(&options, &progress)?
         }
-        None => comparison.run_within(*bounds, &line)?,
+        None => comparison.run_within(*bounds, &progress)?,
     };
-    drop(line);
-    let answer = ComparisonText(compared.comparison()?);
+    drop(progress);
+    let answer = ComparisonText(outcome.comparison()?);
     args.pictures.write(args.force, || draw_comparison(&answer.to_plot()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,
         AnswerFormat::Markdown => print_text(&answer.to_markdown(&comparison.command(None)))?,
         AnswerFormat::Text => {
             print_text(&screen::wrap_text(&answer.format_answer(), screen::output_width()))?;
-            print_to_stderr(format!("Again: {}", comparison.command(kept)));
+            print_to_stderr(format!("Again: {}", comparison.command(out)));
         }
     }
     Ok(if answer.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// The varied key, its values, and these as a list; with several jobs, the key is the job.
-fn varied_key(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), CommandError> {
-    match (&args.vary, &args.jobs[..]) {
-        (Some((key, list)), [_]) => Ok((key.clone(), values::of(key, list)?, list.clone())),
-        (Some((key, _)), jobs) => Err(CommandError::new(format!(
-            "--vary {key}: {} jobs vary already; expected one job, or a study of both: `seekwise init study -o my-study.toml`",
-            jobs.len()
-        ))),
-        (None, [_]) => Err(CommandError::new(
-            "compare: nothing varies; expected --vary KEY=A,B (`seekwise keys` lists keys; drive=A,B compares two drives), a \
+/// The key that differs between the sides; with several jobs, the key is the job.
+struct VariedKey {
+    key: String,
+    values: Vec<String>,
+    /// The values as the user wrote them.
+    list: String,
+}
+
+impl VariedKey {
+    fn from_args(args: &args::CompareArgs) -> Result<VariedKey, CommandError> {
+        match (&args.vary, &args.jobs[..]) {
+            (Some((key, list)), [_]) => {
+                Ok(VariedKey { key: key.clone(), values: values::of(key, list)?, list: list.clone() })
+            }
+            (Some((key, _)), jobs) => Err(CommandError::new(format!(
+                "--vary {key}: {} jobs vary already; expected one job, or a study of both: `seekwise init study -o my-study.toml`",
+                jobs.len()
+            ))),
+            (None, [_]) => Err(CommandError::new(
+                "compare: nothing varies; expected --vary KEY=A,B (`seekwise keys` lists keys; drive=A,B compares two drives), a \
              second job, or --against DRIVE",
-        )),
-        (None, jobs) => match (1..jobs.len()).find(|place| jobs[..*place].contains(&jobs[*place])) {
-            Some(twice) => Err(CommandError::new(format!("{}: is named twice; expected different jobs", jobs[twice]))),
-            None => Ok((compare::JOB.to_owned(), jobs.to_vec(), jobs.join(","))),
-        },
+            )),
+            (None, jobs) => match (1..jobs.len()).find(|index| jobs[..*index].contains(&jobs[*index])) {
+                Some(repeated) => {
+                    Err(CommandError::new(format!("{}: is named twice; expected different jobs", jobs[repeated])))
+                }
+                None => Ok(VariedKey { key: compare::JOB.to_owned(), values: jobs.to_vec(), list: jobs.join(",") }),
+            },
+        }
     }
 }
 
-/// The format that `--format` or `--json` asks for.
-fn answer_format(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
-    match given {
-        Some(form) if json && form != AnswerFormat::Json => {
+/// The format that `--format` or `--json` selects.
+fn answer_format(requested: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
+    match requested {
+        Some(format) if json && format != AnswerFormat::Json => {
             Err(CommandError::new("--json and --format conflict; expected one of them"))
         }
-        Some(form) => Ok(form),
+        Some(format) => Ok(format),
         None if json => Ok(AnswerFormat::Json),
         None => Ok(AnswerFormat::Text),
     }
@@ -120,14 +135,14 @@ impl<'a> Deref for ComparisonText<'a> {
 impl ComparisonText<'_> {
     fn format_answer(&self) -> String {
         let mut text = String::new();
-        let many = self.values.len() > 2 || self.metrics().len() > 1;
+        let as_table = self.values.len() > 2 || self.metrics().len() > 1;
         for metric in self.metrics() {
             text.push_str(&format!(
                 "Judged: {} ({metric}); {} is better.\n",
                 metric.title(),
                 metric.better_direction()
             ));
-            match many {
+            match as_table {
                 true => text.push_str(&self.value_table(metric)),
                 false => self.side_lines(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
             }
@@ -145,35 +160,35 @@ impl ComparisonText<'_> {
         }
         text.push('.');
         account.iter().for_each(|account| text.push_str(&format!("\n{account}")));
-        let differs = self.findings.first().map_or(Vec::new(), |finding| self.changed_settings(finding));
-        if differs.len() > 1 || self.key == compare::JOB {
-            let named = if differs.is_empty() { "nothing".to_owned() } else { differs.join(", ") };
-            text.push_str(&format!("\nThe sides differ in: {named}"));
+        let differing = self.findings.first().map_or(Vec::new(), |finding| self.changed_settings(finding));
+        if differing.len() > 1 || self.key == compare::JOB {
+            let settings = if differing.is_empty() { "nothing".to_owned() } else { differing.join(", ") };
+            text.push_str(&format!("\nThe sides differ in: {settings}"));
         }
         text
     }
 
-    /// The settings in which the sides of a finding differ; of a few, with both values.
+    /// The settings in which the sides of a finding differ. If there are few, each has both values.
     fn changed_settings(&self, finding: &Finding) -> Vec<String> {
-        /// More settings, and longer values, are given by name only.
-        const FEW: usize = 4;
-        const SHORT: usize = 40;
-        let differs = self.differs(finding);
-        if differs.len() > FEW || self.values.len() > 2 {
-            return differs;
+        /// More settings are given by name only, and so is a setting with a longer value.
+        const MOST_WITH_VALUES: usize = 4;
+        const MOST_VALUE_LETTERS: usize = 40;
+        let keys = self.differs(finding);
+        if keys.len() > MOST_WITH_VALUES || self.values.len() > 2 {
+            return keys;
         }
-        let value = |cell: usize, key: &str| {
+        let short_value = |cell: usize, key: &str| {
             let value = self.evidence.made.find_setting(cell, key).map_or("none", |setting| setting.value.as_str());
-            Some(value.to_owned()).filter(|value| value.chars().count() <= SHORT)
+            Some(value.to_owned()).filter(|value| value.chars().count() <= MOST_VALUE_LETTERS)
         };
-        let change = |key: String| match (value(finding.from, &key), value(finding.to, &key)) {
+        let change = |key: String| match (short_value(finding.from, &key), short_value(finding.to, &key)) {
             (Some(from), Some(to)) => format!("{key} ({from} → {to})"),
             _ => key,
         };
-        differs.into_iter().map(change).collect()
+        keys.into_iter().map(change).collect()
     }
 
-    /// A side's figure.
+    /// A side's figure without its unit.
     fn side_amount(&self, metric: &Metric, cell: usize) -> String {
         figure_with_interval(metric, self.mean_of(cell, metric), self.evidence.cell_runs(cell).len())
     }
@@ -187,14 +202,15 @@ impl ComparisonText<'_> {
     fn side_lines(&self, metric: &Metric) -> Vec<String> {
         let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
-            let mean = self.evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate;
-            let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
-            format!("{:<width$}  {}{beside}", self.side(cell), self.side_figure(metric, cell))
+            let mean_ms = self.evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate;
+            let response =
+                if *metric == Metric::default() { format!("   mean {mean_ms:.3} ms") } else { String::new() };
+            format!("{:<width$}  {}{response}", self.side(cell), self.side_figure(metric, cell))
         };
         (0..self.values.len()).map(line).collect()
     }
 
-    /// A row for each value, with its ratio to the first and what that means.
+    /// A row for each value, with its ratio to the first value and the verdict.
     fn value_table(&self, metric: &Metric) -> String {
         let mut table = tables::new_table([self.key, printed_unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
@@ -204,10 +220,10 @@ impl ComparisonText<'_> {
         format!("{table}\n")
     }
 
-    /// The ratio of a side to the first, and what that means.
+    /// The ratio of a side to the first side, and the verdict in words.
     fn ratio_and_verdict(&self, cell: usize, metric: &Metric) -> (String, String) {
-        let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
-        match self.findings.iter().find(of) {
+        let is_about_side = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
+        match self.findings.iter().find(is_about_side) {
             None => ("the base".to_owned(), String::new()),
             Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
             Some(finding) => (
@@ -217,7 +233,7 @@ impl ComparisonText<'_> {
         }
     }
 
-    /// A finding in words: the verdict, why, and what went the other way.
+    /// A finding in words: the verdict, its cause, secondary figures that got worse, and notes.
     fn format_finding(&self, finding: &Finding) -> String {
         let mut text = format!("{}\n", self.verdict_line(finding));
         if finding.refused.is_some() {
@@ -243,7 +259,7 @@ impl ComparisonText<'_> {
     }
 }
 
-/// The note that sides differ in several concerns, which a comparison cannot separate.
+/// The note that the sides differ in several groups of settings, whose effects one comparison cannot separate.
 fn joint_change_note(concerns: &[&str]) -> String {
     format!("they differ in {} at once; this comparison cannot tell what each does by itself", concerns.join(", "))
 }

@@ -1,5 +1,6 @@
-//! Completion in shells and manual pages, both from the declaration in `args`. A shell's script asks the program itself
-//! at each completion ([`answer_shell`]), so drives, patterns, studies and keys are those of this program.
+//! `seekwise completions` and the hidden `seekwise man`: shell completion and manual pages, both made from the declarations in
+//! `args`. The completion script of a shell runs this program at each completion ([`answer_completion_request`]), so it offers the
+//! drives, patterns, studies and keys of this version.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,12 +21,12 @@ use super::print_text;
 use crate::args::{self, Cli, Shell};
 use crate::exit::{CommandAnswer, CommandResult};
 
-/// The variable by which a script asks; `COMPLETE` alone might be a program's own.
+/// The environment variable with which a script requests completions. clap's usual `COMPLETE` might be set for another program.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
 
-/// Bash splits `--set KEY=VALUE` at `=` into three words: this joins them for the program, and strips everything up to
-/// the `=` from its answers.
-const BASH: &str = r#"
+/// A wrapper of clap's function for bash, which splits `--set KEY=VALUE` at `=` into three words: the wrapper joins them for the
+/// program, and strips everything up to the `=` from its answers.
+const BASH_WRAPPER: &str = r#"
 _seekwise() {
     local -a joined=()
     local word last=0 glued=
@@ -51,10 +52,10 @@ _seekwise() {
 complete -o nospace -o bashdefault -F _seekwise seekwise
 "#;
 
-/// Answers a shell's completion request, if there is one, and ends the program. True if there is none, false after an error.
-pub fn answer_shell(words: &[OsString]) -> bool {
-    let here = std::env::current_dir().ok();
-    match CompleteEnv::with_factory(completing_command).var(VARIABLE).try_complete(words, here.as_deref()) {
+/// Answers a shell's completion request and ends the program. Returns true if there is no request, false after an error.
+pub fn answer_completion_request(words: &[OsString]) -> bool {
+    let folder = std::env::current_dir().ok();
+    match CompleteEnv::with_factory(command_with_completers).var(VARIABLE).try_complete(words, folder.as_deref()) {
         Ok(true) => std::process::exit(0),
         Ok(false) => true,
         Err(error) => {
@@ -64,8 +65,8 @@ pub fn answer_shell(words: &[OsString]) -> bool {
     }
 }
 
-/// The command line, with completers of its arguments.
-fn completing_command() -> Command {
+/// The declaration of the command line, with a completer for each argument that has one.
+fn command_with_completers() -> Command {
     let places = || PLACES.iter().map(|place| place.form.find(':').map_or(place.name, |colon| &place.form[..=colon]));
     let targets = move || complete_words_and_files(drives::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
@@ -80,7 +81,7 @@ fn completing_command() -> Command {
     let studies = || complete_words_and_files(REVIEWS.iter().chain(BUILT_IN).map(|study| study.0.to_owned()).collect());
     let set = || ArgValueCompleter::new(|current: &OsStr| complete_setting(current));
     let keys = || ArgValueCompleter::new(|current: &OsStr| complete_words(current, &all_keys()));
-    let on_target = move |command: Command| {
+    let complete_job_and_target = move |command: Command| {
         command
             .mut_arg("job", |arg| arg.add(jobs()))
             .mut_arg("target", |arg| arg.add(targets()))
@@ -93,9 +94,9 @@ fn completing_command() -> Command {
         .mut_subcommand("programs", |command| command.mut_arg("name", |arg| arg.add(programs())))
         .mut_subcommand("keys", |command| command.mut_arg("words", |arg| arg.add(keys())))
         .mut_subcommand("init", |command| command.mut_arg("like", |arg| arg.add(targets())))
-        .mut_subcommand("run", on_target)
-        .mut_subcommand("compare", |command| on_target(command).mut_arg("vary", |arg| arg.add(set())))
-        .mut_subcommand("power-cut", on_target)
+        .mut_subcommand("run", complete_job_and_target)
+        .mut_subcommand("compare", |command| complete_job_and_target(command).mut_arg("vary", |arg| arg.add(set())))
+        .mut_subcommand("power-cut", complete_job_and_target)
         .mut_subcommand("study", |command| command.mut_arg("study", |arg| arg.add(studies())))
         .mut_subcommand("validate", |command| {
             command.mut_arg("drive", |arg| arg.add(targets())).mut_arg("set", |arg| arg.add(set()))
@@ -126,16 +127,16 @@ fn all_keys() -> Vec<String> {
 
 /// Completes keys with `=`, and after it the words that the key takes.
 fn complete_setting(current: &OsStr) -> Vec<CompletionCandidate> {
-    let asked = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
-    let settable = sections().into_iter().filter(|section| asked(section.name));
+    let is_settable = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
+    let settable = sections().into_iter().filter(|section| is_settable(section.name));
     let entries: Vec<_> = settable.flat_map(|section| section.keys).collect();
-    let begun = current.to_str().unwrap_or_default();
-    let words: Vec<String> = match begun.split_once('=') {
+    let typed = current.to_str().unwrap_or_default();
+    let words: Vec<String> = match typed.split_once('=') {
         None => entries.iter().map(|entry| format!("{}=", entry.key)).collect(),
         Some(("drive", _)) => drives::names().map(|name| format!("drive={name}")).collect(),
         Some((key, _)) => {
             let entry = entries.iter().find(|entry| entry.key == key);
-            // A list of words has commas; a range and a sentence have blanks in them.
+            // A list of words is separated by commas; a part with a blank is a range or a sentence.
             let words = entry.iter().flat_map(|entry| entry.takes.split(", ")).filter(|word| !word.contains(' '));
             words.map(|word| format!("{key}={word}")).collect()
         }
@@ -156,7 +157,7 @@ pub fn print_completions(args: &args::CompletionsArgs) -> CommandResult {
     let written = completer.write_registration(VARIABLE, "seekwise", "seekwise", "seekwise", &mut script);
     written.expect("memory can be written to");
     if args.shell == Shell::Bash {
-        script.extend_from_slice(BASH.as_bytes());
+        script.extend_from_slice(BASH_WRAPPER.as_bytes());
     }
     print_text(String::from_utf8_lossy(&script).trim_end())?;
     Ok(CommandAnswer::Done)
@@ -172,11 +173,11 @@ pub fn write_manual(args: &args::ManArgs) -> CommandResult {
 }
 
 /// Writes a page for a command and each of its subcommands.
-fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
+fn write_pages(command: Command, folder: &Path) -> io::Result<()> {
     command
         .get_subcommands()
-        .filter(|below| !below.is_hide_set())
-        .try_for_each(|below| write_pages(below.clone(), folder))?;
+        .filter(|subcommand| !subcommand.is_hide_set())
+        .try_for_each(|subcommand| write_pages(subcommand.clone(), folder))?;
     let (page, mut text) = (clap_mangen::Man::new(command), Vec::new());
     page.render(&mut text)?;
     write_whole(&folder.join(page.get_filename()), &text, true)
@@ -186,23 +187,26 @@ fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn settings_of(begun: &str) -> Vec<String> {
-        let found = complete_setting(OsStr::new(begun)).into_iter();
+    fn completed_settings(typed: &str) -> Vec<String> {
+        let found = complete_setting(OsStr::new(typed)).into_iter();
         found.map(|word| word.get_value().to_str().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn keys_and_their_words_complete() {
-        assert!(settings_of("drive.cache.wr").contains(&"drive.cache.write_back=".to_owned()));
-        assert_eq!(settings_of("drive.cache.write_back="), ["drive.cache.write_back=on", "drive.cache.write_back=off"]);
-        assert_eq!(settings_of("array=raid-1"), ["array=raid-1", "array=raid-10"]);
-        assert_eq!(settings_of("real.engine="), ["real.engine=io_uring", "real.engine=psync"]);
-        assert_eq!(settings_of("drive=exos"), ["drive=exos-x18"]);
-        assert_eq!(settings_of("drive.mechanics.rpm="), [""; 0], "a range has no words");
+        assert!(completed_settings("drive.cache.wr").contains(&"drive.cache.write_back=".to_owned()));
+        assert_eq!(
+            completed_settings("drive.cache.write_back="),
+            ["drive.cache.write_back=on", "drive.cache.write_back=off"]
+        );
+        assert_eq!(completed_settings("array=raid-1"), ["array=raid-1", "array=raid-10"]);
+        assert_eq!(completed_settings("real.engine="), ["real.engine=io_uring", "real.engine=psync"]);
+        assert_eq!(completed_settings("drive=exos"), ["drive=exos-x18"]);
+        assert_eq!(completed_settings("drive.mechanics.rpm="), [""; 0], "a range has no words");
     }
 
     #[test]
-    fn every_argument_that_is_completed_is_there() {
-        completing_command().debug_assert();
+    fn every_completed_argument_exists() {
+        command_with_completers().debug_assert();
     }
 }

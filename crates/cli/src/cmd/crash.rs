@@ -1,4 +1,5 @@
-//! `seekwise crash`: real software on a modelled disk, and the state in which power cuts at many instants leave its work.
+//! `seekwise crash`: runs real software on a modelled disk once and records its requests, then makes the media that power cuts at many
+//! instants would have left, and runs a check on each: was anything lost that the software had promised?
 
 mod plan;
 #[cfg(test)]
@@ -24,36 +25,36 @@ use seekwise::setup::Seed;
 use seekwise::time::{Instant, Span};
 
 use self::plan::CrashPlan;
-use self::text::NAMED;
+use self::text::MOST_NAMED;
 use super::{print_json, print_text, print_warnings};
 use crate::args;
-use crate::exit::{CommandAnswer, CommandError, CommandResult as Ended};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt;
 use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
 
 /// Runs the command.
-pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Ended {
+pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> CommandResult {
     if args.recipes {
-        return plan::list_recipes(args, files, json);
+        return plan::print_recipes(args, files, json);
     }
     if let Some(path) = &args.keep {
-        outputs::admit(path, false).map_err(|why| keep_error(path, &why))?;
+        outputs::prepare_output(path, false).map_err(|why| keep_error(path, &why))?;
     }
     let plan = CrashPlan::from_args(args, files)?;
     print_warnings(&plan.warnings);
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopping = Arc::clone(&stop);
-    interrupt::hold_signals().end_with(move || stopping.store(true, Ordering::Relaxed));
-    let found = run_experiment(args, &plan, &stop);
-    if stop.load(Ordering::Relaxed) {
-        // All is unmounted: now end as any stopped command does.
-        interrupt::stop();
+    let stop_requested = Arc::new(AtomicBool::new(false));
+    let requested_by_signal = Arc::clone(&stop_requested);
+    interrupt::lock_signals().set_ending(move || requested_by_signal.store(true, Ordering::Relaxed));
+    let result = run_experiment(args, &plan, &stop_requested);
+    if stop_requested.load(Ordering::Relaxed) {
+        // Everything is unmounted; the program ends as any interrupted command does.
+        interrupt::end_interrupted();
     }
-    let report = found?;
+    let report = result?;
     match json {
-        true => print_json(&text::as_json(args, &plan, &report))?,
+        true => print_json(&text::report_json(args, &plan, &report))?,
         false => print_text(&text::format_report(args, &plan, &report, screen::output_width()))?,
     }
     Ok(if report.outcome.tried.iter().any(CrashTrial::is_bad) { CommandAnswer::No } else { CommandAnswer::Done })
@@ -62,27 +63,28 @@ pub fn run_command(args: &args::CrashArgs, files: &Files, json: bool) -> Ended {
 /// All findings of a crash test.
 struct CrashReport {
     recorded: SessionRecord,
-    /// The check's own trial.
+    /// The trial of the check on media whose answer is known.
     proof: CheckProof,
     outcome: CrashResults,
     /// The worst trial, with the fewest lost writes that cause it.
     shrunk: Option<(CrashTrial, ShrinkResult)>,
-    /// Purposes of these writes in the file system, in words; by stamp.
-    places: Vec<(u64, String)>,
+    /// The stamp of each of these writes, and its purpose in the file system in words.
+    purposes: Vec<(u64, String)>,
     /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
     unflushed: Option<UnflushedState>,
     /// If lost writes do not explain the worst medium: when the disk received the data that the check missed, and these data.
-    later: Option<(Instant, UnflushedState)>,
+    received_later: Option<(Instant, UnflushedState)>,
 }
 
+/// Runs the workload on the disk, tries the check, checks the media of all cuts, and looks for the cause of the worst.
 fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<CrashReport, CommandError> {
     let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop: Some(stop) };
     let scratch = plan::create_scratch_folder(args, plan.recipe.user.as_deref(), bounds)?;
-    // Absolute: programs must find it from any folder.
+    // The path is absolute, because programs must find it from any folder.
     let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;
     let groups = &GroupParent::find();
-    // Dropped in this order: a note exists as long as the folder.
-    let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())], groups));
+    // The fields are dropped in this order, so that the note exists as long as the folder.
+    let _scratch_and_note = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())], groups));
     let base = plan.make_base(folder, groups, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
     print_to_stderr(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
@@ -105,21 +107,21 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     let proof = bench.prove_check(Seed(args.seed))?;
     let outcome = run_trials(args, plan, &bench)?;
     let shrunk = shrink_worst(args, &bench, &outcome)?;
-    let places = match (&shrunk, plan.system.as_ref()) {
+    let purposes = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
-            // Words only: left out if the medium cannot be read.
-            let lost = &lost.left[..lost.left.len().min(NAMED)];
+            // The purposes are left out if the medium cannot be read.
+            let lost = &lost.left[..lost.left.len().min(MOST_NAMED)];
             bench.write_purposes(tried.case.at, (system, folder, bounds), lost).unwrap_or_default()
         }
         _ => Vec::new(),
     };
     let unflushed = bench.unflushed_state()?;
-    let later = match &shrunk {
+    let received_later = match &shrunk {
         Some((tried, ShrinkResult::NotLost { .. })) => bench.find_late_data(&outcome, tried)?,
         _ => None,
     };
     drop(bench);
-    Ok(CrashReport { recorded, proof, outcome, shrunk, places, unflushed, later })
+    Ok(CrashReport { recorded, proof, outcome, shrunk, purposes, unflushed, received_later })
 }
 
 /// Checks the media of all cuts.
@@ -131,14 +133,14 @@ fn run_trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) 
         seed: Seed(args.seed),
         workers,
         weights: args.instants.instant_weights(),
-        // Programs count real time, cuts the disk's time.
+        // A promise's age is in real time, cuts are in the disk's time.
         may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
     };
     let progress = ProgressLine::unknown("media checked");
     Ok(bench.run_trials(&trials, &plan.stack, &|| progress.count_one())?)
 }
 
-/// Finds the fewest lost writes of the worst medium, and keeps it if asked to.
+/// Finds the fewest lost writes that cause the worst medium, and writes this medium to the file of `--keep`.
 fn shrink_worst(
     args: &args::CrashArgs,
     bench: &CheckBench<'_>,
@@ -155,6 +157,7 @@ fn shrink_worst(
     Ok(Some((tried, shrunk)))
 }
 
+/// Writes a medium to the file of `--keep`, if it is given.
 fn keep_medium(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
     bench.write_image(path, image).map_err(|why| keep_error(path, &why))?;

@@ -1,9 +1,9 @@
-//! `seekwise disk`: orders to a disk that `seekwise serve` serves.
+//! `seekwise disk`: sends an order to a disk that `seekwise serve` serves, through its control socket, and prints the reply.
 
 use std::path::Path;
 
 use seekwise::keys::{KeyEntry, is_same, sections, unknown_key};
-use seekwise::serve::{OrderReply, UNCHANGEABLE, UNFIT, send};
+use seekwise::serve::{OrderReply, UNCHANGEABLE, UNFIT};
 
 use super::{print_json, print_text};
 use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
@@ -14,26 +14,27 @@ pub fn run_command(order: &Order, json: bool) -> CommandResult {
     match order {
         Order::Status(ServedDiskArgs { control }) => print_status(control, json),
         Order::Set(SetArgs { setting: (key, value), served }) => {
-            let said = send_order(&served.control, &format!("set {key}={value}"))?;
-            print_reply(&said.map_err(|why| setting_error(key, &why))?, json)
+            let reply = send_order(&served.control, &format!("set {key}={value}"))?;
+            print_reply(&reply.map_err(|why| setting_error(key, &why))?, json)
         }
-        Order::Power(PowerArgs { what, served }) => {
-            print_reply(&accepted_reply(&served.control, power_word(*what))?, json)
+        Order::Power(PowerArgs { what: state, served }) => {
+            print_reply(&accepted_reply(&served.control, power_order(*state))?, json)
         }
         Order::ResetLink(ServedDiskArgs { control }) => print_reply(&accepted_reply(control, "reset")?, json),
     }
 }
 
-/// The word of a change of power.
-fn power_word(what: PowerState) -> &'static str {
-    match what {
+/// The order that changes the power.
+fn power_order(state: PowerState) -> &'static str {
+    match state {
         PowerState::Cut => "cut",
         PowerState::Off => "off",
         PowerState::On => "on",
     }
 }
 
-/// The error of a refused setting, with the key that was meant, or the values that it takes.
+/// The error for a refused setting: for an unknown key with the nearest known one, for a wrong value with the values that the
+/// key takes.
 fn setting_error(key: &str, why: &str) -> CommandError {
     let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
     match known {
@@ -50,19 +51,19 @@ fn print_status(control: &Path, json: bool) -> CommandResult {
     if !json {
         return print_reply(&accepted_reply(control, "status")?, json);
     }
-    let said = accepted_reply(control, "receipt")?;
+    let receipt = accepted_reply(control, "receipt")?;
     let figure = |word: &str| {
         let (name, value) = word.split_once('=')?;
         Some((name.to_owned(), serde_json::from_str(value).ok()?))
     };
-    print_json(&serde_json::Value::Object(said.split(' ').filter_map(figure).collect()))?;
+    print_json(&serde_json::Value::Object(receipt.split(' ').filter_map(figure).collect()))?;
     Ok(CommandAnswer::Done)
 }
 
-fn print_reply(said: &str, json: bool) -> CommandResult {
+fn print_reply(reply: &str, json: bool) -> CommandResult {
     match json {
-        true => print_json(&serde_json::json!({ "said": said }))?,
-        false => print_text(said)?,
+        true => print_json(&serde_json::json!({ "said": reply }))?,
+        false => print_text(reply)?,
     }
     Ok(CommandAnswer::Done)
 }
@@ -73,8 +74,8 @@ fn accepted_reply(control: &Path, order: &str) -> Result<String, CommandError> {
 }
 
 fn send_order(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
-    send(control, order).map_err(|error| {
-        let named = "expected the control socket that `seekwise serve` prints";
-        CommandError::new(format!("--control {}: {error}; {named}", control.display()))
+    seekwise::serve::send_order(control, order).map_err(|error| {
+        let expected = "expected the control socket that `seekwise serve` prints";
+        CommandError::new(format!("--control {}: {error}; {expected}", control.display()))
     })
 }

@@ -1,5 +1,5 @@
-//! `seekwise drives`: lists the catalogue, or the drives that match words; shows one drive with its figures, checks and
-//! curves; checks everyday work.
+//! `seekwise drives`: lists the built-in drives, or those that match words; shows a drive with its figures, checks and curves;
+//! with `--check`, compares simulated everyday work with arithmetic from the drive's figures.
 
 mod everyday;
 mod text;
@@ -20,8 +20,8 @@ use crate::screen;
 use seekwise::Files;
 use seekwise::reading::{self, FileKind};
 
-/// Pixels of one curve in a picture.
-const PICTURE: (u32, u32) = (760, 400);
+/// Width and height of a curve in a picture, in pixels.
+const CURVE_PIXELS: (u32, u32) = (760, 400);
 
 /// Runs the command.
 pub fn run_command(args: &args::DrivesArgs, files: &Files, json: bool) -> CommandResult {
@@ -29,7 +29,7 @@ pub fn run_command(args: &args::DrivesArgs, files: &Files, json: bool) -> Comman
         return check_everyday(files, args.name.as_deref(), &args.columns.names, json);
     }
     let Some(name) = &args.name else { return print_list(drive_summaries()?, args, json) };
-    let matching = if is_exact(files, name)? { Vec::new() } else { matching(name) };
+    let matching = if is_drive_or_file(files, name)? { Vec::new() } else { matching(name) };
     if !matching.is_empty() && !args.pictures.are_requested() {
         let mut drives = drive_summaries()?;
         drives.retain(|drive| matching.contains(&drive.name.as_str()));
@@ -39,13 +39,13 @@ pub fn run_command(args: &args::DrivesArgs, files: &Files, json: bool) -> Comman
     let sheet = build_sheet(&drive)?;
     print_warnings(drive.warnings());
     args.pictures.check_paths(args.force, &[name])?;
-    args.pictures.write(args.force, || both_curves(&sheet))?;
+    args.pictures.write(args.force, || seek_and_rate_svg(&sheet))?;
     if json {
         print_json(&sheet)?;
     } else {
         print_text(&text::format_drive(&drive, &sheet, &args.columns.names, screen::output_width())?)?;
     }
-    // Answers "no" if a figure is missed and the profile does not say so.
+    // The answer is "no" if a check fails that the profile does not list as a known miss.
     Ok(if sheet.checks.iter().all(|check| check.ok) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
@@ -62,11 +62,11 @@ fn print_list(drives: Vec<DriveSummary>, args: &args::DrivesArgs, json: bool) ->
 }
 
 /// Whether this names a built-in drive or a file; other words are searched for.
-fn is_exact(files: &Files, name: &str) -> Result<bool, CommandError> {
+fn is_drive_or_file(files: &Files, name: &str) -> Result<bool, CommandError> {
     Ok(is_path(name) || drives::find_text(name).is_some() || files.find(name)?.is_some())
 }
 
-/// Whether this can only be a file's path, and no misspelt name.
+/// Whether this can only be a file's path, and no misspelt name of a drive.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".toml")
 }
@@ -105,7 +105,7 @@ fn check_everyday(files: &Files, name: Option<&str>, columns: &[String], as_json
     Ok(if reports.iter().all(EverydayReport::is_as_expected) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
-/// The comparison for JSON: counts of rows by verdict, the laws in words, and all rows.
+/// The comparison as JSON: counts of rows by verdict, the laws in words, and all rows.
 fn reports_json(reports: &[EverydayReport]) -> serde_json::Value {
     let count = |verdict| reports.iter().map(|report| report.count_rows(verdict)).sum::<usize>();
     let laws = RateLaw::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
@@ -120,14 +120,14 @@ fn reports_json(reports: &[EverydayReport]) -> serde_json::Value {
     })
 }
 
-/// Both curves, one above the other.
-fn both_curves(sheet: &DriveSheet) -> String {
-    let (width, height) = PICTURE;
+/// The curves of seek times and of rates as one SVG, the second below the first.
+fn seek_and_rate_svg(sheet: &DriveSheet) -> String {
+    let (width, height) = CURVE_PIXELS;
     let seek = draw_svg(&drives::seek_picture(sheet), width, height);
     let rate = draw_svg(&drives::rate_picture(sheet), width, height);
-    let total = 2 * height;
+    let total_height = 2 * height;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\">\n<g>{}</g>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total_height}\">\n<g>{}</g>\n\
          <g transform=\"translate(0 {height})\">{}</g>\n</svg>\n",
         without_declaration(&seek),
         without_declaration(&rate)

@@ -15,72 +15,72 @@ pub fn run_command(args: &args::ExplainArgs, files: Files, bounds: &Bounds, json
     let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
     let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
     if let Some(out) = &args.out {
-        outputs::admit(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
+        outputs::prepare_output(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
     }
-    let line = ProgressObserver::new();
-    let asked = Explain { id, runs, only, alone, out, resume, force, threads, files };
-    let explained = seekwise_reproduce::explain::explain(&asked, bounds, &line)?;
-    drop(line);
+    let progress = ProgressObserver::new();
+    let request = Explain { id, runs, only, alone, out, resume, force, threads, files };
+    let explanation = seekwise_reproduce::explain::explain(&request, bounds, &progress)?;
+    drop(progress);
     if let Some(out) = &args.out {
-        let text = serde_json::to_string_pretty(&explained).expect("its keys are strings") + "\n";
+        let text = serde_json::to_string_pretty(&explanation).expect("its keys are strings") + "\n";
         let written = outputs::write_whole(out, text.as_bytes(), force || resume);
         written.map_err(|why| Error::of_file(out, &why))?;
     }
     match json {
-        true => print_json(&explained)?,
-        false => print_text(&format_explanation(&explained))?,
+        true => print_json(&explanation)?,
+        false => print_text(&format_explanation(&explanation))?,
     }
     Ok(CommandAnswer::Done)
 }
 
-fn format_explanation(explained: &Explanation) -> String {
+fn format_explanation(explanation: &Explanation) -> String {
     let width = screen::output_width();
-    let Explanation { id, finding, study, runs, holds, settings, tries, screened, .. } = explained;
+    let Explanation { id, finding, study, runs, holds, settings, tries, screened, .. } = explanation;
     let verdict = match holds {
         Some(true) => "its checks hold",
         Some(false) => "its checks do not hold",
         None => "its checks decide nothing",
     };
-    let each = if *runs == 1 { "one run".to_owned() } else { format!("{runs} runs") };
+    let runs_words = if *runs == 1 { "one run".to_owned() } else { format!("{runs} runs") };
     let mut text = String::new();
     let mut say = |line: &str| text.push_str(&format!("{}\n", screen::wrap_text(line, width).trim_end()));
     say(&format!("{id}: {finding}"));
-    let so = format!("As things are, {verdict} ({study}, {each} of each cell).");
-    say(&so);
-    if let Some(distance) = &explained.distance {
-        let said = format!("What decides: {}: {distance}.", distance.of);
-        say(&said);
+    let present = format!("As things are, {verdict} ({study}, {runs_words} of each cell).");
+    say(&present);
+    if let Some(distance) = &explanation.distance {
+        let decisive = format!("What decides: {}: {distance}.", distance.of);
+        say(&decisive);
     }
-    if !explained.found.is_empty() {
-        text.push_str(&format!("\n{}\n", settings_table(&explained.found).draw(width)));
+    if !explanation.found.is_empty() {
+        text.push_str(&format!("\n{}\n", levers_table(&explanation.found).draw(width)));
     }
     let mut say = |line: &str| text.push_str(&format!("\n{}", screen::wrap_text(line, width).trim_end()));
-    for sentence in &explained.sentences {
+    for sentence in &explanation.sentences {
         say(&format!("{id} {sentence}."));
     }
-    let how = screened.as_ref().map_or(String::new(), |short| {
-        format!(" Each was screened with {short}; what changed the answer was confirmed with all runs.")
+    let screening = screened.as_ref().map_or(String::new(), |screening_runs| {
+        format!(" Each was screened with {screening_runs}; what changed the answer was confirmed with all runs.")
     });
-    say(&format!("{settings} inferred settings were tried, at {tries} values.{how} No profile is changed."));
+    say(&format!("{settings} inferred settings were tried, at {tries} values.{screening} No profile is changed."));
     text
 }
 
-fn settings_table(found: &[FoundLever]) -> Table {
+fn levers_table(levers: &[FoundLever]) -> Table {
     let mut table = tables::new_table(["setting", "of", "is", "range", "changes the answer at", "breaks", "mends"]);
-    for lever in found {
+    for lever in levers {
         let share = lever.share.map_or(String::new(), |share| format!(" ({:.0} % of the range)", 100.0 * share));
         let mut breaks = lever.breaks.clone();
         breaks.extend(lever.cases_broken.iter().map(|case| format!("published: {case}")));
-        let tried = format!("of {} claims, {} cases", lever.claims, lever.cases);
-        let none = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+        let of_tried = format!("of {} claims, {} cases", lever.claims, lever.cases);
+        let list_or_none = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
         table.add_row([
             lever.key.clone(),
             lever.of.join(", "),
             lever.value.clone(),
             lever.range.clone(),
             format!("{}{share}", lever.to),
-            format!("{} ({tried})", none(&breaks)),
-            none(&lever.mends),
+            format!("{} ({of_tried})", list_or_none(&breaks)),
+            list_or_none(&lever.mends),
         ]);
     }
     table

@@ -1,4 +1,4 @@
-//! `seekwise fit`: turns measurements of a drive into a profile.
+//! `seekwise fit`: fits the inferred parameters of a drive to measurements, writes the profile, and prints what changed.
 
 mod text;
 
@@ -19,12 +19,12 @@ pub fn run_command(args: &args::FitArgs, files: Files, words: &[OsString], json:
     (fit.hold, fit.only, fit.page) = (args.hold, args.only.clone(), args.page.clone());
     (fit.generations, fit.points, fit.time) = (args.generations, args.points, Some(args.time.nanos as f64 / 1e9));
     (fit.resume, fit.force, fit.files) = (args.resume, args.force, files);
-    let mut journal = args.out.clone().into_os_string();
-    journal.push(".journal");
-    let line = ProgressObserver::keeping_points(journal.as_ref(), resume_command(words));
-    let report = seekwise::fit::fit(&fit, &line)?;
-    let stopped = line.is_enough();
-    drop(line);
+    let mut journal_path = args.out.clone().into_os_string();
+    journal_path.push(".journal");
+    let progress = ProgressObserver::keeping_points(journal_path.as_ref(), resume_command(words));
+    let report = seekwise::fit::fit(&fit, &progress)?;
+    let stopped = progress.is_enough();
+    drop(progress);
     if json {
         print_json(&report)?;
     } else {
@@ -38,10 +38,10 @@ pub fn run_command(args: &args::FitArgs, files: Files, words: &[OsString], json:
 
 /// The command that continues the fit.
 fn resume_command(words: &[OsString]) -> String {
-    let resume = words.iter().any(|word| word == "--resume");
-    let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();
-    if !resume {
-        line.push("--resume".to_owned());
+    let has_resume = words.iter().any(|word| word == "--resume");
+    let mut command: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();
+    if !has_resume {
+        command.push("--resume".to_owned());
     }
-    line.join(" ")
+    command.join(" ")
 }

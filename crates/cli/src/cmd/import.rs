@@ -1,4 +1,4 @@
-//! `seekwise import`: turns a foreign description of a drive into a profile.
+//! `seekwise import`: turns another simulator's description of a drive into a profile.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::args::{self, ImportSource};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::print_to_stderr;
 use crate::tables::new_table;
-use seekwise::outputs::{admit, write_whole};
+use seekwise::outputs::{prepare_output, write_whole};
 use seekwise::reading::STANDARD_INPUT;
 use seekwise::{Error, Files};
 
@@ -35,11 +35,11 @@ struct IgnoredParameter<'a> {
 /// Runs the command.
 pub fn run_command(args: &args::ImportArgs, files: &Files, json: bool) -> CommandResult {
     let ImportSource::Disksim(args) = &args.from;
-    // Without a name for it the profile goes to standard output, as `-` says in words.
+    // The profile goes to standard output without `--out`, or with `--out -`.
     let out = args.out.as_deref().filter(|out| out.as_os_str() != STANDARD_INPUT);
     let text = files.read(&args.file)?;
     let folder = Path::new(&args.file).parent().unwrap_or(Path::new(""));
-    let load = |name: &str| {
+    let load_file = |name: &str| {
         let path = folder.join(name);
         files.text(&path.to_string_lossy()).map_err(|error| error.to_string())
     };
@@ -51,46 +51,51 @@ pub fn run_command(args: &args::ImportArgs, files: &Files, json: bool) -> Comman
             "--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`"
         )));
     }
-    let found = import_disksim(&args.file, &text, &load, args.drive.as_deref(), &name)?;
-    print_warnings(&found.warnings);
+    let imported = import_disksim(&args.file, &text, &load_file, args.drive.as_deref(), &name)?;
+    print_warnings(&imported.warnings);
     if let Some(path) = out {
-        let written = admit(path, args.force).and_then(|()| write_whole(path, found.toml.as_bytes(), args.force));
+        let written =
+            prepare_output(path, args.force).and_then(|()| write_whole(path, imported.toml.as_bytes(), args.force));
         written.map_err(|why| Error::of_file(path, &why))?;
     }
     match (json, out) {
-        (true, _) => print_json(&import_json(&found))?,
-        (false, Some(path)) => {
-            print_text(&format!("{} is now {}\n\n{}", found.drive, path.display(), ignored_parameters(&found)))?
-        }
+        (true, _) => print_json(&import_json(&imported))?,
+        (false, Some(path)) => print_text(&format!(
+            "{} is now {}\n\n{}",
+            imported.drive,
+            path.display(),
+            ignored_parameters_table(&imported)
+        ))?,
         (false, None) => {
-            print_text(&found.toml)?;
-            print_to_stderr(ignored_parameters(&found));
+            print_text(&imported.toml)?;
+            print_to_stderr(ignored_parameters_table(&imported));
         }
     }
     Ok(CommandAnswer::Done)
 }
 
-fn import_json(found: &DisksimImport) -> ImportJson<'_> {
-    let left = found.left.iter().map(|left| IgnoredParameter {
-        key: &left.key,
-        value: &left.value,
-        place: &left.place,
-        why: &left.why,
-        active: left.active,
+fn import_json(imported: &DisksimImport) -> ImportJson<'_> {
+    let ignored = imported.left.iter().map(|parameter| IgnoredParameter {
+        key: &parameter.key,
+        value: &parameter.value,
+        place: &parameter.place,
+        why: &parameter.why,
+        active: parameter.active,
     });
-    let warnings = found.warnings.iter().map(ToString::to_string).collect();
-    ImportJson { drive: &found.drive, profile: &found.toml, left: left.collect(), warnings }
+    let warnings = imported.warnings.iter().map(ToString::to_string).collect();
+    ImportJson { drive: &imported.drive, profile: &imported.toml, left: ignored.collect(), warnings }
 }
 
-/// Parameters that the model ignores; those that would change the result first.
-fn ignored_parameters(found: &DisksimImport) -> String {
-    let active = found.left.iter().filter(|left| left.active).count();
+/// The parameters that the model ignores; those that would change the result come first.
+fn ignored_parameters_table(imported: &DisksimImport) -> String {
+    let active = imported.left.iter().filter(|parameter| parameter.active).count();
     let mut rows = new_table(["ignored parameter", "value", "where", "here", "effect"]);
-    for left in &found.left {
-        let here = if left.active { "not modelled" } else { "no difference" };
-        rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), here, left.why.as_str()]);
+    for parameter in &imported.left {
+        let here = if parameter.active { "not modelled" } else { "no difference" };
+        let (key, value, place) = (parameter.key.as_str(), parameter.value.as_str(), parameter.place.as_str());
+        rows.add_row([key, value, place, here, parameter.why.as_str()]);
     }
-    match found.left.len() {
+    match imported.left.len() {
         0 => "All parameters were imported.".to_owned(),
         all => format!("Of {all} parameters without a counterpart, {active} would change the result:\n{rows}"),
     }

@@ -1,4 +1,4 @@
-//! `seekwise keys`: lists the keys, layer by layer; for one key, its value in each drive or preset.
+//! `seekwise keys`: lists the keys of a layer, or those that match words; for one key, also its value in each drive or preset.
 
 use seekwise::keys::{Figure, KeySection, find_keys, is_same, named_figures, unknown_key};
 use serde_json::{Value, json};
@@ -12,31 +12,31 @@ use crate::tables;
 /// Indent of the lines that belong to a key.
 const INDENT: usize = 4;
 
-/// Lists keys, or shows one.
+/// Runs the command.
 pub fn run_command(args: &args::KeysArgs, json: bool) -> CommandResult {
-    let asked = args.words.join(" ");
-    let found = find_keys(&asked);
+    let words = args.words.join(" ");
+    let found = find_keys(&words);
     if found.is_empty() {
-        return Err(unknown_key("keys", 0, &asked).into());
+        return Err(unknown_key("keys", 0, &words).into());
     }
-    let one = match &found[..] {
-        [section] if section.keys.len() == 1 && is_same(&section.keys[0].key, &asked) => Some(section.keys[0].clone()),
+    let single_key = match &found[..] {
+        [section] if section.keys.len() == 1 && is_same(&section.keys[0].key, &words) => Some(section.keys[0].clone()),
         _ => None,
     };
-    let having = one.map_or(Ok(Vec::new()), |entry| named_figures(&entry.key))?;
+    let values = single_key.map_or(Ok(Vec::new()), |entry| named_figures(&entry.key))?;
     if json {
-        let mut list = json!(found);
-        if !having.is_empty() {
-            list[0]["keys"][0]["values"] = having.iter().map(figure_json).collect();
+        let mut sections_json = json!(found);
+        if !values.is_empty() {
+            sections_json[0]["keys"][0]["values"] = values.iter().map(figure_json).collect();
         }
-        print_json(&list)?;
+        print_json(&sections_json)?;
         return Ok(CommandAnswer::Done);
     }
     let text: Vec<String> = found.iter().map(|section| describe_section(section, screen::output_width())).collect();
     print_text(&text.join("\n"))?;
-    if !having.is_empty() {
+    if !values.is_empty() {
         let mut table = tables::new_table(["of", "value", "kind", "source"]);
-        for (name, figure) in &having {
+        for (name, figure) in &values {
             let value = format!("{} {}", figure.value, figure.unit);
             table.add_row([name.clone(), value.trim_end().to_owned(), figure.kind.to_string(), figure.source.clone()]);
         }
@@ -60,9 +60,9 @@ fn describe_section(section: &KeySection, width: usize) -> String {
     text
 }
 
-/// Indents text by `first` columns; continuation lines are indented by `INDENT` + 2.
-fn indent_text(text: &str, width: usize, first: usize) -> String {
-    format!("{}\n", wrap_line(&format!("{}{text}", " ".repeat(first)), width, INDENT + 2 - first).join("\n"))
+/// Wraps text indented by `indent` columns; continuation lines are indented by `INDENT` + 2.
+fn indent_text(text: &str, width: usize, indent: usize) -> String {
+    format!("{}\n", wrap_line(&format!("{}{text}", " ".repeat(indent)), width, INDENT + 2 - indent).join("\n"))
 }
 
 #[cfg(test)]
@@ -75,9 +75,9 @@ mod tests {
     fn descriptions_keep_within_the_width() {
         for section in sections() {
             let text = describe_section(&section, 60);
-            let most = |word: &str| word.chars().count() + INDENT + 2;
+            let indented_width = |word: &str| word.chars().count() + INDENT + 2;
             for line in text.lines().filter(|line| line.chars().count() > 60) {
-                let alone = line.split_whitespace().count() == 1 && most(line.trim()) > 60;
+                let alone = line.split_whitespace().count() == 1 && indented_width(line.trim()) > 60;
                 assert!(alone || line.starts_with(section.name), "{line}");
             }
             section.keys.iter().for_each(|entry| assert!(text.contains(&entry.key)));

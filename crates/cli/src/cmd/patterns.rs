@@ -1,4 +1,4 @@
-//! `seekwise patterns`: lists the built-in patterns, jobs and scenes; shows the contents of one.
+//! `seekwise patterns`: lists the built-in patterns (Iometer's access specifications), fio jobs and scenes; shows the contents of one.
 
 use seekwise::error::Diagnostic;
 use seekwise::jobs::{self, AccessLine, BuiltInJob, BuiltInPattern, BuiltInScene, JOBS, SCENES, to_fio_job};
@@ -10,16 +10,16 @@ use crate::exit::{CommandAnswer, CommandResult};
 use crate::screen::{self, wrap_text};
 use crate::tables;
 
-/// Settings that all patterns share.
-const EACH: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
+/// The settings that all patterns share.
+const SHARED_SETTINGS: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
                     that), 5 s to warm up and 60 s counted.";
 
-/// The text above a pattern as a fio job, or in its place.
-const AS_FIO: &str = "The same mix as a fio job, drawn from fio's own random numbers:";
-const NO_FIO: &str =
+/// The text above a pattern as a fio job, and the text if there is no such job.
+const FIO_JOB_HEADING: &str = "The same mix as a fio job, drawn from fio's own random numbers:";
+const NO_FIO_JOB: &str =
     "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence.";
 
-/// Lists them, or shows one.
+/// Runs the command.
 pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     let patterns = jobs::built_in_patterns();
     let all = PatternListing {
@@ -30,7 +30,7 @@ pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     let Some(name) = &args.name else { return print_list(&all, json) };
     let matching = all.matching_entries(name);
     if matching.is_empty() || jobs::find_text(name).is_some() || patterns.iter().any(|pattern| pattern.name == *name) {
-        return show_one(&patterns, name, json);
+        return print_entry(&patterns, name, json);
     }
     print_list(&matching, json)
 }
@@ -43,19 +43,19 @@ struct PatternListing<'a> {
 }
 
 impl<'a> PatternListing<'a> {
-    /// Entries that `text` means to those who know fio, or else entries with all of its words in their names.
+    /// The entries that `text` means as one of fio's words, such as randread, or else those with all of its words in their names.
     fn matching_entries(&self, text: &str) -> PatternListing<'a> {
-        /// Shorter words are in too many names.
-        const LEAST: usize = 3;
-        let meant = jobs::meant_by(text);
+        /// The least length of a word; shorter ones are in too many names.
+        const LEAST_LETTERS: usize = 3;
+        let meant = jobs::patterns_meant_by(text);
         let words: Vec<String> = text.split([' ', '-']).map(str::to_lowercase).collect();
-        let searched = meant.is_empty() && words.iter().all(|word| word.len() >= LEAST);
-        let fits =
-            |name: &str| meant.contains(&name) || searched && words.iter().all(|word| name.contains(word.as_str()));
+        let by_words = meant.is_empty() && words.iter().all(|word| word.len() >= LEAST_LETTERS);
+        let matches =
+            |name: &str| meant.contains(&name) || by_words && words.iter().all(|word| name.contains(word.as_str()));
         PatternListing {
-            patterns: self.patterns.iter().copied().filter(|pattern| fits(&pattern.name)).collect(),
-            jobs: self.jobs.iter().copied().filter(|job| fits(job.name)).collect(),
-            scenes: self.scenes.iter().copied().filter(|scene| fits(scene.name)).collect(),
+            patterns: self.patterns.iter().copied().filter(|pattern| matches(&pattern.name)).collect(),
+            jobs: self.jobs.iter().copied().filter(|job| matches(job.name)).collect(),
+            scenes: self.scenes.iter().copied().filter(|scene| matches(scene.name)).collect(),
         }
     }
 
@@ -64,9 +64,9 @@ impl<'a> PatternListing<'a> {
     }
 }
 
-/// Lists patterns, jobs and scenes.
-fn print_list(all: &PatternListing<'_>, json: bool) -> CommandResult {
-    let PatternListing { patterns, jobs, scenes } = all;
+/// Prints patterns, jobs and scenes, a line each.
+fn print_list(listing: &PatternListing<'_>, json: bool) -> CommandResult {
+    let PatternListing { patterns, jobs, scenes } = listing;
     if json {
         let patterns = patterns.iter().map(|pattern| pattern_json(pattern));
         let jobs = jobs.iter().map(|job| job_json(job));
@@ -75,7 +75,7 @@ fn print_list(all: &PatternListing<'_>, json: bool) -> CommandResult {
     }
     let mut text = Vec::new();
     if !patterns.is_empty() {
-        text.push(format!("{}\n{}\n", pattern_table(patterns), wrap_text(EACH, screen::output_width())));
+        text.push(format!("{}\n{}\n", pattern_table(patterns), wrap_text(SHARED_SETTINGS, screen::output_width())));
     }
     if !jobs.is_empty() {
         let mut table = tables::new_table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
@@ -102,23 +102,26 @@ fn pattern_table(patterns: &[&BuiltInPattern]) -> String {
     for pattern in patterns {
         let lines = &pattern.spec.lines;
         let sizes: Vec<String> = lines.iter().map(|line| size_and_share(line, lines.len())).collect();
-        let percent = |value: fn(&AccessLine) -> u8| {
-            let (least, most) = (lines.iter().map(value).min(), lines.iter().map(value).max());
-            match (least, most) {
+        let percent =
+            |value: fn(&AccessLine) -> u8| match (lines.iter().map(value).min(), lines.iter().map(value).max()) {
                 (Some(least), Some(most)) if least == most => least.to_string(),
                 (Some(least), Some(most)) => format!("{least}–{most}"),
                 _ => String::new(),
-            }
-        };
-        table.add_row([pattern.name.clone(), percent(|l| l.reads), percent(|l| l.random), sizes.join(", ")]);
+            };
+        table.add_row([
+            pattern.name.clone(),
+            percent(|line| line.reads),
+            percent(|line| line.random),
+            sizes.join(", "),
+        ]);
     }
     format!("{table}\n")
 }
 
-fn size_and_share(line: &AccessLine, lines: usize) -> String {
+/// The size of a line's requests, with its share of all requests if the pattern has several lines.
+fn size_and_share(line: &AccessLine, line_count: usize) -> String {
     let size = format_bytes(line.size);
-    // A size and its share stay together.
-    tables::unbreakable(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
+    tables::unbreakable(&if line_count == 1 { size } else { format!("{size} {} %", line.share) })
 }
 
 fn format_bytes(bytes: u32) -> String {
@@ -147,8 +150,8 @@ fn scene_json(scene: &BuiltInScene) -> Value {
     json!({"name": scene.name, "title": scene.purpose, "scene": scene.text})
 }
 
-/// Shows the pattern, job or scene of that name.
-fn show_one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
+/// Prints the contents of the pattern, job or scene of that name.
+fn print_entry(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let fio = to_fio_job(pattern);
         match json {
@@ -172,8 +175,8 @@ fn show_one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResul
     let Some(job) = JOBS.iter().find(|job| job.name == name) else {
         let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
         let names = names.chain(SCENES.iter().map(|scene| scene.name));
-        let absent = Diagnostic::at(name, 0, "no built-in pattern or job with that name");
-        return Err(absent.suggest_nearest(name, names).explain_limit(name).into());
+        let unknown = Diagnostic::at(name, 0, "no built-in pattern or job with that name");
+        return Err(unknown.suggest_nearest(name, names).explain_limit(name).into());
     };
     if json {
         let mut value = job_json(job);
@@ -200,22 +203,22 @@ fn format_pattern(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
             0 => "none".to_owned(),
             ms => format!("{ms} ms"),
         };
-        let or = |value: u32, none: &str| if value == 0 { none.to_owned() } else { format_bytes(value) };
+        let bytes_or = |value: u32, none: &str| if value == 0 { none.to_owned() } else { format_bytes(value) };
         table.add_row([
             format_bytes(line.size),
             format!("{} %", line.share),
             format!("{} %", line.reads),
             format!("{} %", line.random),
-            or(line.align, "sectors"),
+            bytes_or(line.align, "sectors"),
             pause,
             line.burst.to_string(),
-            or(line.reply, "none"),
+            bytes_or(line.reply, "none"),
         ]);
     }
     let fio = match fio {
-        Some(fio) => format!("{}\n\n{fio}", wrap_text(AS_FIO, screen::output_width())),
-        None => wrap_text(NO_FIO, screen::output_width()),
+        Some(fio) => format!("{}\n\n{fio}", wrap_text(FIO_JOB_HEADING, screen::output_width())),
+        None => wrap_text(NO_FIO_JOB, screen::output_width()),
     };
-    let each = wrap_text(EACH, screen::output_width());
-    format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)
+    let shared = wrap_text(SHARED_SETTINGS, screen::output_width());
+    format!("{}: {}\n\n{table}\n\n{shared}\n{fio}", pattern.name, pattern.spec.name)
 }

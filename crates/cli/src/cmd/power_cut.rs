@@ -1,4 +1,4 @@
-//! `seekwise power-cut`: losses by power cuts during a job's run, as a table, a curve and words.
+//! `seekwise power-cut`: what power cuts during a job's run would lose, as tables, a curve and sentences.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,28 @@ use crate::progress::ProgressObserver;
 use crate::screen::{self, wrap_text};
 use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_figures_from, new_table};
 
-/// Columns of the curve at most, and its lines.
-const CURVE: (usize, usize) = (108, 11);
+/// The most columns of the curve, and its lines.
+const CURVE_COLUMNS_AND_LINES: (usize, usize) = (108, 11);
 
 /// Runs the command.
 pub fn run_command(args: &args::PowerCutArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
-    // Refuse unknown columns before the run.
+    // Unknown columns are refused before the run.
     choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
     args.pictures.check_paths(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
     let setup = args.on.job_setup(files, &args.job);
     let progress = ProgressObserver::new();
-    let cut = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &progress)?;
+    let result = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &progress)?;
     drop(progress);
     let title = setup.title();
     args.pictures.write(args.force, || {
-        draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
+        draw_risk(&format!("{title}: what a power cut would lose, moment by moment"), &result.report)
     })?;
     if json {
-        print_json(&cut.json(&setup))?;
+        print_json(&result.json(&setup))?;
     } else {
-        print_text(&format_report(&title, &cut.when, &cut.report, cut.stack(), &args.columns.names)?)?;
+        print_text(&format_report(&title, &result.when, &result.report, result.stack(), &args.columns.names)?)?;
     }
-    Ok(if cut.report.promise_kept { CommandAnswer::Done } else { CommandAnswer::No })
+    Ok(if result.report.promise_kept { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 fn cut_time(args: &args::PowerCutArgs) -> CutTime {
@@ -66,8 +66,8 @@ fn empty_losses_table() -> Table {
     losses
 }
 
-/// A row: a count of files or of operations.
-type Row<'a> = (&'static str, &'a LossCount);
+/// The name and the counts of a row on files or operations.
+type FilesRow<'a> = (&'static str, &'a LossCount);
 
 fn empty_files_table() -> Table {
     let mut files = new_table(["a mount would find", "cuts", "mean", "most", "the first"]);
@@ -76,8 +76,8 @@ fn empty_files_table() -> Table {
     files
 }
 
-/// Counts of files and operations, if the job has any.
-fn file_rows(report: &CutReport) -> Vec<Row<'_>> {
+/// The rows on files and operations; none if the job has no files.
+fn file_rows(report: &CutReport) -> Vec<FilesRow<'_>> {
     let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
     let mut rows = vec![
         ("files promised to stay: lost", &files.promised_lost),
@@ -101,7 +101,10 @@ fn files_table(report: &CutReport) -> Option<Table> {
     let rows = file_rows(report);
     let mut files = empty_files_table();
     for (name, count) in &rows {
-        let first = count.example.as_ref().map_or(String::new(), |it| format!("{} at {:.3} s", it.name, it.at_s));
+        let first = count
+            .example
+            .as_ref()
+            .map_or(String::new(), |example| format!("{} at {:.3} s", example.name, example.at_s));
         let mean = format!("{:.1}", count.count_mean);
         files.add_row([name.to_string(), count.cuts_with_loss.to_string(), mean, count.count_max.to_string(), first]);
     }
@@ -117,23 +120,23 @@ fn format_report(
 ) -> Result<String, CommandError> {
     let width = screen::output_width();
     let CutReport { cuts, elapsed_s, writes, flushes, .. } = report;
-    let place = match when {
+    let instants = match when {
         CutTime::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
         CutTime::At(_) => format!("of a run of {elapsed_s:.3} s"),
         CutTime::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
         CutTime::Off(_) => "in order, each after the end of a run".to_owned(),
     };
     let mut losses = empty_losses_table();
-    for (name, side) in
+    for (name, class_losses) in
         [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
     {
-        losses.add_row(losses_row(name, side));
+        losses.add_row(losses_row(name, class_losses));
     }
     let mut files = files_table(report);
     let mut tables: Vec<&mut Table> = [Some(&mut losses), files.as_mut()].into_iter().flatten().collect();
     choose_columns(&mut tables, columns)?;
     let heading = format!(
-        "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
+        "{title}: {cuts} {} {instants}; {writes} writes, {flushes} flushes",
         match when {
             CutTime::Off(_) => singular_or_plural(u64::from(*cuts), "power-off", "power-offs"),
             _ => singular_or_plural(u64::from(*cuts), "cut", "cuts"),
@@ -146,7 +149,9 @@ fn format_report(
     for line in report_sentences(report, when, stack) {
         text.push_str(&format!("{}\n", wrap_text(&line, width)));
     }
-    if let Some([caption, curve]) = draw_risk_terminal(report, width.min(CURVE.0), CURVE.1) {
+    if let Some([caption, curve]) =
+        draw_risk_terminal(report, width.min(CURVE_COLUMNS_AND_LINES.0), CURVE_COLUMNS_AND_LINES.1)
+    {
         text.push_str(&format!("\n{}\n{curve}", wrap_text(&caption, width)));
     }
     Ok(text)
@@ -176,25 +181,26 @@ fn singular_or_plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 
 /// The meaning of the figures, in sentences.
 fn report_sentences(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
-    let mut words = vec![if let CutTime::Off(_) = when { shutdown_sentence(report) } else { promise_sentence(report) }];
-    words.extend(files_sentence(report));
+    let mut sentences =
+        vec![if let CutTime::Off(_) = when { shutdown_sentence(report) } else { promise_sentence(report) }];
+    sentences.extend(files_sentence(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
-        words.push(format!(
+        sentences.push(format!(
             "At risk: {:.1} KiB on average, {:.1} KiB at most; a write for at most {longest:.1} ms.",
             summary.bytes_mean / 1024.0,
             summary.bytes_max as f64 / 1024.0
         ));
     }
     if report.partial.cuts > 0 {
-        words.push(format!(
+        sentences.push(format!(
             "Cut in two: {} {} left a write only partly on the medium (a database's torn page).",
             report.partial.cuts,
             singular_or_plural(report.partial.cuts, "cut", "cuts")
         ));
     }
     if let Some(stripes) = &report.stripes {
-        words.push(match stripes.cuts {
+        sentences.push(match stripes.cuts {
             0 => "Write hole: after every cut all rows agreed with their parity.".to_owned(),
             cuts if breaks_row_promise(stack) => format!(
                 "Write hole: {cuts} cuts left rows that disagree with their parity, {:.1} on average, {} at most. Their \
@@ -210,11 +216,11 @@ fn report_sentences(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<St
             ),
         });
     }
-    words.push(torn_sector_sentence(report));
-    words
+    sentences.push(torn_sector_sentence(report));
+    sentences
 }
 
-/// Losses by an orderly power-off, which should lose nothing.
+/// A sentence on the losses of an orderly power-off, which should lose nothing.
 fn shutdown_sentence(report: &CutReport) -> String {
     let CutReport { cuts, acknowledged_lost: lost, .. } = report;
     match lost.writes {
@@ -228,26 +234,26 @@ fn shutdown_sentence(report: &CutReport) -> String {
     }
 }
 
-/// Losses of files, in a sentence; none for a job without files.
+/// A sentence on losses of files and operations; none for a job without files.
 fn files_sentence(report: &CutReport) -> Option<String> {
     let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
     let cuts = report.cuts;
-    let (file, operation) = (&files.promised_lost, &operations.promised_lost);
-    let broken = match (file.count, operation.count) {
+    let (lost_files, lost_operations) = (&files.promised_lost, &operations.promised_lost);
+    let promised = match (lost_files.count, lost_operations.count) {
         (0, 0) => "Files: no promised file or operation was lost".to_owned(),
         (0, _) => {
-            format!("Operations: {} of {cuts} cuts lost promised ones", operation.cuts_with_loss)
+            format!("Operations: {} of {cuts} cuts lost promised ones", lost_operations.cuts_with_loss)
         }
         _ => format!(
             "Files: {} of {cuts} cuts lost promised files, {} lost promised operations",
-            file.cuts_with_loss, operation.cuts_with_loss
+            lost_files.cuts_with_loss, lost_operations.cuts_with_loss
         ),
     };
     let neither = match &files.in_neither_place {
         LossCount { count: 0, .. } => String::new(),
         count => format!(" {} cuts left files in neither place.", count.cuts_with_loss),
     };
-    let why = match (file.count + operation.count > 0, report.promised_lost.writes) {
+    let explanation = match (lost_files.count + lost_operations.count > 0, report.promised_lost.writes) {
         (true, 0) => {
             "; the drive kept its promises: no flush reached it (Windows 98; ext4 with `barrier` off; a layer that answers \
              flushes itself)"
@@ -262,10 +268,10 @@ fn files_sentence(report: &CutReport) -> Option<String> {
             count.cuts_with_loss
         ),
     };
-    Some(format!("{broken}{why}.{allowed}{neither}"))
+    Some(format!("{promised}{explanation}.{allowed}{neither}"))
 }
 
-/// Whether the stack breaks the promise that other drives can reconstruct what a lost drive held of a row.
+/// Whether the array breaks the promise that the other drives can reconstruct the blocks of a lost drive.
 fn breaks_row_promise(stack: &Stack) -> bool {
     stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Rows)
 }
@@ -273,16 +279,16 @@ fn breaks_row_promise(stack: &Stack) -> bool {
 /// The beginning of a sentence about a broken promise, such as `The drive broke its`.
 fn breach_beginning(report: &CutReport) -> String {
     let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
-    let who = match levels.len() {
+    let breaker = match levels.len() {
         0 => "the stack".to_owned(),
         _ => list_levels(&report.broken_by),
     };
-    let whose = if levels.len() > 1 { "their" } else { "its" };
-    // `who` begins with `the`, whose first letter becomes a capital.
-    format!("T{} broke {whose}", &who[1..])
+    let possessive = if levels.len() > 1 { "their" } else { "its" };
+    // `breaker` begins with `the`, whose first letter becomes a capital.
+    format!("T{} broke {possessive}", &breaker[1..])
 }
 
-/// The settings that broke it, in a sentence.
+/// A sentence on the settings that broke the promise; empty if they are unknown.
 fn breach_cause(report: &CutReport) -> String {
     match report.broken_by.as_slice() {
         [] => String::new(),
@@ -290,7 +296,7 @@ fn breach_cause(report: &CutReport) -> String {
     }
 }
 
-/// Whether the stack kept its promises, and what it never promised.
+/// A sentence on whether the stack kept its promises, and on losses that it had not promised to prevent.
 fn promise_sentence(report: &CutReport) -> String {
     let CutReport { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if broken.writes > 0 {
@@ -299,9 +305,9 @@ fn promise_sentence(report: &CutReport) -> String {
             (_, true) => "marked FUA",
             _ => "acknowledged with the write cache off",
         };
-        let held = format!("lost writes that had been {kind}, up to {} at once", broken.writes_max);
+        let broken_losses = format!("lost writes that had been {kind}, up to {} at once", broken.writes_max);
         return format!(
-            "{} promise: {} of {cuts} cuts {held}.{}",
+            "{} promise: {} of {cuts} cuts {broken_losses}.{}",
             breach_beginning(report),
             broken.cuts_with_loss,
             breach_cause(report)
@@ -326,7 +332,7 @@ fn promise_sentence(report: &CutReport) -> String {
     }
 }
 
-/// The state of the sector under the head, in a sentence.
+/// A sentence on the sector that the head was writing at the cut.
 fn torn_sector_sentence(report: &CutReport) -> String {
     let torn = &report.torn;
     match report.cut_sector {

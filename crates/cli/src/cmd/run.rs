@@ -1,4 +1,4 @@
-//! `seekwise run`: one run of a job on a target, printed as a table, JSON, fio's JSON or CSV.
+//! `seekwise run`: runs a job once on a target, and prints the result as tables, JSON, fio's JSON or CSV.
 
 mod histogram;
 mod slow_requests;
@@ -25,26 +25,26 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     let format = result_format(args.format, json)?;
     check_arguments(args, format)?;
     let setup = args.on.job_setup(files, &args.job);
-    let runnable = PreparedRun::new(&setup)?;
-    print_warnings(&runnable.cell().warnings);
-    check_format(format, runnable.cell())?;
-    check_force(args, runnable.cell())?;
+    let prepared_run = PreparedRun::new(&setup)?;
+    print_warnings(&prepared_run.cell().warnings);
+    check_format(format, prepared_run.cell())?;
+    check_force(args, prepared_run.cell())?;
     let mut options = RunOptions::default();
     (options.log, options.out) = (args.log.as_deref(), args.out.as_deref());
     (options.force, options.bounds) = (args.force, *bounds);
-    let line = args
+    let progress = args
         .out
         .as_deref()
         .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, study::resume_command(out)));
-    let mut slow = args.slow.map(|least| SlowRequests::new(Span::from_nanos(least.nanos)));
-    let result = runnable.run(&options, &line, &mut |record| {
-        if let Some(slow) = &mut slow {
-            slow.keep_if_slow(record);
+    let mut slow_requests = args.slow.map(|threshold| SlowRequests::new(Span::from_nanos(threshold.nanos)));
+    let result = prepared_run.run(&options, &progress, &mut |record| {
+        if let Some(slow_requests) = &mut slow_requests {
+            slow_requests.keep_if_slow(record);
         }
     })?;
-    drop(line);
+    drop(progress);
     print_warnings(&result.record.warnings[result.prepared.warnings.len()..]);
-    print_result(args, format, &result, slow)?;
+    print_result(args, format, &result, slow_requests)?;
     match (&result.page, &args.out) {
         (Some(page), Some(out)) => {
             print_to_stderr(format!("Report: {}", page.display()));
@@ -55,29 +55,29 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     Ok(CommandAnswer::Done)
 }
 
-/// Prints the result in the format that is asked for.
+/// Prints the result in the requested format.
 fn print_result(
     args: &args::RunArgs,
     format: ResultFormat,
     result: &RunResult,
-    slow: Option<SlowRequests>,
+    slow_requests: Option<SlowRequests>,
 ) -> Result<(), CommandError> {
     let RunResult { prepared, measured, record, .. } = result;
     match format {
         ResultFormat::Json => {
             let mut value = result.json();
-            if let Some(slow) = &slow {
-                value["slow"] = slow.to_json();
+            if let Some(slow_requests) = &slow_requests {
+                value["slow"] = slow_requests.to_json();
             }
             print_json(&value)
         }
         ResultFormat::FioJson => print_text(&answer::shown(&fio_output::write(prepared, measured))),
         ResultFormat::Csv => print_text(&format_csv(record)),
         ResultFormat::Text => {
-            let wanted = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::output_width() };
-            let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
-            let slow = slow.map_or(String::new(), |slow| slow.format_table(wanted.width));
-            print_text(&(format_run(record, measured, made_on, &wanted)? + &slow))
+            let options = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::output_width() };
+            let recorded_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
+            let slow_table = slow_requests.map_or(String::new(), |slow| slow.format_table(options.width));
+            print_text(&(format_run(record, measured, recorded_on, &options)? + &slow_table))
         }
     }
 }
@@ -111,11 +111,12 @@ fn check_force(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), Comm
     }
 }
 
-/// The format that `--format` or `--json` asks for.
-fn result_format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
-    match given {
+/// The format that `--format` or `--json` selects.
+fn result_format(requested: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
+    match requested {
         Some(format) if json && format != ResultFormat::Json => {
-            let name = clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |it| it.get_name().to_owned());
+            let name =
+                clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |value| value.get_name().to_owned());
             let why = "they conflict; expected one of them";
             Err(CommandError::new(format!("--json and --format {name}: {why}")))
         }
@@ -130,9 +131,10 @@ fn format_csv(record: &RunRecord) -> String {
          since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,schema\n"
             .to_owned();
     // Times that do not exist are empty cells.
-    let cells = |times: Option<Response>| {
-        let each = times.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
-        each.map_or([(); 7].map(|()| String::new()), |each| each.map(|ms| ms.to_string())).join(",")
+    let time_cells = |times: Option<Response>| {
+        let columns =
+            times.map(|times| [times.mean, times.p50, times.p90, times.p99, times.p99_9, times.p99_99, times.max]);
+        columns.map_or([(); 7].map(|()| String::new()), |columns| columns.map(|ms| ms.to_string())).join(",")
     };
     let flush = Some(("flush", &record.flush)).filter(|(_, view)| view.ios > 0);
     let kinds = [("read", &record.read), ("write", &record.write), ("all", &record.all)];
@@ -145,8 +147,8 @@ fn format_csv(record: &RunRecord) -> String {
             view.ios,
             view.iops,
             view.bytes_per_s,
-            cells(view.response_ms),
-            cells(view.since_due_ms)
+            time_cells(view.response_ms),
+            time_cells(view.since_due_ms)
         ));
     }
     text

@@ -1,5 +1,6 @@
-//! `seekwise serve`: a modelled stack as a network block device, until Ctrl-C or the end of a command; then what passed,
-//! and whether the machine kept up with the model.
+//! `seekwise serve`: serves a modelled stack as a network block device or as a file in a FUSE folder, until Ctrl-C or the end of the
+//! command of `--run`. Then it prints the receipt: counts of requests, how late answers left, and whether the machine kept up with
+//! the model.
 
 use std::fs::File;
 use std::io;
@@ -14,9 +15,9 @@ use seekwise::reading::spoken;
 #[cfg(target_os = "linux")]
 use seekwise::serve::FuseFolder;
 use seekwise::serve::{
-    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, DoorRecorder, Export, FILE, Inbox, ListenAddress,
-    LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets, begin_recording,
-    path_cost, serve_disk,
+    BesideCommand, Bytes, CutPlan, Device, DiskMessage, DiskRecorder, Export, FILE, Inbox, LatencyRecorder,
+    ListenAddress, LiveDisk, MemoryRoom, NullDevice, PaceVerdict, PlatterMedium, Receipt, SECTOR, ServerSockets,
+    begin_recording, measure_path_cost, serve_disk,
 };
 use seekwise::setup::{self, Seed, Stack, WrittenChange};
 use seekwise::time::{Instant, Span};
@@ -41,59 +42,60 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     }
     let ServedTarget { device, stack, about } = ServedTarget::from_args(args, files)?;
     let limits = device.limits(0);
-    let bytes = limits.sectors * SECTOR;
+    let disk_bytes = limits.sectors * SECTOR;
     let room = MemoryRoom::divide_limit(bounds.memory(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
-    let (content, image) = open_content(args, bytes)?;
+    let (content, image) = open_content(args, disk_bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
     let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
-    let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let path = measure_path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let [control, folder] =
         [control_path(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
     let address = args.nbd.clone().map(ListenAddress::into_absolute).transpose().map_err(CommandError::new)?;
-    let _note = note(args, control.as_deref());
-    // Signals wait until the disk can be stopped, so that nothing of ours stays behind.
-    let signals = interrupt::hold_signals();
-    let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
-        let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::client_uri);
-        CommandError::new(format!("{which}: {error}"))
+    let _note = write_debris_note(args, control.as_deref());
+    // Signals wait until the disk can be stopped, so that no sockets or mounts stay behind.
+    let signals = interrupt::lock_signals();
+    let sockets = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
+        let socket = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::client_uri);
+        CommandError::new(format!("{socket}: {error}"))
     })?;
-    let places = DiskPlaces {
-        uri: doors.address().map(ListenAddress::client_uri),
+    let addresses = DiskAddresses {
+        uri: sockets.address().map(ListenAddress::client_uri),
         file: folder.as_ref().map(|folder| folder.join(FILE).display().to_string()),
         control: control.as_ref().map(|control| control.display().to_string()),
     };
-    let told = places.uri.iter().chain(&places.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
-    print_to_stderr(format!("Serving {}, {:.1} GB, at {told}", spoken(&args.target), bytes as f64 / 1e9));
-    if let Some(control) = &places.control {
+    let served_at = addresses.uri.iter().chain(&addresses.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
+    print_to_stderr(format!("Serving {}, {:.1} GB, at {served_at}", spoken(&args.target), disk_bytes as f64 / 1e9));
+    if let Some(control) = &addresses.control {
         print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
     image.into_iter().for_each(NewFile::keep);
     let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(path);
     let disk = if let Some(stack) = stack {
-        disk.without_drives(missing_members(&stack)).with_cut_history(&stack).with_layers(&stack)
+        disk.without_drives(missing_members_mask(&stack)).with_cut_history(&stack).with_layers(&stack)
     } else {
         disk
     };
     let disk = disk.with_memory_limits(room).with_client_limit(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.with_recorder(recorder) } else { disk };
     let (mut command, mut mounted) = (None, None);
-    let (exported, measured) = (export.clone(), disk.latency_recorder());
-    let receipt = serve_disk(disk, export, doors, |inbox| {
-        mounted = folder.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
+    let (fuse_export, latencies) = (export.clone(), disk.latency_recorder());
+    let receipt = serve_disk(disk, export, sockets, |inbox| {
+        mounted =
+            folder.as_deref().map(|path| MountedFolder::mount(path, &fuse_export, room, &latencies, inbox.clone()));
         match &mounted {
             Some(Err(_)) => drop(inbox.send(DiskMessage::Stop)),
-            _ => command = start_command(args, places, inbox, signals, json),
+            _ => command = start_command(args, addresses, inbox, signals, json),
         }
     });
-    let unmounted = mounted.transpose()?.map_or(Ok(()), Mounted::end);
+    let unmounted = mounted.transpose()?.map_or(Ok(()), MountedFolder::unmount);
     let receipt = receipt.map_err(CommandError::new)?;
     let command = command.transpose().map_err(CommandError::new)?;
     print_receipt(args, &receipt, json)?;
     unmounted?;
     Ok(match command.map(|command| command.try_exit_code()) {
-        // The command ignored the signal, and the disk was stopped all the same.
+        // The command was still running when a second signal stopped the disk.
         Some(None) => CommandAnswer::Stopped,
         Some(Some(code)) if code != 0 => CommandAnswer::HandedOn(code),
         _ if args.strict && matches!(receipt.pace_verdict(), PaceVerdict::FellBehind(_)) => CommandAnswer::No,
@@ -101,10 +103,10 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     })
 }
 
-/// Prints the receipt to standard output; with --run, whose command has that, to standard error, unless JSON was asked for.
+/// Prints the receipt to standard output; with `--run`, whose command uses that, to standard error, unless it is JSON.
 fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
     match json {
-        true => print_json(&as_json(args, receipt)),
+        true => print_json(&receipt_json(args, receipt)),
         false if args.run => {
             print_to_stderr(format_receipt(receipt).trim_end());
             Ok(())
@@ -113,8 +115,8 @@ fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Resul
     }
 }
 
-/// Addresses of the disk: absolute, for a command may run in any folder.
-struct DiskPlaces {
+/// The addresses of the disk; paths are absolute, because a command may run in any folder.
+struct DiskAddresses {
     uri: Option<String>,
     file: Option<String>,
     control: Option<String>,
@@ -144,12 +146,12 @@ impl ServedTarget {
     }
 }
 
-/// The missing drives of an array, a bit each.
-fn missing_members(stack: &Stack) -> u64 {
+/// The missing drives of an array as a mask, a bit for each drive.
+fn missing_members_mask(stack: &Stack) -> u64 {
     stack.array().map_or(0, |array| array.lost)
 }
 
-/// Refuses changes at instants of a run: nothing is run here.
+/// Refuses settings that change at instants of a run, because nothing is run here.
 fn refuse_changes(changes: &[WrittenChange]) -> Result<(), CommandError> {
     if let Some(change) = changes.first() {
         return Err(CommandError::new(format!(
@@ -160,54 +162,57 @@ fn refuse_changes(changes: &[WrittenChange]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Opens the disk's first contents, and its image, which is removed if it is new and not kept.
-fn open_content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
-    let base = args.base.as_deref().map(|path| open_base(path, bytes)).transpose()?;
-    let image = args.image.as_deref().map(|path| open_image(path, bytes, base.is_some())).transpose()?;
+/// Opens the disk's initial contents and the file of `--image`. If that file is new, it is removed again unless it is kept
+/// ([`NewFile::keep`]).
+fn open_content(args: &args::ServeArgs, disk_bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
+    let base = args.base.as_deref().map(|path| open_base(path, disk_bytes)).transpose()?;
+    let image = args.image.as_deref().map(|path| open_image(path, disk_bytes, base.is_some())).transpose()?;
     let (platters, image) = image.unzip();
     let content = Bytes::on_platters(platters.unwrap_or_default());
     let (Some(path), Some(base)) = (&args.base, base) else { return Ok((content, image)) };
-    let begun = content.with_base(base);
-    let content = begun.map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))?;
+    let with_base = content.with_base(base);
+    let content = with_base.map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))?;
     Ok((content, image))
 }
 
-/// Opens the first contents, which are only read.
-fn open_base(path: &Path, bytes: u64) -> Result<File, CommandError> {
-    let wrong = |what: String| CommandError::new(format!("--base {}: {what}", path.display()));
-    let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let is = base.metadata().map_err(|error| wrong(error.to_string()))?;
-    outputs::mark_input(&is);
-    match is.len() {
-        length if length > bytes => {
-            Err(wrong(format!("has {length} bytes; expected at most {bytes}, the size of the disk")))
+/// Opens the file of `--base`, which is only read.
+fn open_base(path: &Path, disk_bytes: u64) -> Result<File, CommandError> {
+    let base_error = |why: String| CommandError::new(format!("--base {}: {why}", path.display()));
+    let base = File::open(path).map_err(|error| base_error(error.to_string()))?;
+    let metadata = base.metadata().map_err(|error| base_error(error.to_string()))?;
+    outputs::mark_input(&metadata);
+    match metadata.len() {
+        length if length > disk_bytes => {
+            Err(base_error(format!("has {length} bytes; expected at most {disk_bytes}, the size of the disk")))
         }
         _ => Ok(base),
     }
 }
 
-/// A folder with the disk as a file.
+/// A mounted folder with the disk as a file.
 #[cfg(target_os = "linux")]
-struct Mounted(PathBuf, FuseFolder);
+struct MountedFolder {
+    path: PathBuf,
+    folder: FuseFolder,
+}
 
 #[cfg(target_os = "linux")]
-impl Mounted {
-    fn at(
+impl MountedFolder {
+    fn mount(
         path: &Path,
         export: &Export,
         room: MemoryRoom,
-        measured: &DoorRecorder,
+        latencies: &LatencyRecorder,
         inbox: Inbox,
-    ) -> Result<Mounted, CommandError> {
-        let mounted = FuseFolder::mount(path, export, room.max_callers(), inbox);
-        let mounted = mounted.map_err(|error| CommandError::new(format!("--fuse {}: {error}", path.display())))?;
-        Ok(Mounted(path.to_owned(), mounted.with_probes(path, measured)))
+    ) -> Result<MountedFolder, CommandError> {
+        let folder = FuseFolder::mount(path, export, room.max_callers(), inbox)
+            .map_err(|error| CommandError::new(format!("--fuse {}: {error}", path.display())))?;
+        Ok(MountedFolder { path: path.to_owned(), folder: folder.with_probes(path, latencies) })
     }
 
-    fn end(self) -> Result<(), CommandError> {
-        let Mounted(path, folder) = self;
-        let path = path.display();
-        folder.unmount().map_err(|error| {
+    fn unmount(self) -> Result<(), CommandError> {
+        let path = self.path.display();
+        self.folder.unmount().map_err(|error| {
             CommandError::new(format!(
                 "--fuse {path}: {error}; still in use: run `losetup -d`, then `umount -l {path}`"
             ))
@@ -215,77 +220,87 @@ impl Mounted {
     }
 }
 
-/// Notes what a kill would leave behind; the note is removed when the disk has ended.
+/// Writes a note of the sockets and the folder that a kill would leave behind, for `seekwise restore`. Dropping it removes it.
 #[cfg(target_os = "linux")]
-fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise::leftovers::DebrisNote {
+fn write_debris_note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise::leftovers::DebrisNote {
     use seekwise::leftovers::{DebrisItem, DebrisNote, GroupParent};
-    let disk = args
+    let nbd_socket = args
         .nbd
         .as_ref()
         .and_then(|address| if let ListenAddress::Unix(path) = address { Some(&**path) } else { None });
-    let sockets = [disk, control].into_iter().flatten().map(|path| DebrisItem::Socket(path.to_owned()));
-    let made: Vec<_> = args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect();
-    DebrisNote::write(&made, &GroupParent::default())
+    let sockets = [nbd_socket, control].into_iter().flatten().map(|path| DebrisItem::Socket(path.to_owned()));
+    let debris: Vec<_> = args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect();
+    DebrisNote::write(&debris, &GroupParent::default())
 }
 
-/// Leftovers go with the program.
+/// Does nothing: only on Linux does `seekwise restore` remove leftovers.
 #[cfg(not(target_os = "linux"))]
-fn note(_: &args::ServeArgs, _: Option<&Path>) {}
+fn write_debris_note(_: &args::ServeArgs, _: Option<&Path>) {}
 
-/// No folder: only Linux has it.
+/// There is no such folder: only Linux has it.
 #[cfg(not(target_os = "linux"))]
-struct Mounted;
+struct MountedFolder;
 
 #[cfg(not(target_os = "linux"))]
-impl Mounted {
-    fn at(path: &Path, _: &Export, _: MemoryRoom, _: &DoorRecorder, _: Inbox) -> Result<Mounted, CommandError> {
+impl MountedFolder {
+    fn mount(
+        path: &Path,
+        _: &Export,
+        _: MemoryRoom,
+        _: &LatencyRecorder,
+        _: Inbox,
+    ) -> Result<MountedFolder, CommandError> {
         Err(CommandError::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))
     }
 
-    fn end(self) -> Result<(), CommandError> {
+    fn unmount(self) -> Result<(), CommandError> {
         Ok(())
     }
 }
 
-/// Opens the file of the platters: creates it if it is missing, refuses it if another server uses it.
-fn open_image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
-    let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
-    let (file, made) = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
+/// Opens the file of `--image`, which holds the contents of the platters; creates it if it is missing. Refuses a file that another
+/// server uses, and with `must_be_new` a file that holds a disk.
+fn open_image(path: &Path, disk_bytes: u64, must_be_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
+    let image_error = |why: String| CommandError::new(format!("--image {}: {why}", path.display()));
+    let (file, new_file) = outputs::open_image(path).map_err(|error| image_error(error.to_string()))?;
     if file.try_lock().is_err() {
-        return Err(wrong("another server is using it".to_owned()));
+        return Err(image_error("another server is using it".to_owned()));
     }
-    let length = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
-    if length != 0 && is_new {
-        return Err(wrong("already holds a disk; with --base, expected a new file".to_owned()));
+    let length = file.metadata().map_err(|error| image_error(error.to_string()))?.len();
+    if length != 0 && must_be_new {
+        return Err(image_error("already holds a disk; with --base, expected a new file".to_owned()));
     }
-    if length != 0 && length != bytes {
-        return Err(wrong(format!("has {length} bytes; expected {bytes}, the size of the disk, or a new file")));
+    if length != 0 && length != disk_bytes {
+        return Err(image_error(format!(
+            "has {length} bytes; expected {disk_bytes}, the size of the disk, or a new file"
+        )));
     }
-    file.set_len(bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok((PlatterMedium::File(file), made))
+    file.set_len(disk_bytes).map_err(|error| image_error(error.to_string()))?;
+    Ok((PlatterMedium::File(file), new_file))
 }
 
-/// Opens a new file, and writes the requests and orders that pass to it.
+/// Creates the file of `--record`, which gets all requests and orders.
 fn open_recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
-    let wrong = |error: io::Error| {
+    let record_error = |error: io::Error| {
         let why = match error.kind() {
             io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
             _ => error.to_string(),
         };
         CommandError::new(format!("--record {}: {why}", path.display()))
     };
-    let file = OutputFile::create(path, false).map_err(wrong)?;
+    let file = OutputFile::create(path, false).map_err(record_error)?;
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-    let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
-    begin_recording(file, &made_on).map_err(wrong)
+    let recorded_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
+    begin_recording(file, &recorded_on).map_err(record_error)
 }
 
+/// The path of the control socket: that of `--control`, or beside the unix socket or the folder.
 fn control_path(args: &args::ServeArgs) -> Option<PathBuf> {
-    let beside = || {
-        let socket = if let Some(ListenAddress::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
-        socket.map(|path| PathBuf::from(format!("{}.control", path.display().to_string().trim_end_matches('/'))))
+    let default_path = || {
+        let base = if let Some(ListenAddress::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
+        base.map(|path| PathBuf::from(format!("{}.control", path.display().to_string().trim_end_matches('/'))))
     };
-    args.control.clone().or_else(beside)
+    args.control.clone().or_else(default_path)
 }
 
 fn cut_plan(args: &args::ServeArgs) -> Option<CutPlan> {
@@ -293,45 +308,46 @@ fn cut_plan(args: &args::ServeArgs) -> Option<CutPlan> {
     after.or(args.cut_at_flush.map(CutPlan::Flush)).or(args.cut_at_write.map(CutPlan::Write))
 }
 
-/// Makes a signal end the disk in order, and starts the command of --run, with whose end the disk ends.
+/// Sets what a signal does, and starts the command of `--run`, if there is one: when it ends, the disk is stopped.
 fn start_command(
     args: &args::ServeArgs,
-    places: DiskPlaces,
+    addresses: DiskAddresses,
     inbox: Inbox,
     mut signals: MutexGuard<'static, SignalState>,
     json: bool,
 ) -> Option<io::Result<BesideCommand>> {
-    let stop = {
+    let stop_disk = {
         let inbox = inbox.clone();
         move || drop(inbox.send(DiskMessage::Stop))
     };
     let Some((program, arguments)) = args.command.split_first() else {
-        signals.end_with(stop);
+        signals.set_ending(stop_disk);
         return None;
     };
     let mut command = Command::new(program);
     command.args(arguments);
     if json {
-        // Standard output is the receipt's alone.
+        // Standard output has only the receipt.
         command.stdout(Stdio::from(io::stderr()));
     }
-    let DiskPlaces { uri, file, control } = places;
+    let DiskAddresses { uri, file, control } = addresses;
     for (name, value) in [("SEEKWISE_URI", uri), ("SEEKWISE_FILE", file), ("SEEKWISE_CONTROL", control)] {
         if let Some(value) = value {
             command.env(name, value);
         }
     }
-    let started = BesideCommand::start(&mut command, stop.clone());
+    let started = BesideCommand::start(&mut command, stop_disk.clone());
     let started = started.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
     match &started {
-        Err(_) => stop(),
+        Err(_) => stop_disk(),
         Ok(started) => {
-            let hand_on = started.signal_sender();
-            // The command ends while it still has its disk. The next signal stops the disk, whether the command has ended or not.
-            signals.end_by_signal(move |signal| {
-                interrupt::hold_signals().end_with(stop.clone());
-                if !hand_on(signal) {
-                    stop();
+            let send_signal = started.signal_sender();
+            // The first signal goes to the command, which ends while it still has its disk. The second stops the disk, even if the
+            // command still runs.
+            signals.set_ending_by_signal(move |signal| {
+                interrupt::lock_signals().set_ending(stop_disk.clone());
+                if !send_signal(signal) {
+                    stop_disk();
                 }
             });
         }
@@ -339,7 +355,7 @@ fn start_command(
     Some(started)
 }
 
-/// Microseconds, or a dash.
+/// A time in microseconds, or a dash if there is none.
 fn format_micros(span: Option<Span>) -> String {
     span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3))
 }
@@ -348,18 +364,20 @@ fn format_receipt(receipt: &Receipt) -> String {
     let Receipt { reads, writes, flushes, failures, cuts, seconds, .. } = receipt;
     let mut table = tables::new_table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
     tables::mark_figures_from(&mut table, 1);
-    let (outside, late) = receipt.outside_stalls();
-    for (what, lateness, late) in [("all", &receipt.lateness, receipt.late), ("outside stalls", &outside, late)] {
-        let max = if what == "all" { Some(lateness.latest()) } else { lateness.quantile(1.0) };
+    let (outside_lateness, outside_late) = receipt.lateness_outside_stalls();
+    for (name, lateness, late) in
+        [("all", &receipt.lateness, receipt.late), ("outside stalls", &outside_lateness, outside_late)]
+    {
+        let max = if name == "all" { Some(lateness.latest()) } else { lateness.quantile(1.0) };
         let quantiles = [0.5, 0.99, 0.999].map(|share| format_micros(lateness.quantile(share)));
-        let row = [what.to_owned(), lateness.count().to_string()].into_iter().chain(quantiles);
+        let row = [name.to_owned(), lateness.count().to_string()].into_iter().chain(quantiles);
         table.add_row(row.chain([format_micros(max), late.to_string()]));
     }
     let cut = match cuts {
         0 => String::new(),
-        n => format!(
-            " The power failed {n} {}; at the last failure {} acknowledged bytes were not on the medium.",
-            if *n == 1 { "time" } else { "times" },
+        count => format!(
+            " The power failed {count} {}; at the last failure {} acknowledged bytes were not on the medium.",
+            if *count == 1 { "time" } else { "times" },
             receipt.at_risk_bytes
         ),
     };
@@ -371,7 +389,7 @@ fn format_receipt(receipt: &Receipt) -> String {
     )
 }
 
-/// The machine's part in it: round trip, stalls, losses and pace.
+/// The part of the machine in the lateness: the round trip, stalls, costs of the transport, and the verdict on its pace.
 fn machine_text(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
@@ -394,13 +412,13 @@ fn machine_text(receipt: &Receipt) -> String {
         stalls.count,
         format_micros(Some(stalls.total)),
         format_micros(Some(stalls.longest)),
-        100.0 * receipt.busy_share(),
+        100.0 * receipt.thread_busy_share(),
         if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.transport_costs() {
-        text.push_str(&format!("{}\n", loss.sentence()));
+        text.push_str(&format!("{}\n", loss.cost_sentence()));
     }
-    if let Some(words) = receipt.attendance.words() {
+    if let Some(words) = receipt.attendance.rejection_sentence() {
         text.push_str(&words);
         text.push('\n');
     }
@@ -410,32 +428,32 @@ fn machine_text(receipt: &Receipt) -> String {
             receipt.refused_for_memory
         ));
     }
-    text.push_str(&receipt.pace_verdict().sentence());
+    text.push_str(&receipt.pace_verdict().verdict_sentence());
     text
 }
 
-fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
+fn receipt_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
     let pace = receipt.pace_verdict();
     let mut value = json!({
         "target": args.target,
         "seed": args.seed,
         "speed": args.speed,
         "precedence": receipt.precedence,
-        "pace": pace.word(),
-        "pace_why": pace.why(),
+        "pace": pace.json_word(),
+        "pace_why": pace.reason(),
     });
     let figures = value.as_object_mut().expect("it was made as one");
     figures.extend(
         receipt
-            .figures()
+            .named_figures()
             .into_iter()
-            .chain(receipt.client_figures())
+            .chain(receipt.client_and_memory_figures())
             .map(|(name, figure)| (name.to_owned(), json_number(figure))),
     );
     value
 }
 
-/// A JSON number; counts have no point.
+/// A JSON number, without a decimal point if it is whole.
 fn json_number(figure: f64) -> serde_json::Value {
     if figure.fract() == 0.0 { json!(figure as u64) } else { json!(figure) }
 }

@@ -1,4 +1,4 @@
-//! `seekwise study`: a factorial study, or a review of several, as text or JSON.
+//! `seekwise study`: runs a factorial study, or a review (several studies under one question), and prints the result as text or JSON.
 
 pub mod review;
 mod text;
@@ -6,7 +6,7 @@ mod text;
 use std::path::Path;
 
 use seekwise::shell::quoted;
-use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
+use seekwise::study::{StudyOptions, StudyOutcome, StudyResult, again};
 use seekwise::{Bounds, Files, results};
 
 use super::{print_json, print_text};
@@ -18,28 +18,28 @@ use crate::progress::ProgressObserver;
 /// Runs the command.
 pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
-    let goes_on = args.resume && results::says(folder);
-    let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
+    let resumes_folder = args.resume && results::says(folder);
+    let out = args.out.as_deref().unwrap_or(if resumes_folder { folder } else { Path::new("out") });
     let mut options = StudyOptions::into(out);
     (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
     (options.bounds, options.sampling, options.files) = (*bounds, args.sampling.requested_sampling(), files);
     let columns = &args.columns.names[..];
-    // A user who asks for columns asks for tables.
-    let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
+    // Columns are in tables: with --columns all tables are printed.
+    let output = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
     if !columns.is_empty() && seekwise::study::is_review(&options.files, &args.study)? {
         review::check_columns(columns)?;
     }
-    let line = ProgressObserver::keeping_runs(out, resume_command(out));
-    let opened = seekwise::study::open(&args.study, &options, &line)?;
-    if let seekwise::study::PendingStudy::Study(opened) = &opened {
-        text::check_columns(&opened.planned.study, columns)?;
+    let progress = ProgressObserver::keeping_runs(out, resume_command(out));
+    let pending = seekwise::study::open(&args.study, &options, &progress)?;
+    if let seekwise::study::PendingStudy::Study(session) = &pending {
+        text::check_columns(&session.planned.study, columns)?;
     }
     print_to_stderr(format!("Again: {}", again(out)));
-    let came = opened.finish(&options, &line)?;
-    drop(line);
-    match came {
-        Came::Study(studied) => print_result(&studied, out, said),
-        Came::Review(reviewed) => review::print_result(&reviewed, said),
+    let outcome = pending.finish(&options, &progress)?;
+    drop(progress);
+    match outcome {
+        StudyOutcome::Study(studied) => print_result(&studied, out, output),
+        StudyOutcome::Review(reviewed) => review::print_result(&reviewed, output),
     }
 }
 
@@ -51,37 +51,37 @@ pub fn resume_command(folder: &Path) -> String {
 /// Options of the output.
 #[derive(Clone, Copy)]
 pub struct StudyOutput<'a> {
-    /// As JSON.
+    /// Print JSON.
     pub json: bool,
-    /// A claim that does not hold is a "no".
+    /// Answer "no" if a claim does not hold.
     pub strict: bool,
     /// Columns to show; empty for all that fit.
     pub columns: &'a [String],
-    /// Print tables however long; else those that fit a screen, and where the rest is.
+    /// Print all tables; else only those that fit a screen, and the place of the others.
     pub all: bool,
 }
 
 /// Prints the result.
-pub fn print_result(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) -> CommandResult {
+pub fn print_result(studied: &StudyResult, out: &Path, output: StudyOutput<'_>) -> CommandResult {
     let evidence = studied.evidence();
-    let held: Vec<ClaimStatus> =
+    let statuses: Vec<ClaimStatus> =
         evidence.judge_claims().iter().map(|claim| ClaimStatus::new(&claim.claim.id, claim.is_reproduced())).collect();
-    let line = claims_line(&held);
-    if said.json {
+    let line = claims_line(&statuses);
+    if output.json {
         print_json(&studied.summary())?;
         line.iter().for_each(print_to_stderr);
     } else {
-        let listing = text::ListingOptions { columns: said.columns, all: said.all, folder: out };
+        let listing = text::ListingOptions { columns: output.columns, all: output.all, folder: out };
         print_text(&text::format_result(&evidence, &listing)?)?;
         let page = studied.page.as_deref().unwrap_or(out);
         print_text(&format!("\nReport: {}", page.display()))?;
         line.iter().try_for_each(|line| print_text(line))?;
     }
-    let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));
+    let fails = output.strict && statuses.iter().any(|claim| claim.holds == Some(false));
     Ok(if fails || studied.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// Whether a claim holds; nothing where it has no answer.
+/// Whether a claim holds; `None` if it has no answer.
 pub struct ClaimStatus<'a> {
     id: &'a str,
     holds: Option<bool>,
@@ -94,17 +94,17 @@ impl<'a> ClaimStatus<'a> {
     }
 }
 
-/// Counts the claims that hold, and names the others; nothing if there is none.
+/// Counts the claims that hold, and names the others; nothing if there are no claims.
 pub fn claims_line(claims: &[ClaimStatus<'_>]) -> Option<String> {
     let ids = |holds| claims.iter().filter(|claim| claim.holds == holds).map(|claim| claim.id).collect::<Vec<_>>();
-    let (yes, no, open) = (ids(Some(true)), ids(Some(false)), ids(None));
-    let mut line = match (yes.len(), claims.len()) {
+    let (holding, failing, unanswered) = (ids(Some(true)), ids(Some(false)), ids(None));
+    let mut line = match (holding.len(), claims.len()) {
         (_, 0) => return None,
-        (yes, 1) => format!("{yes} of 1 claim holds"),
+        (count, 1) => format!("{count} of 1 claim holds"),
         (1, all) => format!("1 of {all} claims holds"),
-        (yes, all) => format!("{yes} of {all} claims hold"),
+        (count, all) => format!("{count} of {all} claims hold"),
     };
-    for (ids, one, many) in [(no, "does not", "do not"), (open, "has no answer", "have no answer")] {
+    for (ids, one, many) in [(failing, "does not", "do not"), (unanswered, "has no answer", "have no answer")] {
         if !ids.is_empty() {
             let verb = if ids.len() == 1 { one } else { many };
             line.push_str(&format!(", {} {verb}: {}", ids.len(), ids.join(", ")));
@@ -127,7 +127,7 @@ mod tests {
         let four = [("Q1", yes), ("Q2", yes), ("Q3", no), ("Q4", yes)];
         assert_eq!(line(&four).unwrap(), "3 of 4 claims hold, 1 does not: Q3");
         assert_eq!(line(&[("Q1", yes)]).unwrap(), "1 of 1 claim holds");
-        let said = line(&[("Q1", no), ("Q2", no), ("D1", None), ("D2", yes)]).unwrap();
-        assert_eq!(said, "1 of 4 claims holds, 2 do not: Q1, Q2, 1 has no answer: D1");
+        let counts = line(&[("Q1", no), ("Q2", no), ("D1", None), ("D2", yes)]).unwrap();
+        assert_eq!(counts, "1 of 4 claims holds, 2 do not: Q1, Q2, 1 has no answer: D1");
     }
 }

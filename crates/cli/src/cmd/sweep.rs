@@ -1,4 +1,4 @@
-//! `seekwise sweep`: a study in parts, by the Python module, which has the engines and the stores.
+//! `seekwise sweep`: runs a study in parts. The Python module does the work; this command passes it the arguments.
 
 use clap::ValueEnum;
 use serde_json::json;
@@ -11,8 +11,9 @@ use crate::exit::CommandResult;
 pub fn run_command(args: &args::SweepArgs, json: bool) -> CommandResult {
     let args::SweepArgs { study, engine, out, address, batch, force } = args;
     let engine = engine.to_possible_value().expect("no engine is hidden").get_name().to_owned();
-    let words = json!({"study": study, "engine": engine, "out": out, "address": address, "batch": batch, "force": force,
+    let arguments = json!({"study": study, "engine": engine, "out": out, "address": address, "batch": batch, "force": force,
                        "json": json});
-    let else_ = format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quoted(study));
-    python_module::run_module_command("sweep", words, &else_)
+    let alternative =
+        format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quoted(study));
+    python_module::run_module_command("sweep", arguments, &alternative)
 }

@@ -1,10 +1,9 @@
-//! `seekwise validate`: a measured trace against a simulated drive.
+//! `seekwise validate`: replays a measured trace on a simulated drive, and compares the response times.
 
 use seekwise::Files;
 use seekwise::pictures::draw_distributions;
 use seekwise::validate::{
-    ForeignParameter, OffRequests, ResponseErrors, ResponseSamples, Timing, Validation, ValidationOptions,
-    ValidationResult, quantile,
+    ForeignParameter, OffRequests, ResponseErrors, Timing, Validation, ValidationOptions, ValidationResult, quantile,
 };
 
 use super::{print_json, print_text};
@@ -15,7 +14,7 @@ use crate::progress::ProgressObserver;
 use crate::screen::{self, wrap_text};
 use crate::tables::{Table, choose_columns, mark_figures_from, new_table};
 
-/// Shares at which the two distributions are set side by side.
+/// Shares of requests at which the two distributions are compared.
 const SHARES: [(f64, &str); 7] =
     [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
 
@@ -35,53 +34,58 @@ pub fn run_command(args: &args::ValidateArgs, files: &Files, json: bool) -> Comm
     };
     (options.set, options.seed) = (&args.set[..], args.seed);
     (options.log, options.force) = (args.log.as_deref(), args.force);
-    let line = ProgressObserver::new();
-    let result = seekwise::validate::validate(&args.trace, &options, &line)?;
-    drop(line);
-    let ValidationResult { drive, samples, errors, off, doubts, .. } = &result;
+    let progress = ProgressObserver::new();
+    let result = seekwise::validate::validate(&args.trace, &options, &progress)?;
+    drop(progress);
+    let ValidationResult { drive, samples, doubts, .. } = &result;
     args.pictures.write(args.force, || draw_distributions(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;
     } else {
-        let mut text =
-            format_validation(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
+        let mut text = format_validation(&result, &args.columns.names)?;
         for doubt in doubts {
             text += &format!("\n\n{}", wrap_text(&format!("Note: {doubt}."), screen::output_width()));
         }
         print_text(&text)?;
     }
-    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| judge_demerits(errors, limit)))
+    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| judge_demerits(&result.errors, limit)))
 }
 
-/// Answers "no" if a demerit is above `limit` percent, and prints which.
-fn judge_demerits(found: &Validation, limit: f64) -> CommandAnswer {
+/// Prints each demerit above the limit, and answers "no" if there is one.
+fn judge_demerits(found: &Validation, limit_percent: f64) -> CommandAnswer {
     let mut answer = CommandAnswer::Done;
     for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
-        if errors.n > 0 && errors.demerit_percent > limit {
-            print_to_stderr(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
+        if errors.n > 0 && errors.demerit_percent > limit_percent {
+            print_to_stderr(format!("{name}: a demerit of {:.2} % is above {limit_percent} %", errors.demerit_percent));
             answer = CommandAnswer::No;
         }
     }
     answer
 }
 
-/// Kinds of requests that are shown as text; further ones are off by little.
+/// The most kinds of requests in the table; further ones deviate little.
 const MOST_SHOWN: usize = 8;
 
-/// The circumstances of requests that are off, the keys that decide their times, and what an import left out of them.
-fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors, mut rows: Table) -> String {
+/// The kinds of requests whose simulated times deviate by more than chance, the keys that decide their times, and parameters of
+/// the drive that are not modelled and may be the reason.
+fn deviations_text(
+    off: &[OffRequests],
+    not_modelled: &[ForeignParameter],
+    all: &ResponseErrors,
+    mut table: Table,
+) -> String {
     let width = screen::output_width();
     let Some(first) = off.first() else {
         return wrap_text("No kind of request is off by more than chance.", width);
     };
-    for (place, one) in off.iter().enumerate().take(MOST_SHOWN) {
-        rows.add_row([
-            format!("{}. {}", place + 1, one.circumstance.words()),
-            one.rows.len().to_string(),
-            format!("{:.3}", one.mean_measured_ms),
-            format!("{:.3}", one.mean_simulated_ms),
-            format!("{:+.3}", one.off_ms()),
-            format!("{:.3}", one.demerit_without_ms),
+    for (index, kind) in off.iter().enumerate().take(MOST_SHOWN) {
+        table.add_row([
+            format!("{}. {}", index + 1, kind.circumstance.words()),
+            kind.rows.len().to_string(),
+            format!("{:.3}", kind.mean_measured_ms),
+            format!("{:.3}", kind.mean_simulated_ms),
+            format!("{:+.3}", kind.off_ms()),
+            format!("{:.3}", kind.demerit_without_ms),
         ]);
     }
     let mut lines = vec![format!(
@@ -90,26 +94,29 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
         first.sentence(all.n as usize),
         first.demerit_without_ms,
         all.demerit_ms,
-        first.circumstance.keys()
+        first.circumstance.profile_keys()
     )];
     let more = off.len().saturating_sub(MOST_SHOWN);
     if more > 0 {
         lines.push(format!("{more} more are off by less in sum; --json has them."));
     }
-    for one in left {
-        let concerns =
-            |off: &OffRequests| off.circumstance.parameters_of_concern(std::slice::from_ref(one)).next().is_some();
+    for parameter in not_modelled {
+        let concerns = |kind: &OffRequests| {
+            kind.circumstance.parameters_of_concern(std::slice::from_ref(parameter)).next().is_some()
+        };
         let shown = off.iter().take(MOST_SHOWN).enumerate();
-        let places: Vec<_> = shown.filter(|(_, off)| concerns(off)).map(|(place, _)| (place + 1).to_string()).collect();
-        if !places.is_empty() {
-            lines.push(format!("Not modelled, and may be why ({}): {} = {}", places.join(", "), one.key, one.says));
+        let numbers: Vec<_> =
+            shown.filter(|(_, kind)| concerns(kind)).map(|(index, _)| (index + 1).to_string()).collect();
+        if !numbers.is_empty() {
+            let (key, value) = (&parameter.key, &parameter.says);
+            lines.push(format!("Not modelled, and may be why ({}): {key} = {value}", numbers.join(", ")));
         }
     }
-    let said: Vec<_> = lines.iter().map(|line| wrap_text(line, width)).collect();
-    format!("{}\n\n{}", rows.draw(width), said.join("\n\n"))
+    let wrapped: Vec<_> = lines.iter().map(|line| wrap_text(line, width)).collect();
+    format!("{}\n\n{}", table.draw(width), wrapped.join("\n\n"))
 }
 
-/// Empty tables: errors, times side by side, requests that are off.
+/// Empty tables: the errors, the distributions side by side, and the kinds of requests that deviate.
 fn empty_tables() -> [Table; 3] {
     let mut errors =
         new_table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
@@ -134,35 +141,31 @@ fn empty_tables() -> [Table; 3] {
     [errors, quantiles, off]
 }
 
-fn format_validation(
-    title: &str,
-    found: &Validation,
-    samples: &ResponseSamples,
-    (off, left): (&[OffRequests], &[ForeignParameter]),
-    columns: &[String],
-) -> Result<String, CommandError> {
-    let [mut errors, mut quantiles, mut circumstances] = empty_tables();
-    for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
-        errors.add_row(errors_row(name, side));
+fn format_validation(result: &ValidationResult, columns: &[String]) -> Result<String, CommandError> {
+    let ValidationResult { drive, samples, errors: found, off, .. } = result;
+    let [mut errors, mut quantiles, mut deviations] = empty_tables();
+    for (name, kind_errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
+        errors.add_row(errors_row(name, kind_errors));
     }
-    let sides = [true, false].map(|reads| samples.both_times(Some(reads)));
-    let sides = sides.map(|(mut measured, mut simulated)| {
+    let read_and_write_times = [true, false].map(|reads| {
+        let (mut measured, mut simulated) = samples.measured_and_simulated(Some(reads));
         measured.sort_unstable();
         simulated.sort_unstable();
         [measured, simulated]
     });
     for (share, name) in SHARES {
         let mut cells = vec![name.to_owned()];
-        for times in sides.iter().flatten() {
+        for times in read_and_write_times.iter().flatten() {
             let time = quantile(times, share).nanos() as f64 / 1e6;
             cells.push(if times.is_empty() { String::new() } else { format!("{time:.3}") });
         }
         quantiles.add_row(cells);
     }
-    choose_columns(&mut [&mut errors, &mut quantiles, &mut circumstances], columns)?;
+    choose_columns(&mut [&mut errors, &mut quantiles, &mut deviations], columns)?;
     let width = screen::output_width();
-    let off = off_text(off, left, &found.all, circumstances);
-    Ok(format!("{}\n\n{}\n\n{}\n\n{off}", wrap_text(title, width), errors.draw(width), quantiles.draw(width)))
+    let deviations = deviations_text(off, &drive.not_modelled, &found.all, deviations);
+    let title = wrap_text(&drive.title, width);
+    Ok(format!("{title}\n\n{}\n\n{}\n\n{deviations}", errors.draw(width), quantiles.draw(width)))
 }
 
 fn errors_row(name: &str, errors: &ResponseErrors) -> [String; 7] {

@@ -1,5 +1,6 @@
-//! Promises to writers, and the settings that break them. Each level of a stack lists the promises that its own settings
-//! break; [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
+//! Promises of a stack to writers, and entries for the settings that break them. Each level of a stack, from the drive
+//! up, lists the promises that its own settings break;
+//! [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ pub enum Assurance {
     CacheOff,
     /// When an orderly power-off is over, everything acknowledged is on the medium.
     PowerOff,
-    /// The other drives can reconstruct a lost drive's data of a row with parity.
+    /// In a row with parity, the other drives can reconstruct the data of a lost drive.
     Rows,
 }
 
@@ -24,14 +25,14 @@ pub enum Assurance {
 pub(crate) struct BrokenPromise {
     /// The setting's key within its level.
     pub key: &'static str,
-    /// As in a stack file.
+    /// The setting's value, as in a stack file.
     pub value: String,
     pub breaks: Assurance,
 }
 
 impl BrokenPromise {
-    /// Returns an entry for each promise in `broken`.
-    pub(crate) fn for_setting(key: &'static str, value: &str, broken: &[Assurance]) -> Vec<BrokenPromise> {
-        broken.iter().map(|&breaks| BrokenPromise { key, value: value.to_string(), breaks }).collect()
+    /// Returns an entry for each assurance that the setting breaks.
+    pub(crate) fn for_setting(key: &'static str, value: &str, broken_assurances: &[Assurance]) -> Vec<BrokenPromise> {
+        broken_assurances.iter().map(|&breaks| BrokenPromise { key, value: value.to_string(), breaks }).collect()
     }
 }

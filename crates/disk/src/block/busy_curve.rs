@@ -1,26 +1,28 @@
-//! The load over time of a resource of several equal units, such as the cores of a processor. Work is counted when it is
-//! done, not when it is ordered, so no unit is ever busy for more than the whole time.
+//! The load over time of a resource of several equal units, such as the cores of a processor. The owner counts work
+//! when it is done, not when it is ordered, so no unit is ever busy for more than the whole time.
 //!
-//! Time is cut into slots of equal length. If there are too many of them, each becomes twice as long. A stretch that ends
-//! within a slot gets its share of the slot's work.
+//! Time is cut into slots of equal length, and each slot keeps the work done in it. If there are too many slots, each
+//! becomes twice as long. A query for a span of time that ends within a slot
+//! gets its share of the slot's work.
 
 use alloc::vec::Vec;
 
 use crate::time::{Instant, Span};
 
-/// The most slots: an end within a slot then moves less than a two-thousandth of the whole time.
-const SLOTS: u64 = 4096;
+/// Maximum number of slots. After a doubling at least half of them are in use, so a slot is at most a 2048th of the
+/// whole time.
+const MAX_SLOTS: u64 = 4096;
 
-/// The initial length of a slot, as a power of two in nanoseconds: about a microsecond.
-const FIRST: u32 = 10;
+/// Binary logarithm of a slot's initial length in nanoseconds: 1,024 ns.
+const INITIAL_LENGTH_LOG2: u32 = 10;
 
 /// The work of some units over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusyCurve {
     units: u64,
-    /// The length of a slot, as a power of two in nanoseconds.
-    length: u32,
-    /// Work in each slot, in nanoseconds of a unit; none in those that are missing.
+    /// Binary logarithm of a slot's length in nanoseconds.
+    length_log2: u32,
+    /// Work in each slot, in nanoseconds of one unit; slots beyond the last have none.
     slots: Vec<u64>,
     /// Work is counted up to this instant.
     until: Instant,
@@ -30,7 +32,13 @@ pub struct BusyCurve {
 impl BusyCurve {
     /// `units` that have not worked yet.
     pub fn new(units: u32) -> BusyCurve {
-        BusyCurve { units: units.into(), length: FIRST, slots: Vec::new(), until: Instant::ZERO, total: Span::ZERO }
+        BusyCurve {
+            units: units.into(),
+            length_log2: INITIAL_LENGTH_LOG2,
+            slots: Vec::new(),
+            until: Instant::ZERO,
+            total: Span::ZERO,
+        }
     }
 
     /// How many units there are.
@@ -48,28 +56,28 @@ impl BusyCurve {
         self.total
     }
 
-    /// Counts the work of `working` units up to `until`, if that is later than what is counted.
+    /// Counts the work of `busy_units` units from the instant counted so far up to `until`, if that is later.
     #[inline]
-    pub(crate) fn count_work(&mut self, until: Instant, working: u32) {
+    pub(crate) fn count_work(&mut self, until: Instant, busy_units: u32) {
         let from = self.until;
         if until > from {
             self.until = until;
-            if working > 0 {
-                self.add(from.nanos(), until.nanos(), working.into());
+            if busy_units > 0 {
+                self.add_work(from.nanos(), until.nanos(), busy_units.into());
             }
         }
     }
 
-    fn add(&mut self, from: u64, until: u64, working: u64) {
-        debug_assert!(working <= self.units, "{working} of {} units work", self.units);
-        self.total += Span::from_nanos(working * (until - from));
-        self.ensure_slots(until);
-        let mut at = from;
-        while at < until {
-            let (slot, end) = self.slot_at(at);
-            let end = end.min(until);
-            self.slots[slot] += working * (end - at);
-            at = end;
+    fn add_work(&mut self, from_ns: u64, until_ns: u64, busy_units: u64) {
+        debug_assert!(busy_units <= self.units, "{busy_units} of {} units work", self.units);
+        self.total += Span::from_nanos(busy_units * (until_ns - from_ns));
+        self.ensure_slots(until_ns);
+        let mut at_ns = from_ns;
+        while at_ns < until_ns {
+            let (slot, slot_end_ns) = self.slot_and_end(at_ns);
+            let end_ns = slot_end_ns.min(until_ns);
+            self.slots[slot] += busy_units * (end_ns - at_ns);
+            at_ns = end_ns;
         }
     }
 
@@ -82,8 +90,8 @@ impl BusyCurve {
         self.total += work;
         self.ensure_slots(end);
         while left > 0 && end > from.nanos() {
-            let (slot, _) = self.slot_at(end - 1);
-            let begin = (slot as u64) << self.length;
+            let (slot, _) = self.slot_and_end(end - 1);
+            let begin = (slot as u64) << self.length_log2;
             let idle = self.units * (end - begin) - self.slots[slot];
             let part = left.min(idle);
             self.slots[slot] += part;
@@ -92,19 +100,19 @@ impl BusyCurve {
         debug_assert!(left == 0, "{left} ns of work found no idle unit");
     }
 
-    /// The slot of a nanosecond, and the slot's end.
-    fn slot_at(&self, at: u64) -> (usize, u64) {
-        let slot = at >> self.length;
-        (slot as usize, (slot + 1) << self.length)
+    /// The index of the slot that holds a nanosecond, and the slot's end in nanoseconds.
+    fn slot_and_end(&self, at_ns: u64) -> (usize, u64) {
+        let slot = at_ns >> self.length_log2;
+        (slot as usize, (slot + 1) << self.length_log2)
     }
 
-    /// Makes slots up to `until`, which is later than 0.
-    fn ensure_slots(&mut self, until: u64) {
-        while (until - 1) >> self.length >= SLOTS {
+    /// Makes slots up to `until_ns`, which is later than 0; doubles their length if they would be too many.
+    fn ensure_slots(&mut self, until_ns: u64) {
+        while (until_ns - 1) >> self.length_log2 >= MAX_SLOTS {
             self.slots = self.slots.chunks(2).map(|pair| pair.iter().sum()).collect();
-            self.length += 1;
+            self.length_log2 += 1;
         }
-        let (last, _) = self.slot_at(until - 1);
+        let (last, _) = self.slot_and_end(until_ns - 1);
         if last >= self.slots.len() {
             self.slots.resize(last + 1, 0);
         }
@@ -114,8 +122,8 @@ impl BusyCurve {
     pub fn work_between(&self, from: Instant, until: Instant) -> Span {
         let (from, until) = (from.nanos(), until.min(self.until).nanos());
         let within = |(slot, &work): (usize, &u64)| {
-            let begin = (slot as u64) << self.length;
-            let end = (begin + (1 << self.length)).min(self.until.nanos());
+            let begin = (slot as u64) << self.length_log2;
+            let end = (begin + (1 << self.length_log2)).min(self.until.nanos());
             let part = end.min(until).saturating_sub(begin.max(from));
             // A slot that has work is not empty.
             (u128::from(work) * u128::from(part) / u128::from(end.saturating_sub(begin).max(1))) as u64
@@ -123,11 +131,12 @@ impl BusyCurve {
         Span::from_nanos(self.slots.iter().enumerate().map(within).sum())
     }
 
-    /// A stretch with more work than all units could do, if there is one: an error of the caller's counting.
+    /// The first slot's time in which more work was counted than all units could do, if there is one: an error of the
+    /// caller's counting.
     pub fn find_overload(&self) -> Option<(Instant, Instant)> {
         let stretch = |slot: usize| {
-            let begin = (slot as u64) << self.length;
-            (begin, (begin + (1 << self.length)).min(self.until.nanos()))
+            let begin = (slot as u64) << self.length_log2;
+            (begin, (begin + (1 << self.length_log2)).min(self.until.nanos()))
         };
         let mut slots = self.slots.iter().enumerate().map(|(slot, work)| (stretch(slot), *work));
         let over = slots.find(|&((from, until), work)| work > self.units * until.saturating_sub(from));
@@ -163,10 +172,10 @@ mod tests {
             curve.count_work(at(turn * 100_000 + 40_000), 1);
             curve.count_work(at((turn + 1) * 100_000), 0);
         }
-        assert!(curve.slots.len() <= SLOTS as usize && curve.length > FIRST);
+        assert!(curve.slots.len() <= MAX_SLOTS as usize && curve.length_log2 > INITIAL_LENGTH_LOG2);
         assert_eq!(curve.work_between(Instant::ZERO, Instant::FAR).nanos(), 400_000_000);
         let half = curve.work_between(at(500_000_000), Instant::FAR).nanos();
-        assert!(half.abs_diff(200_000_000) < 1 << curve.length, "{half}");
+        assert!(half.abs_diff(200_000_000) < 1 << curve.length_log2, "{half}");
         assert_eq!(curve.find_overload(), None);
     }
 

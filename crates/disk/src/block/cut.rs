@@ -1,21 +1,22 @@
-//! The state of written runs after a power cut: the arithmetic of rules 5 and 6, for the drive that is cut and for a
-//! judge that computes afterwards what a cut would have left.
+//! Fates of written sectors after a power cut: the arithmetic of rules 5 and 6 of the [contract](super). The drive that
+//! is cut uses it, and a judge that computes afterwards what a cut would have left.
 //!
-//! A run reported by a device that was not cut tells when each of its sectors passed under the head. So one run with
-//! landings on is enough to compute the state after a cut at any instant, by [`report_fates`] on all landings reported,
-//! provided that:
+//! A landing tells when each of its sectors passed under the head. So the landings of a simulation without a cut
+//! suffice to compute the state after a cut at any instant: [`report_fates`] takes all of them, in the order in which
+//! they were reported, each whole. The rules:
 //!
-//! - Landings are taken in the order in which they were reported, each whole.
-//! - A write in progress at the cut is reported at its end. Sectors that had passed are on the medium, the physical
-//!   sector under the head is as the profile says, and the rest is not written.
+//! - Sectors that had passed at the cut are on the medium, the physical sector under the head is as the profile says,
+//!   and later ones are not written.
 //! - Landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical
 //!   sector that two writes share is under the head as a whole.
 //!
-//! A layer that splits a landing notes in each part the run that it belongs to. So above an array, or a driver that
-//! merges writes, the arithmetic is that of the drive, to the nanosecond.
+//! A layer that splits a landing notes in each part the track run that it belongs to. So above an array, or above a
+//! driver that merges writes, the result is that of the drive, to the nanosecond.
 //!
 //! Data that a buffer saves by itself are not known here: with power protection or flash, acknowledged writes without a
 //! landing are on the medium as well.
+
+use core::ops::Range;
 
 use super::{CutSector, Landing, LandingKind, MemberRole, TrackRun};
 use crate::time::{Instant, Span};
@@ -28,15 +29,15 @@ impl TrackRun {
     }
 
     /// The first sector that has not passed by `cut`.
-    fn first_not_passed(&self, cut: Instant) -> u64 {
+    fn first_sector_not_passed(&self, cut: Instant) -> u64 {
         let (all, time) = (u64::from(self.sectors), self.to.since(self.from).nanos());
         if self.to <= cut {
             return self.sector + all;
         }
         match cut.saturating_since(self.from).nanos() {
             0 => self.sector,
-            // The largest number of sectors s for which time * s / all, rounded down, does not exceed the time gone.
-            gone => self.sector + ((gone + 1) * all - 1) / time,
+            // The largest number of sectors s for which time * s / all, rounded down, does not exceed the time elapsed.
+            elapsed => self.sector + ((elapsed + 1) * all - 1) / time,
         }
     }
 }
@@ -65,20 +66,21 @@ impl Landing {
         self.lba + u64::from(self.sectors)
     }
 
-    /// Returns the landing of its sectors `first..end`, counted from its start.
-    pub fn slice_sectors(&self, first: u64, end: u64) -> Landing {
-        let (sector, stop) = (self.sector + first, self.sector + end);
-        let whole = first == 0 && end == u64::from(self.sectors);
+    /// Returns the landing of its sectors `first_offset..end_offset`, counted from its start.
+    pub fn slice_sectors(&self, first_offset: u64, end_offset: u64) -> Landing {
+        let (sector, sector_end) = (self.sector + first_offset, self.sector + end_offset);
+        let whole = first_offset == 0 && end_offset == u64::from(self.sectors);
         let (from, to) = if whole {
             (self.from, self.to)
         } else {
-            (self.run.passing_instant(sector), self.run.passing_instant(stop))
+            (self.run.passing_instant(sector), self.run.passing_instant(sector_end))
         };
-        Landing { lba: self.lba + first, sectors: (end - first) as u32, sector, from, to, ..*self }
+        let sectors = (end_offset - first_offset) as u32;
+        Landing { lba: self.lba + first_offset, sectors, sector, from, to, ..*self }
     }
 
-    /// Returns the landing with another time and fate, as a run of its own.
-    fn with_fate(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
+    /// Returns the landing with another time and kind, as a track run of its own.
+    fn with_time_and_kind(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         let run = TrackRun { sector: self.sector, sectors: self.sectors, from, to };
         Landing { from, to, kind, run, ..self }
     }
@@ -93,56 +95,63 @@ impl Landing {
         self.sector + u64::from(self.sectors)
     }
 
-    /// Returns the landing's part in the drive's sectors `sector..end`, if any.
-    fn clip_to_sectors(&self, sector: u64, end: u64) -> Option<Landing> {
-        let (from, to) = (sector.max(self.sector), end.min(self.sector_end()));
-        (from < to).then(|| self.slice_sectors(from - self.sector, to - self.sector))
+    /// Returns the landing's part in these sectors of the drive, if any.
+    fn clip_to_sectors(&self, drive_sectors: &Range<u64>) -> Option<Landing> {
+        let (first, end) = (drive_sectors.start.max(self.sector), drive_sectors.end.min(self.sector_end()));
+        (first < end).then(|| self.slice_sectors(first - self.sector, end - self.sector))
     }
 }
 
-/// Reports to `left` what a cut at `cut` leaves of each of `landings`. Physical sectors have `unit` sectors, and
-/// `sector` says what happens to the one under the head. Data that are not on the medium are reported as discarded.
-pub fn report_fates(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
+/// Reports what a cut at `cut` leaves of each of `landings`. A physical sector has `physical_sectors` sectors;
+/// `cut_sector` says what happens to the one under the head. Data that are not on the medium are reported as discarded.
+pub fn report_fates(
+    landings: &[Landing],
+    cut: Instant,
+    physical_sectors: u64,
+    cut_sector: CutSector,
+    mut report: impl FnMut(Landing),
+) {
     let one_run = |a: &Landing, b: &Landing| a.is_followed_by(b) && a.kind == b.kind;
     for run in landings.chunk_by(one_run) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
         if first.kind != LandingKind::Landed || last.to <= cut {
-            run.iter().filter(|landing| landing.to <= cut).for_each(|landing| left(*landing));
+            run.iter().filter(|landing| landing.to <= cut).for_each(|landing| report(*landing));
             continue;
         }
-        let (whole, torn) = sector_under_head(run, cut, unit);
-        let kind = match sector {
+        let under_head = physical_sector_under_head(run, cut, physical_sectors);
+        let under_head_kind = match cut_sector {
             CutSector::Finished => LandingKind::Landed,
             CutSector::Old => LandingKind::Discarded,
             CutSector::Unreadable => LandingKind::Torn,
         };
         for landing in run {
-            let parts =
-                [(first.sector, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.sector_end(), GONE)];
-            for (sector, end, kind) in parts {
-                if let Some(part) = landing.clip_to_sectors(sector, end) {
+            let fates = [
+                (first.sector..under_head.start, LandingKind::Landed),
+                (under_head.clone(), under_head_kind),
+                (under_head.end..last.sector_end(), LandingKind::Discarded),
+            ];
+            for (sectors, kind) in fates {
+                if let Some(part) = landing.clip_to_sectors(&sectors) {
                     // A sector that is finished after the cut is dated to the cut.
                     let (from, to) =
                         if kind == LandingKind::Landed { (part.from.min(cut), part.to.min(cut)) } else { (cut, cut) };
-                    left(part.with_fate(from, to, kind));
+                    report(part.with_time_and_kind(from, to, kind));
                 }
             }
         }
     }
 }
 
-const GONE: LandingKind = LandingKind::Discarded;
-
-/// The physical sector under the head at `cut`, which is before the run's end: everything before it has passed. Empty
-/// when the head is just reaching it.
-fn sector_under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
-    let first = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
-    let (start, end) = (run[0].sector, run[run.len() - 1].sector_end());
-    let sector = first.run.first_not_passed(cut) / unit * unit;
-    let whole = sector.max(start);
-    let holder = run.iter().find(|landing| landing.sector_end() > whole).expect("it lies in the run");
-    let begun = holder.run.passing_instant(whole) < cut;
-    (whole, if begun { (sector + unit).min(end) } else { whole })
+/// The run's sectors in the physical sector under the head at `cut`, which is before the run's end: all before them
+/// have passed. Empty, at the first sector that has not passed, if the head is just reaching it.
+fn physical_sector_under_head(run: &[Landing], cut: Instant, physical_sectors: u64) -> Range<u64> {
+    let unfinished = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
+    let (run_start, run_end) = (run[0].sector, run[run.len() - 1].sector_end());
+    let start = unfinished.run.first_sector_not_passed(cut) / physical_sectors * physical_sectors;
+    let first = start.max(run_start);
+    let holder = run.iter().find(|landing| landing.sector_end() > first).expect("it lies in the run");
+    let begun = holder.run.passing_instant(first) < cut;
+    first..if begun { (start + physical_sectors).min(run_end) } else { first }
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! Settings that change while a device runs, by the layer that has them. A layer takes its own and passes on the others.
-//!
-//! Their words are parsed outside the model.
+//! Settings that can be changed while a device runs, by the layer that has them. A layer takes its own and passes the
+//! others down. The words for them are parsed outside the model, by `seekwise-drives`.
 
 use crate::time::Span;
 
@@ -16,7 +15,7 @@ pub enum LayerSetting {
         number: u32,
         setting: DriverSetting,
     },
-    /// The accelerator with this number, counted likewise.
+    /// The accelerator with this number; accelerators are counted from the top, from 1.
     Accelerator {
         number: u32,
         drops_flushes: bool,

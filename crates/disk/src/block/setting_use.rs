@@ -1,14 +1,15 @@
-//! The use that a run made of its stack's settings: a window matters only if more commands wait, a limit only if it is
-//! reached. Two stacks that differ only in settings that a run on one of them did not use run alike, to the nanosecond
-//! ([`Stack::runs_alike`]). A few settings are tracked here, all others count as used.
+//! How far a run used its stack's settings: a window matters only if more commands wait at once, a limit only if it is
+//! reached. Two stacks run alike, to the nanosecond, if they differ only in settings that a run on one of them did not
+//! use ([`Stack::runs_alike`]): the second run need not be made. The settings of this table are tracked, all others
+//! count as used.
 //!
 //! | setting | used when |
 //! |---|---|
 //! | the order of a drive's commands, of its dirty segments, of a driver's commands | two wait at once |
-//! | the window of such an order, its *nearest* | more than so many wait at once |
-//! | a driver's depth | so many commands are below |
-//! | its time-out | a command takes so long |
-//! | its retries | a command comes back aborted |
+//! | the window of such an order, its *nearest* | more than that number wait at once |
+//! | a driver's depth | as many commands are below the driver |
+//! | a driver's time-out | a command takes as long |
+//! | a driver's retries | a command comes back aborted |
 //!
 //! The component that has a setting counts its use. `tests/swarm.rs` takes random stacks, changes unused settings, and
 //! compares the records.
@@ -17,7 +18,7 @@
 
 use crate::time::Span;
 
-/// The use of settings, the largest over all layers of a kind.
+/// The use of settings: for each figure the largest over all layers of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingUse {
     /// Commands that waited at once in a drive.
@@ -28,7 +29,7 @@ pub struct SettingUse {
     pub waiting: u32,
     /// Commands that a driver had below at once.
     pub below: u32,
-    /// The longest that a driver's command took.
+    /// The longest time that a driver's command took.
     pub longest: Span,
     /// A driver decided whether to send a command again.
     pub again: bool,

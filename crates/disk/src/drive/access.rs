@@ -1,15 +1,27 @@
-//! An access to the medium: the arm moves to a run of blocks, which pass track after track. No queue, no cache; the
-//! firmware knows its purpose.
+//! An access to the medium: the arm moves to a run of blocks, which pass under the head track after track. From its
+//! start follow all its times. `medium` carries accesses out, and knows their purpose.
 //!
 //! ```text
 //!  start                                                                              end
 //!  | seek | settle | rotation | transfer | head switch or seek | rotation (skew) | transfer |
 //! ```
+//!
+//! A *pass* is the part of an access on one track.
 
 use super::geometry::{Extent, Geometry};
-use super::mechanics::{Arm, Mechanics};
+use super::mechanics::{Arm, Mechanics, Positioning};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
+
+/// The blocks of an access: from the first block of `first` on, up to block `end`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessBlocks {
+    pub(super) write: bool,
+    /// First block, and those that follow it on its track.
+    pub(super) first: Extent,
+    /// Block after the last.
+    pub(super) end: u64,
+}
 
 /// Blocks to read or write, and how.
 #[derive(Clone, Copy, Debug)]
@@ -29,20 +41,32 @@ pub struct Access {
     /// Reading may begin with any wanted block of a track.
     pub zero_latency: bool,
     /// Blocks, from the first on, that are in the buffer before the link starts.
-    pub lead: u32,
-    /// (at its start, at its end): a write covers only part of a physical sector whose rest is unknown. The drive reads
-    /// the sector, and writes it a revolution later.
-    pub rereads: (bool, bool),
+    pub lead_sectors: u32,
+    /// The ends at which a write must read before it writes.
+    pub edge_reads: EdgeReads,
     /// The head settles too late for the first pass of the first block.
     pub late: bool,
     /// Each track's part of a write is read back in the next revolution.
     pub verify: bool,
 }
 
-/// An extent of an access, with its timing.
+/// The ends of a write at which it covers only part of a physical sector whose rest is unknown. The drive reads the
+/// sector, and writes it a revolution later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeReads {
+    pub start: bool,
+    pub end: bool,
+}
+
+impl EdgeReads {
+    /// No read before the write.
+    pub const NONE: EdgeReads = EdgeReads { start: false, end: false };
+}
+
+/// The part of an access on one track, with its timing.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// The blocks.
+    /// The blocks that pass.
     pub extent: Extent,
     /// Arm movement or head switch.
     pub seek: Span,
@@ -74,17 +98,17 @@ impl Pass {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
     }
 
-    /// When the first `lead` blocks have passed.
+    /// When the first `lead_sectors` blocks have passed.
     #[inline]
-    fn lead_end(&self, mechanics: &Mechanics, lead: u32) -> Instant {
-        (self.first + mechanics.turning_time(self.extent.slot.wrapping_mul(u64::from(lead)))).min(self.end)
+    fn lead_end(&self, mechanics: &Mechanics, lead_sectors: u32) -> Instant {
+        (self.first + mechanics.turning_time(self.extent.slot.wrapping_mul(u64::from(lead_sectors)))).min(self.end)
     }
 }
 
-/// Timing of an access over all passes.
+/// Timing of a whole access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessTiming {
-    /// When as many blocks are in the buffer as the link waits for.
+    /// When the lead sectors have passed: as many blocks are in the buffer as the link waits for.
     pub led: Instant,
     /// When all blocks have passed.
     pub end: Instant,
@@ -119,16 +143,16 @@ impl AccessTiming {
         self.end += span;
     }
 
-    /// Parts of a read: seek, rotation, transfer.
+    /// Times of a read: seek, rotation, transfer.
     #[inline(always)]
     pub fn read_parts(&self) -> [Span; 3] {
         [self.seek, self.rotation, self.transfer]
     }
 
-    /// Charges the access to the ledger of the request it serves.
+    /// Books the access in the ledger of the request it serves.
     #[inline]
     pub(crate) fn charge_ledger(&self, ledger: &mut Ledger) {
-        let mut at = ledger.mark();
+        let mut at = ledger.booked_until();
         for (part, span) in [
             (Part::Seek, self.seek),
             (Part::Settle, self.settle),
@@ -155,8 +179,16 @@ impl Access {
 
     /// Passes, first to last.
     pub fn passes<'a>(&'a self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
-        let (at, arm, left) = (self.start, self.from, self.sectors);
-        Passes { geometry, mechanics, access: self, at, arm, left, lba: self.first.lba, track: Some(self.first) }
+        Passes {
+            geometry,
+            mechanics,
+            access: self,
+            start: self.start,
+            arm: self.from,
+            lba: self.first.lba,
+            track_rest: Some(self.first),
+            sectors_left: self.sectors,
+        }
     }
 
     /// Timing of all passes together.
@@ -172,47 +204,48 @@ impl Access {
     #[inline(always)]
     pub(crate) fn single_track_timing(&self, mechanics: &Mechanics) -> AccessTiming {
         let pass = self.extent_pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
-        AccessTiming { led: pass.lead_end(mechanics, self.lead.min(self.sectors)), ..AccessTiming::from_pass(&pass) }
+        let led = pass.lead_end(mechanics, self.lead_sectors.min(self.sectors));
+        AccessTiming { led, ..AccessTiming::from_pass(&pass) }
     }
 
     #[inline(never)]
     fn multi_track_timing(&self, geometry: &Geometry, mechanics: &Mechanics) -> AccessTiming {
-        let mut lead = self.lead.min(self.sectors);
+        let mut lead_left = self.lead_sectors.min(self.sectors);
         let mut sum: Option<AccessTiming> = None;
         for pass in self.passes(geometry, mechanics) {
-            let mut sweep = AccessTiming::from_pass(&pass);
+            let mut timing = AccessTiming::from_pass(&pass);
             if let Some(before) = sum {
-                sweep.led = before.led;
-                sweep.seek += before.seek;
-                sweep.settle += before.settle;
-                sweep.data += before.data;
-                sweep.rotation += before.rotation;
-                sweep.transfer += before.transfer;
+                timing.led = before.led;
+                timing.seek += before.seek;
+                timing.settle += before.settle;
+                timing.data += before.data;
+                timing.rotation += before.rotation;
+                timing.transfer += before.transfer;
             }
-            if lead > 0 && lead <= pass.extent.sectors {
-                sweep.led = pass.lead_end(mechanics, lead);
+            if lead_left > 0 && lead_left <= pass.extent.sectors {
+                timing.led = pass.lead_end(mechanics, lead_left);
             }
-            lead = lead.saturating_sub(pass.extent.sectors);
-            sum = Some(sweep);
+            lead_left = lead_left.saturating_sub(pass.extent.sectors);
+            sum = Some(timing);
         }
         sum.expect("an access has blocks")
     }
 
-    /// Pass of `extent`, with the arm at `arm` from `at` on.
+    /// Pass of `extent`, if the arm starts from `arm` at `start`.
     #[inline(always)]
-    fn extent_pass(&self, mechanics: &Mechanics, at: Instant, arm: Arm, extent: Extent) -> Pass {
-        let place = mechanics.positioning(at, arm, &extent, self.write);
-        let settled = at + place.seek + place.settle;
+    fn extent_pass(&self, mechanics: &Mechanics, start: Instant, arm: Arm, extent: Extent) -> Pass {
+        let positioning = mechanics.positioning(start, arm, &extent, self.write);
+        let settled = start + positioning.seek + positioning.settle;
         let data = self.data_at.saturating_since(settled);
         let ready = settled + data;
         let transfer = mechanics.transfer_time(&extent);
         let mut rotation =
-            if data > Span::ZERO { mechanics.rotation_wait(ready, extent.angle) } else { place.rotation };
+            if data > Span::ZERO { mechanics.rotation_wait(ready, extent.angle) } else { positioning.rotation };
         let first = ready + rotation;
         if self.zero_latency {
             rotation = rotation.min(mechanics.revolution().saturating_sub(transfer));
         }
-        if self.rereads != (false, false) && self.is_read_before_write(&extent) {
+        if self.edge_reads != EdgeReads::NONE && self.is_read_before_write(&extent) {
             rotation += mechanics.revolution();
         }
         if self.late && extent.lba == self.lba() {
@@ -220,15 +253,16 @@ impl Access {
         }
         let end = ready + rotation + transfer;
         let verified = if self.verify { mechanics.revolution() } else { Span::ZERO };
-        Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end, verified }
+        let Positioning { seek, settle, .. } = positioning;
+        Pass { extent, seek, settle, data, rotation, transfer, first, end, verified }
     }
 
     /// True if this extent of a write is read before it is written. A single revolution serves both ends.
     fn is_read_before_write(&self, extent: &Extent) -> bool {
-        (self.rereads.0 && extent.lba == self.lba()) || (self.rereads.1 && extent.end() == self.end())
+        (self.edge_reads.start && extent.lba == self.lba()) || (self.edge_reads.end && extent.end() == self.end())
     }
 
-    /// Charges the access to `ledger` as far as it went by `now`.
+    /// Books the access in `ledger` as far as it went by `now`.
     pub(crate) fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
         let mut at = self.start;
         for pass in self.passes(geometry, mechanics) {
@@ -255,12 +289,14 @@ pub struct Passes<'a> {
     geometry: &'a Geometry,
     mechanics: &'a Mechanics,
     access: &'a Access,
-    at: Instant,
+    /// Start of the next pass, and where the arm is then.
+    start: Instant,
     arm: Arm,
-    /// Next block, and the rest of its track if known.
+    /// Next block.
     lba: u64,
-    track: Option<Extent>,
-    left: u32,
+    /// The rest of its track, if known.
+    track_rest: Option<Extent>,
+    sectors_left: u32,
 }
 
 impl Iterator for Passes<'_> {
@@ -268,17 +304,17 @@ impl Iterator for Passes<'_> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Pass> {
-        if self.left == 0 {
+        if self.sectors_left == 0 {
             return None;
         }
-        let track = self.track.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
-        let (extent, rest) = track.split(self.left);
-        let pass = self.access.extent_pass(self.mechanics, self.at, self.arm, extent);
-        self.at = pass.next_start();
+        let track = self.track_rest.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
+        let (extent, rest) = track.split(self.sectors_left);
+        let pass = self.access.extent_pass(self.mechanics, self.start, self.arm, extent);
+        self.start = pass.next_start();
         self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
-        self.track = rest;
-        self.left -= extent.sectors;
+        self.track_rest = rest;
+        self.sectors_left -= extent.sectors;
         Some(pass)
     }
 }

@@ -1,5 +1,6 @@
-//! The electronics: the table of commands in flight, the order of decoding, which commands are held back for others,
-//! and when each is done. Nothing here knows what a command needs from the buffer or the medium.
+//! The electronics: the table of commands in flight, from the port to the completion. Commands are decoded one after
+//! another, held back if they must wait for others, and completed in order. `reads` and `writes` know what a command
+//! needs from buffer and medium.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,21 +21,22 @@ pub(super) struct Electronics {
     overhead: Overhead,
     queuing: Queuing,
     commands: Vec<Command>,
-    free: Vec<u16>,
+    free_slots: Vec<u16>,
     /// Arriving commands, by the instant at which they are decoded.
     arriving: VecDeque<(Instant, u16)>,
-    /// Decoded commands held back for others, and the command that runs alone.
+    /// Decoded commands held back for others.
     held: VecDeque<u16>,
+    /// The command that runs alone.
     alone: Option<u16>,
     /// Commands whose end is known, soonest first.
     finishing: VecDeque<(Instant, u16)>,
     ready: VecDeque<Completion>,
     /// Earliest instant at which the decoding of the next command begins.
-    next_from: Instant,
+    decoder_free_from: Instant,
     /// When the last command in flight ended.
-    quiet: Instant,
+    idle_since: Instant,
     /// The last read or write taken was a write.
-    wrote: bool,
+    last_was_write: bool,
     /// An acknowledged write is still being written to the medium, apart from dirty segments.
     draining: bool,
     /// Flush commands received.
@@ -58,23 +60,29 @@ impl IndexMut<u16> for Electronics {
 }
 
 impl Electronics {
-    /// Returns idle electronics; with `drains` a write that is acknowledged but not yet on the medium keeps an extra slot.
-    pub(super) fn new(firmware: Firmware, overhead: Overhead, queuing: Queuing, drains: bool) -> Electronics {
-        let capacity = firmware.depth as usize + usize::from(drains);
+    /// Returns idle electronics. With `slot_for_draining` a write that is acknowledged but not yet on the medium keeps
+    /// a slot of its own.
+    pub(super) fn new(
+        firmware: Firmware,
+        overhead: Overhead,
+        queuing: Queuing,
+        slot_for_draining: bool,
+    ) -> Electronics {
+        let capacity = firmware.depth as usize + usize::from(slot_for_draining);
         Electronics {
             firmware,
             overhead,
             queuing,
             commands: alloc::vec![Command::empty_slot(); capacity],
-            free: (0..capacity as u16).rev().collect(),
+            free_slots: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             held: VecDeque::new(),
             alone: None,
             finishing: VecDeque::with_capacity(capacity),
             ready: VecDeque::with_capacity(capacity),
-            next_from: Instant::ZERO,
-            quiet: Instant::ZERO,
-            wrote: false,
+            decoder_free_from: Instant::ZERO,
+            idle_since: Instant::ZERO,
+            last_was_write: false,
             draining: false,
             flushes: 0,
         }
@@ -92,24 +100,24 @@ impl Electronics {
     }
 
     /// Number of slots.
-    pub(super) fn capacity(&self) -> usize {
+    pub(super) fn slot_count(&self) -> usize {
         self.commands.len()
     }
 
-    /// Flush commands received.
-    pub(super) fn flushes(&self) -> u64 {
+    /// Number of flush commands received.
+    pub(super) fn flush_count(&self) -> u64 {
         self.flushes
     }
 
     /// True if no command is in flight.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.free.len() == self.commands.len()
+        self.free_slots.len() == self.commands.len()
     }
 
     /// When the last command in flight ended.
     pub(super) fn idle_since(&self) -> Instant {
-        self.quiet
+        self.idle_since
     }
 
     /// True if an acknowledged write is still being written to the medium, apart from dirty segments.
@@ -131,8 +139,8 @@ impl Electronics {
     /// Instant of the next decoding or completion, or `FAR`.
     #[inline]
     pub(super) fn next_event(&self) -> Instant {
-        let of = |queue: &VecDeque<(Instant, u16)>| queue.front().map_or(Instant::FAR, |&(at, _)| at);
-        of(&self.arriving).min(of(&self.finishing))
+        let first_instant = |queue: &VecDeque<(Instant, u16)>| queue.front().map_or(Instant::FAR, |&(at, _)| at);
+        first_instant(&self.arriving).min(first_instant(&self.finishing))
     }
 
     // From the port to the end of decoding
@@ -141,65 +149,73 @@ impl Electronics {
     #[inline]
     pub(super) fn take_slot(&mut self) -> Option<u16> {
         let spare = self.commands.len() - self.firmware.depth as usize;
-        match self.free.len() + usize::from(self.draining) <= spare {
+        match self.free_slots.len() + usize::from(self.draining) <= spare {
             true => None,
-            false => self.free.pop(),
+            false => self.free_slots.pop(),
         }
     }
 
-    /// Refuses a command because the drive is off.
-    pub(super) fn refuse_command(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, BufferLookup)) {
+    /// Takes a command that comes while the drive is off; it ends at once with [`Status::PowerLost`].
+    pub(super) fn refuse_command(
+        &mut self,
+        now: Instant,
+        slot: u16,
+        request: Request,
+        versioned_lookup: (u64, BufferLookup),
+    ) {
         self.flushes += u64::from(request.op == Op::Flush);
-        self[slot].begin_request(now, request, seen, true);
+        self[slot].begin_request(now, request, versioned_lookup, true);
         self[slot].outcome = Status::PowerLost;
         self.finish_at(now, slot);
     }
 
-    /// Takes a command that comes at `now`, gets the bus at `reached` and keeps it for `known`; a write is `cached` or
-    /// not. Returns when it is decoded, after those before it.
+    /// Takes a command that comes at `now`, gets the bus at `bus_free` and keeps it for `bus_time`. Returns when it is
+    /// decoded, after those before it.
     #[inline]
     pub(super) fn take_command(
         &mut self,
         slot: u16,
-        (now, reached, known): (Instant, Instant, Span),
+        (now, bus_free, bus_time): (Instant, Instant, Span),
         request: Request,
-        seen: (u64, BufferLookup),
-        (cached, ahead): (bool, bool),
+        versioned_lookup: (u64, BufferLookup),
+        (write_is_cached, may_read_ahead): (bool, bool),
     ) -> Instant {
         self.flushes += u64::from(request.op == Op::Flush);
-        let begin = self.next_from.max(reached);
-        let known = begin + known;
-        let decoded = known + self.decoding_cost(request.op, seen.1, cached);
+        let begin = self.decoder_free_from.max(bus_free);
+        let received = begin + bus_time;
+        let decoded = received + self.decoding_cost(request.op, versioned_lookup.1, write_is_cached);
+        if matches!(request.op, Op::Read | Op::Write | Op::WriteZeroes) {
+            self.last_was_write = request.op != Op::Read;
+        }
         let command = &mut self.commands[usize::from(slot)];
-        command.begin_request(now, request, seen, ahead);
-        command.ledger.book_until(Part::Link, reached);
+        command.begin_request(now, request, versioned_lookup, may_read_ahead);
+        command.ledger.book_until(Part::Link, bus_free);
         command.ledger.book_until(Part::Queue, begin);
-        command.ledger.book_until(Part::Link, known);
+        command.ledger.book_until(Part::Link, received);
         command.ledger.book_until(Part::Overhead, decoded);
-        self.next_from = decoded;
+        self.decoder_free_from = decoded;
         self.arriving.push_back((decoded, slot));
         decoded
     }
 
+    /// Time to decode a command, after the last read or write taken.
     #[inline]
-    fn decoding_cost(&mut self, op: Op, seen: BufferLookup, cached: bool) -> Span {
+    fn decoding_cost(&self, op: Op, lookup: BufferLookup, write_is_cached: bool) -> Span {
         let overhead = &self.overhead;
         let after = match op {
-            Op::Read if seen == BufferLookup::Miss => overhead.read_miss,
+            Op::Read if lookup == BufferLookup::Miss => overhead.read_miss,
             Op::Read => overhead.read_hit,
-            Op::Write | Op::WriteZeroes if cached => overhead.write_hit,
+            Op::Write | Op::WriteZeroes if write_is_cached => overhead.write_hit,
             Op::Write | Op::WriteZeroes => overhead.write_miss,
             Op::Flush | Op::Trim | Op::Compute => return overhead.flush,
         };
-        let cost = if self.wrote { after.write } else { after.read };
-        self.wrote = op != Op::Read;
-        cost
+        if self.last_was_write { after.write } else { after.read }
     }
 
-    /// Command that is decoded next, and when, if it is the only one in flight.
+    /// When the arriving command is decoded, and its slot, if it is the only one in flight.
     #[inline]
     pub(super) fn lone_arrival(&self) -> Option<(Instant, u16)> {
-        self.arriving.front().copied().filter(|_| self.free.len() + 1 == self.commands.len())
+        self.arriving.front().copied().filter(|_| self.free_slots.len() + 1 == self.commands.len())
     }
 
     /// Removes the next command that is decoded by `now`.
@@ -240,16 +256,18 @@ impl Electronics {
         self.firmware.priority && request.flags.has(Flags::PRIORITY)
     }
 
-    /// Rank of a command among those that wait for the medium.
+    /// Standing of a command among those that wait for the medium.
     #[inline]
     pub(super) fn standing(&self, request: &Request) -> CommandStanding {
         if request.flags == Flags::NONE {
             return CommandStanding::Plain;
         }
-        match (self.goes_to_head(request), self.has_priority(request)) {
-            (true, _) => CommandStanding::Head,
-            (_, true) => CommandStanding::Preferred,
-            _ => CommandStanding::Plain,
+        if self.goes_to_head(request) {
+            CommandStanding::Head
+        } else if self.has_priority(request) {
+            CommandStanding::Preferred
+        } else {
+            CommandStanding::Plain
         }
     }
 
@@ -259,10 +277,10 @@ impl Electronics {
         ordered && self.queuing.is_ata()
     }
 
-    /// Number of commands decoded, neither held back nor acknowledged.
+    /// Number of commands that are decoded, and neither held back nor draining.
     fn active_count(&self) -> usize {
-        let held = self.arriving.len() + self.held.len() + usize::from(self.draining);
-        self.commands.len() - self.free.len() - held
+        let inactive = self.arriving.len() + self.held.len() + usize::from(self.draining);
+        self.commands.len() - self.free_slots.len() - inactive
     }
 
     /// Holds back a decoded command that must wait for others. Returns true if it does.
@@ -271,14 +289,14 @@ impl Electronics {
         if !self.is_queuing() || self.goes_to_head(request) {
             return false;
         }
-        let queued = self.holds_any();
+        let behind_others = self.holds_any();
         // The command itself counts as active by now.
-        let waits = queued || (self.must_run_alone(request) && self.active_count() > 1);
+        let waits = behind_others || (self.must_run_alone(request) && self.active_count() > 1);
         if !waits {
             return false;
         }
         let command = &mut self[slot];
-        (command.stage, command.behind) = (Stage::Held, queued);
+        (command.stage, command.behind_exclusive) = (Stage::Held, behind_others);
         self.held.push_back(slot);
         true
     }
@@ -292,13 +310,13 @@ impl Electronics {
         }
     }
 
-    /// True if commands are held back, or would be.
+    /// True if commands are held back, or would be: one runs alone.
     #[inline]
     pub(super) fn holds_any(&self) -> bool {
         self.alone.is_some() || !self.held.is_empty()
     }
 
-    /// Ends the wait of others for the command in `slot`.
+    /// Ends the wait of others for the command in `slot`, if it runs alone.
     pub(super) fn end_exclusive_run(&mut self, slot: u16) {
         if self.alone == Some(slot) {
             self.alone = None;
@@ -313,7 +331,7 @@ impl Electronics {
         }
         let command = &mut self[slot];
         let request = command.request;
-        if core::mem::take(&mut command.behind) {
+        if core::mem::take(&mut command.behind_exclusive) {
             command.ledger.book_until(Part::Flush, now);
         }
         if self.must_run_alone(&request) && self.active_count() > 0 {
@@ -326,7 +344,7 @@ impl Electronics {
     /// Charges the wait of queued commands until `now` to `part`.
     pub(super) fn charge_queue_wait(&mut self, part: Part, now: Instant) {
         let queued = self.commands.iter_mut().filter(|command| command.stage == Stage::Queued);
-        for command in queued.filter(|command| command.ledger.mark() < now) {
+        for command in queued.filter(|command| command.ledger.booked_until() < now) {
             command.ledger.book_until(part, now);
         }
     }
@@ -344,20 +362,20 @@ impl Electronics {
         self.finish_at(end, slot);
     }
 
-    /// Completes a command at `at`; ties go by tag.
+    /// Lets a command complete at `at`; commands of one instant complete in the order of their tags.
     pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
         self[slot].stage = Stage::Finishing;
         match self.finishing.back() {
-            Some(&(last, _)) if last >= at => self.finish_in_order(at, slot),
+            Some(&(last, _)) if last >= at => self.insert_finishing(at, slot),
             _ => self.finishing.push_back((at, slot)),
         }
     }
 
-    /// Completes a command among others that complete then or later.
-    fn finish_in_order(&mut self, at: Instant, slot: u16) {
+    /// Inserts a command among others that complete then or later.
+    fn insert_finishing(&mut self, at: Instant, slot: u16) {
         let tag = self[slot].request.tag;
-        let place = self.finishing.partition_point(|&(other, by)| (other, self[by].request.tag) <= (at, tag));
-        self.finishing.insert(place, (at, slot));
+        let index = self.finishing.partition_point(|&(end, other)| (end, self[other].request.tag) <= (at, tag));
+        self.finishing.insert(index, (at, slot));
     }
 
     /// Removes the next command that completes by `now`, and returns when.
@@ -371,11 +389,12 @@ impl Electronics {
         Some((at, slot))
     }
 
-    /// Queues the completion of a command; one that is `on_medium` keeps its slot.
-    pub(super) fn queue_completion(&mut self, at: Instant, slot: u16, on_medium: bool) {
+    /// Makes the completion of a command ready to be polled. A command whose access is `still_on_medium` keeps its
+    /// slot.
+    pub(super) fn queue_completion(&mut self, at: Instant, slot: u16, still_on_medium: bool) {
         let command = &mut self.commands[usize::from(slot)];
         self.ready.push_back(command.completion(at));
-        match on_medium {
+        match still_on_medium {
             true => {
                 command.stage = Stage::Draining;
                 self.draining = true;
@@ -389,9 +408,9 @@ impl Electronics {
         let command = &mut self.commands[usize::from(slot)];
         self.draining &= command.stage != Stage::Draining;
         command.stage = Stage::Free;
-        self.free.push(slot);
+        self.free_slots.push(slot);
         if self.is_idle() {
-            self.quiet = at;
+            self.idle_since = at;
         }
     }
 
@@ -399,25 +418,25 @@ impl Electronics {
     #[inline]
     pub(super) fn release_lone_slot(&mut self, at: Instant, slot: u16) {
         self.arriving.pop_front();
-        self.free.push(slot);
-        self.quiet = at;
+        self.free_slots.push(slot);
+        self.idle_since = at;
         self[slot].stage = Stage::Free;
     }
 
-    /// (bus granted, command received, decoded) of a read miss that comes to a drive with no other command, can have
-    /// the bus at `reached` and keeps it for `known`.
+    /// Instants (bus granted, command received, decoded) of a read miss that comes to a drive with no other command,
+    /// can have the bus at `bus_free` and keeps it for `bus_time`.
     #[inline(always)]
-    pub(super) fn lone_decoding(&self, reached: Instant, known: Span) -> (Instant, Instant, Instant) {
+    pub(super) fn lone_decoding(&self, bus_free: Instant, bus_time: Span) -> (Instant, Instant, Instant) {
         let after = &self.overhead.read_miss;
-        let begin = self.next_from.max(reached);
-        let known = begin + known;
-        (begin, known, known + if self.wrote { after.write } else { after.read })
+        let begin = self.decoder_free_from.max(bus_free);
+        let received = begin + bus_time;
+        (begin, received, received + if self.last_was_write { after.write } else { after.read })
     }
 
-    /// Notes that such a read, decoded at `decoded`, was answered at `at` without a slot.
+    /// Notes that a read, which had the drive to itself and no slot, was decoded and answered at these instants.
     #[inline(always)]
-    pub(super) fn record_lone_read(&mut self, decoded: Instant, at: Instant) {
-        (self.next_from, self.quiet, self.wrote) = (decoded, at, false);
+    pub(super) fn record_lone_read(&mut self, decoded: Instant, answered: Instant) {
+        (self.decoder_free_from, self.idle_since, self.last_was_write) = (decoded, answered, false);
     }
 
     /// Removes the next completion.
@@ -442,22 +461,22 @@ impl Electronics {
 
     // Errors and aborts
 
-    /// Removes an unfinished command from wherever it waits here, and ends its ledger at `now` with `status`. Returns
-    /// false if the slot has none, or its tag is not `chosen`.
+    /// Removes an unfinished command from wherever it waits here, and ends its ledger at `now`; it will complete with
+    /// `status`. Returns false if the slot has none, or `is_chosen` does not select its tag.
     pub(super) fn remove_command(
         &mut self,
         now: Instant,
         slot: u16,
         status: Status,
-        chosen: impl Fn(u32) -> bool,
+        is_chosen: impl Fn(u32) -> bool,
     ) -> bool {
         let command = &mut self[slot];
-        if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
+        if matches!(command.stage, Stage::Free | Stage::Draining) || !is_chosen(command.request.tag) {
             return false;
         }
         let part = match command.stage {
             Stage::Arriving => Part::Overhead,
-            Stage::Held if command.behind => Part::Flush,
+            Stage::Held if command.behind_exclusive => Part::Flush,
             Stage::Held | Stage::Queued => Part::Queue,
             Stage::Medium => Part::Rotation,
             Stage::Parked => Part::Cache,
@@ -472,22 +491,23 @@ impl Electronics {
         true
     }
 
-    /// Tags of the commands that fail with one that ended in `status`: an ATA queue aborts on an error. The host reads
-    /// the error log before it sends anything again (READ LOG EXT, 512 bytes, which takes `log` of the link).
-    pub(super) fn tags_failing_with(&mut self, now: Instant, status: Status, log: Span) -> Option<Vec<u32>> {
+    /// Tags of the commands that fail with one that ended in `status`: an ATA queue aborts on an error. Delays the next
+    /// decoding then, since the host reads the error log before it sends anything again (READ LOG EXT, 512 bytes, which
+    /// takes `log_time` of the link).
+    pub(super) fn tags_failing_with(&mut self, now: Instant, status: Status, log_time: Span) -> Option<Vec<u32>> {
         let error = matches!(status, Status::MediumError | Status::OutOfRange);
         if !error || !self.is_queuing() || !self.queuing.is_ata() {
             return None;
         }
-        self.next_from = self.next_from.max(now) + log + self.overhead.flush;
+        self.decoder_free_from = self.decoder_free_from.max(now) + log_time + self.overhead.flush;
         let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held | Stage::Draining);
         let under_way = self.commands.iter().filter(|command| !waits(command.stage));
         Some(under_way.map(|command| command.request.tag).collect())
     }
 
-    /// Lets decoding start again at `now`.
+    /// Lets decoding start again at `now`, without commands before.
     pub(super) fn restart_decoding(&mut self, now: Instant) {
-        self.next_from = now;
+        self.decoder_free_from = now;
     }
 }
 
@@ -496,8 +516,8 @@ mod tests {
     use super::*;
     use crate::testing::SmallDrive;
 
-    /// Their tags as they complete, where each ends at its instant, told in this order.
-    fn completed(ends: &[(u64, u32)]) -> Vec<u32> {
+    /// Tags in the order of completion of commands that end as given (nanoseconds, tag).
+    fn completion_order(ends: &[(u64, u32)]) -> Vec<u32> {
         let profile = SmallDrive::default().profile();
         let firmware = Firmware { depth: ends.len() as u32, ..profile.firmware };
         let mut electronics = Electronics::new(firmware, profile.overhead, profile.link.queuing, false);
@@ -514,8 +534,8 @@ mod tests {
 
     #[test]
     fn commands_complete_by_their_ends_and_ties_by_tag() {
-        assert_eq!(completed(&[(10, 7), (20, 5), (30, 6)]), [7, 5, 6]);
-        assert_eq!(completed(&[(30, 1), (10, 2), (20, 3)]), [2, 3, 1]);
-        assert_eq!(completed(&[(10, 9), (10, 3), (20, 1), (10, 6), (20, 0)]), [3, 6, 9, 0, 1]);
+        assert_eq!(completion_order(&[(10, 7), (20, 5), (30, 6)]), [7, 5, 6]);
+        assert_eq!(completion_order(&[(30, 1), (10, 2), (20, 3)]), [2, 3, 1]);
+        assert_eq!(completion_order(&[(10, 9), (10, 3), (20, 1), (10, 6), (20, 0)]), [3, 6, 9, 0, 1]);
     }
 }

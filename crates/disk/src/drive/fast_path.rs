@@ -111,16 +111,16 @@ impl Drive {
             self.buffer.truncate_segment(segment, filled);
         }
         self.queue.pass_through(first.cylinder);
-        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
-        let ended = (sweep.end, sweep.arm);
-        let [_, rotation, _] = sweep.read_parts();
-        let then = segment.and_then(|segment| {
+        self.medium.record_lone_track_access(arm.cylinder, &sweep);
+        if let Some(segment) = self.buffer.allocate(request.lba, u64::from(request.sectors), None) {
             if self.promises.cache().read_ahead.free_blocks {
-                self.keep_free_blocks((first, request.sectors), rotation, segment);
+                self.keep_free_blocks((first, request.sectors), sweep.read_parts()[1], segment);
             }
-            self.plan_read_ahead(request, (first, request.sectors), ended, segment, ahead)
-        });
-        self.medium.record_lone_track_access(arm.cylinder, &sweep, then);
+            let ended = (sweep.end, sweep.arm);
+            if let Some(stream) = self.plan_read_ahead(request, (first, request.sectors), ended, segment, ahead) {
+                self.medium.start_read_ahead(stream);
+            }
+        }
         self.link.record_lone_send(sent);
         self.clock = finished;
         Some(LoneMiss { start, sweep, sent, finished, interrupts })

@@ -1,5 +1,5 @@
-//! Reports on written blocks, for those who ask for them: when pieces reached the medium, what replaced them in the
-//! buffer, what a cut lost.
+//! The drive's landings, if they are wanted: reports of when written blocks reached the medium, which of them were
+//! replaced in the buffer, and which a power cut lost.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::time::{Instant, Span};
 /// Landings not fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Landings {
-    told: VecDeque<Landing>,
+    reported: VecDeque<Landing>,
     wanted: bool,
 }
 
@@ -34,51 +34,54 @@ impl Landings {
         kind: LandingKind,
     ) {
         if self.wanted {
-            self.told.extend(pieces.into_iter().map(|piece| piece.to_landing(now, now, kind)));
+            self.reported.extend(pieces.into_iter().map(|piece| piece.to_landing(now, now, kind)));
         }
     }
 
-    /// Reports what a write of `pieces` left on the medium if it ran until `cut`; a physical sector of `unit` blocks
-    /// that is finished after the cut is dated to it.
+    /// Reports what a write of `pieces` left on the medium if it ran until `cut`; `cut_sector` is the fate of the
+    /// physical sector under the head.
     pub(super) fn report_passes(
         &mut self,
         passes: Passes<'_>,
         pieces: &[CachedWrite],
         cut: Instant,
-        (unit, sector): (u64, CutSector),
+        physical_sector_blocks: u64,
+        cut_sector: CutSector,
     ) {
         for pass in passes {
             let (lba, end) = (pass.extent.lba, pass.extent.end());
-            let passing = |piece: &CachedWrite| {
+            let landing = |piece: &CachedWrite| {
                 let (from, to) = passing_time(&pass, piece);
                 piece.to_landing(from, to, LandingKind::Landed)
             };
-            let run = pieces.iter().filter_map(|piece| piece.part_within(lba, end)).map(|piece| passing(&piece));
+            let run = pieces.iter().filter_map(|piece| piece.part_within(lba, end)).map(|piece| landing(&piece));
             if pass.end <= cut {
-                self.told.extend(run);
+                self.reported.extend(run);
                 continue;
             }
             let run: Vec<Landing> = run.collect();
-            block::cut::report_fates(&run, cut, unit, sector, |left| self.told.push_back(left));
+            block::cut::report_fates(&run, cut, physical_sector_blocks, cut_sector, |landing| {
+                self.reported.push_back(landing);
+            });
         }
     }
 
-    /// Removes the next landing.
+    /// Removes the next landing that was not fetched yet.
     pub(super) fn pop_landing(&mut self) -> Option<Landing> {
-        self.told.pop_front()
+        self.reported.pop_front()
     }
 
     /// Stamps of landings not fetched yet.
     pub(super) fn pending_stamps(&self) -> impl Iterator<Item = u64> {
-        self.told.iter().map(|landing| landing.stamp)
+        self.reported.iter().map(|landing| landing.stamp)
     }
 }
 
 /// Start and end of the time in which a piece passes under the head, its sectors evenly spread over the pass.
 fn passing_time(pass: &Pass, piece: &CachedWrite) -> (Instant, Instant) {
-    let at = |lba: u64| {
+    let passes_at = |lba: u64| {
         let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
         pass.transfer_start() + Span::from_nanos(share)
     };
-    (at(piece.lba), at(piece.end()))
+    (passes_at(piece.lba), passes_at(piece.end()))
 }

@@ -1,15 +1,17 @@
-//! Timing of the arm and the platter: seek, settle, rotation, transfer. No queue, no cache, no command.
+//! Timing of the arm and the platter: seek, settle, rotation, transfer. A [`Mechanics`] is a value without state; the
+//! caller knows where the arm is.
 //!
 //! # Time and angle
-//! The platter's angle is `phase + t · rate` in wrapping 64-bit arithmetic, `rate = round(2^64 · rpm / 60e9)` per
-//! nanosecond: it wraps exactly and drifts less than 10^-12 a turn. Spans are rounded **down** to whole nanoseconds, so a
-//! wait ends at most 1 ns before its sector; a head that is past a sector by no more than `CATCH` still reads it,
-//! so that rounding never costs a revolution.
+//! An angle is a share of a revolution in 64 bits ([`geometry`](super::geometry)). The platter's angle at the time t is
+//! `phase + t · rate` in wrapping 64-bit arithmetic, with `rate = round(2^64 · rpm / 60e9)` per nanosecond: it wraps exactly
+//! and drifts less than 10^-12 of a revolution in each. Spans are rounded **down** to whole nanoseconds, so a wait ends at
+//! most 1 ns before its sector. A head that is past a sector by no more than `CATCH_TOLERANCE` still reads it, so that
+//! rounding never costs a revolution.
 //!
 //! # Seek
-//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing has its own table if one was measured, and
-//! adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the two
-//! counts, since they overlap (the access-time rule of DiskSim's mechanical model).
+//! A table holds the time of a read seek for each distance in cylinders, until the arm has settled. Writing has its own table
+//! if one was measured, and adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`;
+//! together with a seek the longer of the two counts, since they overlap (the access-time rule of DiskSim's mechanical model).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,9 +20,9 @@ use core::hash::{Hash, Hasher};
 use super::geometry::Extent;
 use crate::time::{Instant, Span};
 
-/// A head this far past a sector's start still catches it. Two roundings of at most 1 ns each meet at a sector
-/// boundary; the gap between real sectors is some hundred nanoseconds, so 2 ns stays inside it.
-pub(crate) const CATCH: Span = Span::from_nanos(2);
+/// A head that is past a sector's start by no more than this still reads it. Two roundings of at most 1 ns each meet at
+/// a sector boundary; the gap between real sectors is some hundred nanoseconds, so 2 ns stays inside it.
+pub(crate) const CATCH_TOLERANCE: Span = Span::from_nanos(2);
 
 /// Error in a seek curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,9 +68,9 @@ impl SeekCurve {
         Ok(SeekCurve(core::iter::once(0).chain(times).collect()))
     }
 
-    /// `a + b·√d + c·d` through the datasheet's three figures, after Lee: single track `min`, average `avg` (over all
-    /// pairs of cylinders) and full stroke `max`. DiskSim manual 4.0, section on seek models:
-    /// `a = (-10 min + 15 avg - 5 max) / (3 √C)`, `b = (7 min - 15 avg + 8 max) / (3 C)`, `t = a √(d-1) + b (d-1) + min`.
+    /// `a + b·√d + c·d` through the datasheet's three figures, after Lee: single track `min`, average over all pairs of
+    /// cylinders `avg`, and full stroke `max`. DiskSim manual 4.0, section on seek models: `a = (-10 min + 15 avg - 5
+    /// max) / (3 √C)`, `b = (7 min - 15 avg + 8 max) / (3 C)`, `t = a √(d-1) + b (d-1) + min`.
     pub fn lee(min: Span, avg: Span, max: Span, cylinders: u32) -> Result<SeekCurve, SeekError> {
         if min > avg || avg > max {
             return Err(SeekError::Times);
@@ -103,27 +105,31 @@ impl SeekCurve {
         })
     }
 
-    /// Ruemmler and Wilkes's two parts: `short.0 + short.1·√d` below `bend` cylinders, `long.0 + long.1·d` from there;
-    /// the slopes in nanoseconds. A seek of one cylinder takes `single`, if given.
-    pub fn hp(
+    /// Ruemmler and Wilkes's two parts, each as (constant, slope in nanoseconds): constant plus slope times `√d` below
+    /// `long_from` cylinders, constant plus slope times `d` from there. A seek of one cylinder takes `single`, if
+    /// given.
+    pub fn ruemmler_wilkes(
         single: Option<Span>,
         short: (Span, u64),
-        bend: u32,
+        long_from: u32,
         long: (Span, u64),
         cylinders: u32,
     ) -> Result<SeekCurve, SeekError> {
         Self::from_formula(cylinders, |distance| match single {
             Some(time) if distance == 1 => i128::from(time.nanos()),
-            _ if distance < bend => i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16),
+            _ if distance < long_from => {
+                i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16)
+            }
             _ => i128::from(long.0.nanos()) + i128::from(long.1) * i128::from(distance),
         })
     }
 
-    fn from_formula(cylinders: u32, time: impl Fn(u32) -> i128) -> Result<SeekCurve, SeekError> {
+    /// `time_ns` gives the nanoseconds of each distance.
+    fn from_formula(cylinders: u32, time_ns: impl Fn(u32) -> i128) -> Result<SeekCurve, SeekError> {
         let mut times: Vec<u32> = Vec::with_capacity(cylinders.max(1) as usize);
         times.push(0);
         for distance in 1..cylinders {
-            times.push(u32::try_from(time(distance)).map_err(|_| SeekError::Times)?);
+            times.push(u32::try_from(time_ns(distance)).map_err(|_| SeekError::Times)?);
         }
         Ok(SeekCurve(times.into()))
     }
@@ -134,9 +140,9 @@ impl SeekCurve {
         SeekTimes::new(&self.0).time_at(distance)
     }
 
-    /// Returns the curve with each time reduced by `less`, not below zero.
-    pub fn shortened_by(&self, less: Span) -> SeekCurve {
-        SeekCurve(self.0.iter().map(|&time| (u64::from(time).saturating_sub(less.nanos())) as u32).collect())
+    /// Returns the curve with each time reduced by `reduction`, not below zero.
+    pub fn shortened_by(&self, reduction: Span) -> SeekCurve {
+        SeekCurve(self.0.iter().map(|&time| (u64::from(time).saturating_sub(reduction.nanos())) as u32).collect())
     }
 
     /// The mean over two independent, uniformly drawn cylinders, equal ones left out: the datasheet's "average seek"
@@ -149,6 +155,7 @@ impl SeekCurve {
     }
 }
 
+/// Nanoseconds at `distance` on the line through two points (distance, nanoseconds).
 fn interpolate(distance: u32, (d0, t0): (u32, u64), (d1, t1): (u32, u64)) -> u32 {
     if d1 == d0 {
         return t0 as u32;
@@ -157,7 +164,7 @@ fn interpolate(distance: u32, (d0, t0): (u32, u64), (d1, t1): (u32, u64)) -> u32
     (t0 + (t1 - t0) * (i128::from(distance) - d0) / (d1 - d0)).clamp(0, i128::from(u32::MAX)) as u32
 }
 
-/// The square root with sixteen binary places.
+/// The square root of `n`, with sixteen binary places.
 fn root_q16(n: u32) -> i128 {
     i128::from((u64::from(n) << 32).isqrt())
 }
@@ -168,9 +175,10 @@ pub struct Mechanics {
     seek: SeekCurve,
     /// Seek curve of writes, if it differs.
     write_seek: Option<SeekCurve>,
-    /// Movement plus settling of a write on the same head, by distance; `None` if writing takes the time of reading.
-    written: Option<Arc<[u32]>>,
-    /// Lower bound of all seeks, read or write, from each [`FLOOR`]-th distance on.
+    /// Movement plus settling of a write on the same head in nanoseconds, by distance; `None` if writing takes the time
+    /// of reading.
+    write_movements: Option<Arc<[u32]>>,
+    /// Lower bound in nanoseconds of all seeks, read or write, from each [`FLOOR_STEP`]-th distance on.
     floors: Arc<[u32]>,
     head_switch: Span,
     write_settle: Span,
@@ -178,30 +186,39 @@ pub struct Mechanics {
     least_write: Span,
     /// Angle per nanosecond.
     rate: u64,
-    /// Nanoseconds a revolution, with 32 binary places.
-    period: u64,
+    /// Nanoseconds of a revolution, with 32 binary places.
+    period_q32: u64,
+    /// The platter's angle at time 0.
     phase: u64,
-    /// The angle that passes in [`CATCH`].
-    catch: u64,
+    /// The angle that passes in [`CATCH_TOLERANCE`].
+    catch_angle: u64,
 }
 
-/// Distances that share a lower bound of seek times: a fine step for a queue spread over thousands of cylinders, and
-/// coarse enough for the table to stay in a processor's nearest cache.
-const FLOOR: usize = 64;
+/// Number of distances that share a lower bound of seek times: few for a queue spread over thousands of cylinders, and
+/// many enough for the table to stay in a processor's nearest cache.
+const FLOOR_STEP: usize = 64;
 
-/// Hashes all figures except derived ones and the phase.
+/// Hashes all figures, except the phase and those derived from others.
 impl Hash for Mechanics {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.seek, &self.write_seek, self.head_switch, self.write_settle, self.least_write, self.rate, self.period)
+        (
+            &self.seek,
+            &self.write_seek,
+            self.head_switch,
+            self.write_settle,
+            self.least_write,
+            self.rate,
+            self.period_q32,
+        )
             .hash(state);
     }
 }
 
-/// Least time from each [`FLOOR`]-th distance on.
+/// The least of `times` from each [`FLOOR_STEP`]-th distance on.
 fn lower_bounds(times: &[u32]) -> Arc<[u32]> {
     let mut least = u32::MAX;
-    let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR + 1);
-    for stretch in times.chunks(FLOOR).rev() {
+    let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR_STEP + 1);
+    for stretch in times.chunks(FLOOR_STEP).rev() {
         least = stretch.iter().fold(least, |least, &time| least.min(time));
         floors.push(least);
     }
@@ -217,43 +234,44 @@ pub struct Arm {
     pub head: u8,
 }
 
-/// Costs of reaching other places from one place and instant, for a choice among many.
+/// Costs of reaching other places from where the arm is at an instant, for a choice among many.
 #[derive(Clone, Copy)]
 pub(crate) struct PositioningCosts<'a> {
     /// Movement times of reads, and of writes.
-    ways: [MovementTimes<'a>; 2],
+    movement_times: [MovementTimes<'a>; 2],
     floors: &'a [u32],
     arm: Arm,
-    begun: Instant,
-    turning: PlatterRotation,
+    start: Instant,
+    rotation: PlatterRotation,
 }
 
 /// Costs of reads alone, whose data are never awaited: most choices are among reads, and these cost less to compute.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadPositioningCosts<'a> {
-    way: MovementTimes<'a>,
+    movement_times: MovementTimes<'a>,
     floors: &'a [u32],
     arm: Arm,
-    turning: PlatterRotation,
+    rotation: PlatterRotation,
 }
 
 /// Rotation of the platter while the arm moves. Two figures are negated, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
 struct PlatterRotation {
-    /// Minus the difference of the angle at the start and `catch`.
-    before: u64,
+    /// Minus the angle, at the start, of the first place that is still caught.
+    minus_caught_angle: u64,
     /// Minus the angle that passes in a nanosecond.
-    backwards: u64,
-    period: u64,
-    catch: u64,
+    minus_rate: u64,
+    period_q32: u64,
+    catch_angle: u64,
 }
 
 impl PlatterRotation {
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
-        let moved = movement.nanos().wrapping_mul(self.backwards);
-        wait_beyond(moved.wrapping_add(angle).wrapping_add(self.before), self.period, self.catch)
+        let minus_turned = movement.nanos().wrapping_mul(self.minus_rate);
+        let beyond_caught = minus_turned.wrapping_add(angle).wrapping_add(self.minus_caught_angle);
+        wait_for_angle(beyond_caught, self.period_q32, self.catch_angle)
     }
 }
 
@@ -261,7 +279,7 @@ impl ReadPositioningCosts<'_> {
     /// Time of the movement to a track.
     #[inline(always)]
     pub fn movement_time(&self, cylinder: u32, head: u8) -> Span {
-        self.way.movement_time(self.arm, cylinder, head)
+        self.movement_times.movement_time(self.arm, cylinder, head)
     }
 
     /// Lower bound of all movements over `distance` cylinders or more.
@@ -273,13 +291,14 @@ impl ReadPositioningCosts<'_> {
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     pub(crate) fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
-        self.turning.rotation_wait(movement, angle)
+        self.rotation.rotation_wait(movement, angle)
     }
 }
 
+/// Lower bound of all movements over `distance` cylinders or more.
 #[inline(always)]
 fn lower_bound(floors: &[u32], distance: u64) -> Span {
-    let floor = floors.get(distance as usize / FLOOR).or(floors.last());
+    let floor = floors.get(distance as usize / FLOOR_STEP).or(floors.last());
     Span::from_nanos(floor.copied().unwrap_or(0).into())
 }
 
@@ -304,13 +323,13 @@ impl PositioningCosts<'_> {
     /// Instant at which the movement starts.
     #[inline(always)]
     pub(crate) fn start_instant(&self) -> Instant {
-        self.begun
+        self.start
     }
 
     /// Time of the movement to a track, settling included.
     #[inline(always)]
     pub fn movement_time(&self, cylinder: u32, head: u8, write: bool) -> Span {
-        self.ways[usize::from(write)].movement_time(self.arm, cylinder, head)
+        self.movement_times[usize::from(write)].movement_time(self.arm, cylinder, head)
     }
 
     /// Lower bound of all movements over `distance` cylinders or more.
@@ -322,28 +341,29 @@ impl PositioningCosts<'_> {
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     pub(crate) fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
-        self.turning.rotation_wait(movement, angle)
+        self.rotation.rotation_wait(movement, angle)
     }
 
-    /// Cost of a place whose data are ready after `ready`: `cost`, and as many revolutions as it takes until then.
+    /// Cost in nanoseconds of a place whose data are ready after `ready`: `cost_ns`, and as many revolutions as it
+    /// takes until then.
     #[inline(always)]
-    pub(crate) fn wait_until_ready(&self, cost: u64, ready: Span) -> u64 {
-        match ready.nanos().checked_sub(cost) {
-            None | Some(0) => cost,
-            Some(early) => add_revolutions(cost, early, self.turning.period),
+    pub(crate) fn cost_until_ready(&self, cost_ns: u64, ready: Span) -> u64 {
+        match ready.nanos().checked_sub(cost_ns) {
+            None | Some(0) => cost_ns,
+            Some(early_ns) => add_revolutions(cost_ns, early_ns, self.rotation.period_q32),
         }
     }
 }
 
-/// Adds the revolutions that cover `early` nanoseconds. A function apart, because the data of most commands are ready.
+/// Adds as many revolutions as cover `early_ns`. Not inlined, because the data of most commands are ready.
 #[cold]
 #[inline(never)]
-fn add_revolutions(cost: u64, early: u64, period: u64) -> u64 {
-    let revolution = period >> 32;
-    cost + early.div_ceil(revolution) * revolution
+fn add_revolutions(cost_ns: u64, early_ns: u64, period_q32: u64) -> u64 {
+    let revolution_ns = period_q32 >> 32;
+    cost_ns + early_ns.div_ceil(revolution_ns) * revolution_ns
 }
 
-/// Seek times by distance.
+/// Seek times in nanoseconds, by distance.
 #[derive(Clone, Copy)]
 struct SeekTimes<'a> {
     table: &'a [u32],
@@ -363,24 +383,18 @@ impl SeekTimes<'_> {
     }
 }
 
-/// Extra time of a write after a movement of `seek`.
+/// Time in which the platter turns by `angle`.
 #[inline(always)]
-fn settling_of_write(seek: Span, settle: Span, least: Span) -> Span {
-    let settle = if seek > Span::ZERO { settle } else { Span::ZERO };
-    settle.max(least.saturating_sub(seek))
+fn time_of_angle(angle: u64, period_q32: u64) -> Span {
+    Span::from_nanos(((u128::from(angle) * u128::from(period_q32)) >> 96) as u64)
 }
 
-/// Time to turn by `angle`.
+/// Wait for a place that lies `beyond_caught` after the first angle that is still caught, which is `catch_angle` behind
+/// the head. A place in between costs no wait.
 #[inline(always)]
-fn time_of_angle(angle: u64, period: u64) -> Span {
-    Span::from_nanos(((u128::from(angle) * u128::from(period)) >> 96) as u64)
-}
-
-/// Wait for a place `beyond` the angle `catch` behind the head; a place between that angle and the head is still caught.
-#[inline(always)]
-fn wait_beyond(beyond: u64, period: u64, catch: u64) -> Span {
-    let (ahead, caught) = beyond.overflowing_sub(catch);
-    time_of_angle(if caught { 0 } else { ahead }, period)
+fn wait_for_angle(beyond_caught: u64, period_q32: u64, catch_angle: u64) -> Span {
+    let (ahead_of_head, is_caught) = beyond_caught.overflowing_sub(catch_angle);
+    time_of_angle(if is_caught { 0 } else { ahead_of_head }, period_q32)
 }
 
 /// Parts of positioning: the time before the first slot of an extent passes.
@@ -407,71 +421,72 @@ impl Mechanics {
         if millirpm == 0 {
             return Err(SeekError::Speed);
         }
-        let per_ns = 60_000_000_000_000u128; // thousandths of a revolution a minute, in one nanosecond
-        let rate = ((u128::from(millirpm) << 64) + per_ns / 2) / per_ns;
-        let period = (per_ns << 32) / u128::from(millirpm);
-        let (rate, period) = (rate as u64, period as u64);
-        let catch = CATCH.nanos() * rate;
+        // Thousandths of a revolution a minute that make one revolution a nanosecond.
+        let one_per_ns = 60_000_000_000_000u128;
+        let rate = (((u128::from(millirpm) << 64) + one_per_ns / 2) / one_per_ns) as u64;
+        let period_q32 = ((one_per_ns << 32) / u128::from(millirpm)) as u64;
+        let catch_angle = CATCH_TOLERANCE.nanos() * rate;
         let mechanics = Mechanics {
             floors: lower_bounds(&seek.0),
             seek,
             write_seek: None,
-            written: None,
+            write_movements: None,
             head_switch,
             write_settle,
             least_write: Span::ZERO,
             rate,
-            period,
+            period_q32,
             phase: 0,
-            catch,
+            catch_angle,
         };
-        Ok(mechanics.with_write_table())
+        Ok(mechanics.with_write_movements())
     }
 
-    /// Builds the table for writes anew.
-    fn with_write_table(mut self) -> Mechanics {
+    /// Builds the table of write movements anew.
+    fn with_write_movements(mut self) -> Mechanics {
         let differs = self.write_seek.is_some() || self.write_settle.max(self.least_write) > Span::ZERO;
-        self.written = differs.then(|| {
+        self.write_movements = differs.then(|| {
             let seek = &self.write_seek.as_ref().unwrap_or(&self.seek).0;
-            let settled = |&time: &u32| self.write_movement(Span::from_nanos(time.into())).nanos();
-            seek.iter().map(|time| u32::try_from(settled(time)).unwrap_or(u32::MAX)).collect()
+            let movement_ns = |&time: &u32| self.write_movement(Span::from_nanos(time.into())).nanos();
+            seek.iter().map(|time| u32::try_from(movement_ns(time)).unwrap_or(u32::MAX)).collect()
         });
         self
     }
 
-    /// Movement of `seek` and the extra time of a write. The sum never falls as the movement rises, so the greater of
+    /// A movement of `seek`, and the extra time of a write. A longer movement never has a smaller sum, so the longer of
     /// two movements may be taken before or after adding.
     fn write_movement(&self, seek: Span) -> Span {
         seek + self.extra_write_time(seek)
     }
 
-    /// True if both share one table of seek times in memory.
+    /// True if both share one table of read seek times in memory.
     pub fn shares_tables(&self, other: &Mechanics) -> bool {
         Arc::ptr_eq(&self.seek.0, &other.seek.0)
     }
 
     /// Sets a seek curve for writes.
     pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
-        let of_writes = lower_bounds(&curve.0);
+        let write_floors = lower_bounds(&curve.0);
+        let length = self.floors.len().max(write_floors.len());
         // Beyond the shorter table's end its last time continues.
-        let length = self.floors.len().max(of_writes.len());
-        let at = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
-        self.floors = (0..length).map(|index| at(&self.floors, index).min(at(&of_writes, index))).collect();
+        let floor = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
+        self.floors = (0..length).map(|index| floor(&self.floors, index).min(floor(&write_floors, index))).collect();
         self.write_seek = Some(curve);
-        self.with_write_table()
+        self.with_write_movements()
     }
 
     /// Sets the least time of positioning for a write, even on the same track.
     pub fn with_least_write(mut self, least: Span) -> Mechanics {
         self.least_write = least;
-        self.with_write_table()
+        self.with_write_movements()
     }
 
     /// Slows the platter by `ppm` millionths.
     pub(crate) fn slowed_by(mut self, ppm: u64) -> Mechanics {
-        let share = |value: u64, of: u64| ((u128::from(value) * u128::from(of)) / 1_000_000) as u64;
-        (self.rate, self.period) = (share(self.rate, 1_000_000 - ppm), share(self.period, 1_000_000 + ppm));
-        self.catch = CATCH.nanos() * self.rate;
+        let scaled = |value: u64, millionths: u64| ((u128::from(value) * u128::from(millionths)) / 1_000_000) as u64;
+        self.rate = scaled(self.rate, 1_000_000 - ppm);
+        self.period_q32 = scaled(self.period_q32, 1_000_000 + ppm);
+        self.catch_angle = CATCH_TOLERANCE.nanos() * self.rate;
         self
     }
 
@@ -493,12 +508,12 @@ impl Mechanics {
 
     /// Time of a revolution, rounded down.
     pub fn revolution(&self) -> Span {
-        Span::from_nanos(self.period >> 32)
+        Span::from_nanos(self.period_q32 >> 32)
     }
 
     /// Time of `count` whole revolutions.
     pub fn revolutions(&self, count: u64) -> Span {
-        Span::from_nanos(((u128::from(self.period) * u128::from(count)) >> 32) as u64)
+        Span::from_nanos(((u128::from(self.period_q32) * u128::from(count)) >> 32) as u64)
     }
 
     /// Angle of the platter at `at`.
@@ -507,63 +522,71 @@ impl Mechanics {
         self.phase.wrapping_add(at.nanos().wrapping_mul(self.rate))
     }
 
-    /// Time to turn by `angle`.
+    /// Time in which the platter turns by `angle`.
     #[inline(always)]
     pub fn turning_time(&self, angle: u64) -> Span {
-        time_of_angle(angle, self.period)
+        time_of_angle(angle, self.period_q32)
     }
 
-    /// Angle that passes in `span`, less than a revolution.
+    /// Angle that passes in `span`, which is shorter than a revolution.
     pub(crate) fn angle_passed_in(&self, span: Span) -> u64 {
         span.nanos().wrapping_mul(self.rate)
     }
 
-    /// Angle of the platter at `at`, less the `catch` behind it that is still caught.
+    /// The first angle that is still caught at `at`: it is `catch_angle` behind the head.
     #[inline(always)]
-    fn uncaught_angle(&self, at: Instant) -> u64 {
-        self.angle_at(at).wrapping_sub(self.catch)
+    fn first_caught_angle(&self, at: Instant) -> u64 {
+        self.angle_at(at).wrapping_sub(self.catch_angle)
     }
 
     /// Wait from `at` until `angle` comes under the head.
     #[inline(always)]
     pub(crate) fn rotation_wait(&self, at: Instant, angle: u64) -> Span {
-        wait_beyond(angle.wrapping_sub(self.uncaught_angle(at)), self.period, self.catch)
+        wait_for_angle(angle.wrapping_sub(self.first_caught_angle(at)), self.period_q32, self.catch_angle)
     }
 
+    /// Rotation of the platter from `start` on.
     #[inline]
-    fn rotation_from(&self, at: Instant) -> PlatterRotation {
-        let (before, backwards) = (self.uncaught_angle(at).wrapping_neg(), self.rate.wrapping_neg());
-        PlatterRotation { before, backwards, period: self.period, catch: self.catch }
+    fn rotation_from(&self, start: Instant) -> PlatterRotation {
+        PlatterRotation {
+            minus_caught_angle: self.first_caught_angle(start).wrapping_neg(),
+            minus_rate: self.rate.wrapping_neg(),
+            period_q32: self.period_q32,
+            catch_angle: self.catch_angle,
+        }
     }
 
-    /// Costs of reaching other places from `arm` and `at`.
+    /// Costs of reaching other places, if the arm starts from `arm` at `start`.
     #[inline]
-    pub(crate) fn positioning_costs(&self, arm: Arm, at: Instant) -> PositioningCosts<'_> {
-        let written = self.written.as_ref().unwrap_or(&self.seek.0);
-        let [same, other] = [Span::ZERO, self.head_switch];
+    pub(crate) fn positioning_costs(&self, arm: Arm, start: Instant) -> PositioningCosts<'_> {
+        let write_movements = self.write_movements.as_ref().unwrap_or(&self.seek.0);
+        let [same_head, other_head] = [Span::ZERO, self.head_switch];
         PositioningCosts {
-            ways: [
-                MovementTimes { times: SeekTimes::new(&self.seek.0), least: [same, other] },
+            movement_times: [
+                MovementTimes { times: SeekTimes::new(&self.seek.0), least: [same_head, other_head] },
                 MovementTimes {
-                    times: SeekTimes::new(written),
-                    least: [self.write_movement(same), self.write_movement(other)],
+                    times: SeekTimes::new(write_movements),
+                    least: [self.write_movement(same_head), self.write_movement(other_head)],
                 },
             ],
             floors: &self.floors,
             arm,
-            begun: at,
-            turning: self.rotation_from(at),
+            start,
+            rotation: self.rotation_from(start),
         }
     }
 
-    /// Costs of reads alone from `arm` and `at`.
+    /// Costs of reading at other places, if the arm starts from `arm` at `start`.
     #[inline]
-    pub(crate) fn read_positioning_costs(&self, arm: Arm, at: Instant) -> ReadPositioningCosts<'_> {
+    pub(crate) fn read_positioning_costs(&self, arm: Arm, start: Instant) -> ReadPositioningCosts<'_> {
         ReadPositioningCosts {
-            way: MovementTimes { times: SeekTimes::new(&self.seek.0), least: [Span::ZERO, self.head_switch] },
+            movement_times: MovementTimes {
+                times: SeekTimes::new(&self.seek.0),
+                least: [Span::ZERO, self.head_switch],
+            },
             floors: &self.floors,
             arm,
-            turning: self.rotation_from(at),
+            rotation: self.rotation_from(start),
         }
     }
 
@@ -581,15 +604,16 @@ impl Mechanics {
     /// Extra time of a write after a movement of `seek`.
     #[inline]
     pub fn extra_write_time(&self, seek: Span) -> Span {
-        settling_of_write(seek, self.write_settle, self.least_write)
+        let settle = if seek > Span::ZERO { self.write_settle } else { Span::ZERO };
+        settle.max(self.least_write.saturating_sub(seek))
     }
 
-    /// Parts of the time from `at` until the first slot of `extent` comes under the head.
+    /// Parts of the time from `start` until the first slot of `extent` comes under the head.
     #[inline]
-    pub fn positioning(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
+    pub fn positioning(&self, start: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
         let seek = self.movement_time(arm, extent.cylinder, extent.head, write);
         let settle = if write { self.extra_write_time(seek) } else { Span::ZERO };
-        Positioning { seek, settle, rotation: self.rotation_wait(at + seek + settle, extent.angle) }
+        Positioning { seek, settle, rotation: self.rotation_wait(start + seek + settle, extent.angle) }
     }
 
     /// Time in which the extent passes.
@@ -619,7 +643,7 @@ mod tests {
             let least = |from: u64| (from..1500).map(|d| read.seek_time(d as u32).min(write.seek_time(d as u32))).min();
             assert!(least(distance) >= Some(reach.least_movement(distance)), "{distance}");
             // The shorter table's last stretch goes on.
-            let stretch = distance.min(299) / FLOOR as u64 * FLOOR as u64;
+            let stretch = distance.min(299) / FLOOR_STEP as u64 * FLOOR_STEP as u64;
             assert_eq!(Some(reach.least_movement(distance)), least(stretch), "{distance}");
         }
         assert_eq!(reach.least_movement(u64::MAX), reach.least_movement(999));
@@ -629,7 +653,7 @@ mod tests {
     fn a_choice_waits_for_the_platter_as_an_access_does() {
         let curve = SeekCurve::from_points(&[(1, Span::from_micros(400))], 50).expect("rises");
         let mechanics = Mechanics::new(curve, Span::ZERO, Span::ZERO, 7_200_000).expect("turns").with_phase(12_345);
-        let catch = mechanics.catch;
+        let catch = mechanics.catch_angle;
         assert!(catch > 1);
         for (ns, moved) in [(0, 0), (1, 400_000), (77_777_777, 8_333_333)] {
             let (at, moved) = (Instant::from_nanos(ns), Span::from_nanos(moved));

@@ -1,20 +1,21 @@
-//! The media cache: reserved stretches of the medium into which small writes go one after another, and from which they
-//! are moved home when the drive is idle.
+//! Contents of the media cache: reserved stretches of the medium into which small writes go one after another. An idle
+//! drive moves them *home*, to the own places of their blocks. `staging` decides when the media cache is used.
 //!
-//! Under pressure (buffer full of dirty segments, a flush, a power-off) a dirty segment that is small enough is written
-//! after the last one in the nearest stretch with room: no seek between them, no wait for the segment's own place. The
-//! data are durable there, so they are reported as landed and outlive a cut. An idle drive whose buffer is clean reads
-//! such writes back, a track of them at a time, and writes each to its place. A full media cache is bypassed: writes go
-//! home until an idle drive has emptied a stretch. An access to it stays on one track.
+//! A destage into the media cache goes after the last one in the nearest stretch with room: no seek between them, no
+//! wait for the blocks' own place. The data are durable there, so they are reported as landed and outlive a cut. To
+//! move them home, the drive reads the entries of a track at a time and writes each to its place. If the media cache is
+//! full, destages go home until an idle drive has emptied a stretch. An access to the media cache stays on one track.
 //!
-//! A read of blocks that are all in one such write goes there; a read that touches any reads its own place and then
-//! each of them, and fills no segment. Read-ahead takes blocks from their own places. Finding the entries again after a
-//! power failure costs no time here, and a write into the media cache that a cut broke off is looked for at home.
+//! A read of blocks that are all in one entry goes there. A read that needs several entries reads its own place and
+//! then each entry, and fills no segment. Read-ahead takes blocks from their own places. Not modelled: the time to find
+//! the entries again after a power failure. A write into the media cache that a cut broke off leaves no entry.
+//!
 //! Makers describe the principle and no figures (Seagate's Advanced Write Caching, HGST's media cache; US patent
 //! 10579533): order and limits are our own.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::geometry::{Extent, Geometry};
 use super::profile::MediaCacheSpec as Spec;
@@ -23,73 +24,87 @@ use super::profile::MediaCacheSpec as Spec;
 #[derive(Clone, Debug)]
 pub(super) struct MediaCache {
     stretches: Vec<ReservedStretch>,
-    largest: u32,
+    /// Maximum blocks of an entry.
+    max_sectors: u32,
     /// Entries by first block; none overlaps another.
     entries: BTreeMap<u64, MediaCacheEntry>,
-    /// Write in progress into the media cache.
+    /// Write in progress into the media cache: its first block, and the entry that it makes.
     writing: Option<(u64, MediaCacheEntry)>,
-    /// Entries read back, to be written home next.
+    /// Entries read back, to be written home next, by first block.
     moving: VecDeque<(u64, MediaCacheEntry)>,
 }
 
 /// A reserved stretch of slots, filled from its first on.
 #[derive(Clone, Copy, Debug)]
 struct ReservedStretch {
-    first: u64,
-    end: u64,
-    next: u64,
+    first_slot: u64,
+    end_slot: u64,
+    /// The slot after the last entry.
+    next_slot: u64,
     /// Entries in the stretch; at zero it is filled from its start again.
-    live: u32,
+    entry_count: u32,
 }
 
 /// A run of blocks in the media cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MediaCacheEntry {
     sectors: u32,
+    /// The slot of the first block.
     slot: u64,
+    /// Index of the stretch.
     stretch: usize,
+}
+
+/// A place for a run of blocks in the media cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MediaCachePlace {
+    /// The slots, and those that follow on their track; its `lba` is the first slot.
+    pub(super) extent: Extent,
+    /// Index of the stretch.
+    pub(super) stretch: usize,
 }
 
 impl MediaCache {
     pub(super) fn new(spec: &Spec) -> MediaCache {
         let stretches = (0..u64::from(spec.stretches)).map(|index| {
-            let first = spec.first_slot + index * spec.stride;
-            ReservedStretch { first, end: first + spec.slots, next: first, live: 0 }
+            let first_slot = spec.first_slot + index * spec.stride;
+            ReservedStretch { first_slot, end_slot: first_slot + spec.slots, next_slot: first_slot, entry_count: 0 }
         });
         let (entries, writing, moving) = Default::default();
-        MediaCache { stretches: stretches.collect(), largest: spec.largest, entries, writing, moving }
+        MediaCache { stretches: stretches.collect(), max_sectors: spec.largest, entries, writing, moving }
     }
 
-    /// Slots for `sectors` blocks from `lba` in the stretch with room that is nearest to `cylinder`, and the stretch.
-    /// Slots are aligned to physical sectors of `unit` blocks as the blocks are, and begin in a fresh one. Returns
-    /// `None` if there are too many blocks, or no room.
+    /// Place for `sectors` blocks from `lba` in the stretch with room that is nearest to `cylinder`. Slots are aligned
+    /// to physical sectors as the blocks are, and begin in a physical sector that holds no entry. `None` if there are
+    /// too many blocks, or no room.
     pub(super) fn find_place(
         &self,
-        (geometry, unit): (&Geometry, u64),
+        geometry: &Geometry,
+        physical_sector_blocks: u64,
         cylinder: u32,
         lba: u64,
         sectors: u32,
-    ) -> Option<(Extent, usize)> {
-        if sectors > self.largest {
+    ) -> Option<MediaCachePlace> {
+        if sectors > self.max_sectors {
             return None;
         }
         let places = self.stretches.iter().enumerate().filter_map(|(index, stretch)| {
-            let extent = stretch.find_room(geometry, lba % unit, unit, sectors)?;
-            Some((extent.cylinder.abs_diff(cylinder), index, extent))
+            let offset = lba % physical_sector_blocks;
+            let extent = stretch.find_room(geometry, offset, physical_sector_blocks, sectors)?;
+            Some(MediaCachePlace { extent, stretch: index })
         });
-        let (_, index, extent) = places.min_by_key(|&(distance, index, _)| (distance, index))?;
-        Some((extent, index))
+        places.min_by_key(|place| (place.extent.cylinder.abs_diff(cylinder), place.stretch))
     }
 
-    /// Begins a write into the media cache.
+    /// Begins a write of blocks into the media cache, from `slot` on.
     pub(super) fn begin_write(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
-        let into = &mut self.stretches[stretch];
-        into.next = slot + u64::from(sectors);
-        into.live += 1;
+        let target = &mut self.stretches[stretch];
+        target.next_slot = slot + u64::from(sectors);
+        target.entry_count += 1;
         self.writing = Some((lba, MediaCacheEntry { sectors, slot, stretch }));
     }
 
-    /// Ends the write in progress. Returns true if there was one.
+    /// Ends the write in progress, which becomes an entry. Returns true if there was one.
     pub(super) fn end_write(&mut self) -> bool {
         let Some((lba, entry)) = self.writing.take() else { return false };
         self.remove_blocks(lba, lba + u64::from(entry.sectors));
@@ -105,21 +120,22 @@ impl MediaCache {
         self.moving.clear();
     }
 
+    /// Counts an entry of a stretch as gone.
     fn subtract_entry(&mut self, stretch: usize) {
         let stretch = &mut self.stretches[stretch];
-        stretch.live -= 1;
-        if stretch.live == 0 {
-            stretch.next = stretch.first;
+        stretch.entry_count -= 1;
+        if stretch.entry_count == 0 {
+            stretch.next_slot = stretch.first_slot;
         }
     }
 
-    /// Entries that hold any of `lba..end`, last first.
+    /// Entries that hold any of `lba..end`, by first block, last first.
     fn overlapping_entries(&self, lba: u64, end: u64) -> impl Iterator<Item = (u64, MediaCacheEntry)> + '_ {
         let before = self.entries.range(..end).rev().map(|(&lba, &entry)| (lba, entry));
-        before.take_while(move |(first, entry)| first + u64::from(entry.sectors) > lba)
+        before.take_while(move |(first_block, entry)| first_block + u64::from(entry.sectors) > lba)
     }
 
-    /// Removes blocks `lba..end`, which are at home, or newer elsewhere.
+    /// Removes blocks `lba..end` from the entries: they are at home, or newer elsewhere.
     pub(super) fn remove_blocks(&mut self, lba: u64, end: u64) {
         loop {
             let last = self.overlapping_entries(lba, end).next();
@@ -138,7 +154,7 @@ impl MediaCache {
     }
 
     fn insert_entry(&mut self, lba: u64, entry: MediaCacheEntry) {
-        self.stretches[entry.stretch].live += 1;
+        self.stretches[entry.stretch].entry_count += 1;
         self.entries.insert(lba, entry);
     }
 
@@ -160,8 +176,9 @@ impl MediaCache {
         self.entries.is_empty()
     }
 
-    /// Removes the next run that was read back and is still to be written home; returns its first block and its length.
-    pub(super) fn pop_moving(&mut self) -> Option<(u64, u32)> {
+    /// Removes the next run that was read back and is still to be written home. Returns its first block and its length
+    /// in sectors.
+    pub(super) fn pop_run_to_move(&mut self) -> Option<(u64, u32)> {
         while let Some((lba, entry)) = self.moving.pop_front() {
             if self.entries.get(&lba) == Some(&entry) {
                 return Some((lba, entry.sectors));
@@ -170,35 +187,37 @@ impl MediaCache {
         None
     }
 
-    /// Selects the entries of the track nearest to `cylinder` to be moved home. Returns the slots that hold them.
-    pub(super) fn select_track_to_move(&mut self, geometry: &Geometry, cylinder: u32) -> Option<(u64, u64)> {
-        let track = self.next_track_entries(geometry, cylinder);
-        let slots = track.iter().map(|(_, entry)| (entry.slot, entry.slot + u64::from(entry.sectors)));
-        let (first, end) = slots.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)));
-        self.moving = track.into();
-        (first < end).then_some((first, end))
+    /// Selects the entries of the track nearest to `cylinder` to be moved home. Returns the slots from the first entry
+    /// to the last; `None` if there are no entries.
+    pub(super) fn select_track_to_move(&mut self, geometry: &Geometry, cylinder: u32) -> Option<Range<u64>> {
+        let entries = self.nearest_track_entries(geometry, cylinder);
+        let first = entries.iter().map(|(_, entry)| entry.slot).min()?;
+        let end = entries.iter().map(|(_, entry)| entry.slot + u64::from(entry.sectors)).max()?;
+        self.moving = entries.into();
+        Some(first..end)
     }
 
-    /// Entries to be moved home next: those of the track nearest to `cylinder`.
-    fn next_track_entries(&self, geometry: &Geometry, cylinder: u32) -> Vec<(u64, MediaCacheEntry)> {
-        let place = |entry: &MediaCacheEntry| geometry.slot_extent(entry.slot, 1);
-        let nearest = self.entries.values().min_by_key(|entry| (place(entry).cylinder.abs_diff(cylinder), entry.slot));
-        let Some(track) = nearest.map(|entry| place(entry).cylinder_and_head()) else { return Vec::new() };
-        let there = self.entries.iter().map(|(&lba, &entry)| (lba, entry));
-        there.filter(|(_, entry)| place(entry).cylinder_and_head() == track).collect()
+    /// Entries of the track nearest to `cylinder`, by first block.
+    fn nearest_track_entries(&self, geometry: &Geometry, cylinder: u32) -> Vec<(u64, MediaCacheEntry)> {
+        let first_slot = |entry: &MediaCacheEntry| geometry.slot_extent(entry.slot, 1);
+        let distance = |entry: &MediaCacheEntry| first_slot(entry).cylinder.abs_diff(cylinder);
+        let nearest = self.entries.values().min_by_key(|entry| (distance(entry), entry.slot));
+        let Some(track) = nearest.map(|entry| first_slot(entry).cylinder_and_head()) else { return Vec::new() };
+        let entries = self.entries.iter().map(|(&lba, &entry)| (lba, entry));
+        entries.filter(|(_, entry)| first_slot(entry).cylinder_and_head() == track).collect()
     }
 }
 
 impl ReservedStretch {
     /// The first place for `sectors` slots on one track, the first of them `offset` slots into a physical sector.
-    fn find_room(&self, geometry: &Geometry, offset: u64, unit: u64, sectors: u32) -> Option<Extent> {
-        let mut slot = self.next.next_multiple_of(unit) + offset;
-        while slot + u64::from(sectors) <= self.end {
+    fn find_room(&self, geometry: &Geometry, offset: u64, physical_sector_blocks: u64, sectors: u32) -> Option<Extent> {
+        let mut slot = self.next_slot.next_multiple_of(physical_sector_blocks) + offset;
+        while slot + u64::from(sectors) <= self.end_slot {
             let extent = geometry.slot_extent(slot, u32::MAX);
             if extent.sectors >= sectors {
                 return Some(Extent { lba: slot, ..extent });
             }
-            slot = (slot + u64::from(extent.sectors)).next_multiple_of(unit) + offset;
+            slot = (slot + u64::from(extent.sectors)).next_multiple_of(physical_sector_blocks) + offset;
         }
         None
     }
@@ -219,10 +238,11 @@ mod tests {
     const STRETCHES: [(u64, u64); 2] = [(400, 448), (720, 768)];
     const BLOCKS: u64 = 120;
 
-    /// Which slot each block is in, if any: nothing is known of runs.
+    /// A media cache without runs, to compare with.
     struct Table {
+        /// By block: the slot that it is in.
         slots: Vec<Option<u64>>,
-        /// By stretch: the slot behind the last write into it.
+        /// By stretch: the slot after the last write into it.
         next: [u64; 2],
     }
 
@@ -259,10 +279,10 @@ mod tests {
         let unit = if rng.draw_chance(50) { 8 } else { 1 };
         let sectors = 1 + rng.below(9);
         let (cylinder, lba) = (rng.below(30), rng.below(BLOCKS - sectors));
-        let found = media.find_place((geometry, unit), cylinder as u32, lba, sectors as u32);
+        let found = media.find_place(geometry, unit, cylinder as u32, lba, sectors as u32);
         let expected = if sectors > 8 { None } else { table.place(cylinder, lba, unit, sectors) };
         assert_eq!(
-            found.map(|(extent, stretch)| (extent.lba, stretch)),
+            found.map(|place| (place.extent.lba, place.stretch)),
             expected,
             "{sectors} of {lba} from {cylinder}"
         );
@@ -285,7 +305,7 @@ mod tests {
         assert!(!media.is_writing());
     }
 
-    /// What is in it of some blocks is what is there of each of them, in the pieces that lie one behind another.
+    /// The first part of some blocks begins with the first that the table has, and its blocks lie in consecutive slots.
     fn compare(media: &MediaCache, geometry: &Geometry, table: &Table, lba: u64, end: u64) {
         let first = (lba..end).find(|&block| table.slots[block as usize].is_some());
         let found = media.first_part(geometry, lba, end);
@@ -330,7 +350,8 @@ mod tests {
         assert!(full > 50 && moved > 200, "{full} times full, {moved} moved");
     }
 
-    /// An idle drive takes up the track nearest to the arm, and brings home what is still there when its turn comes.
+    /// An idle drive reads back the entries of the track nearest to the arm, and moves home those that are still there
+    /// when their turn comes. Returns how many blocks.
     fn move_track(rng: &mut Rng, media: &mut MediaCache, geometry: &Geometry, table: &mut Table) -> u32 {
         let cylinder = rng.below(30);
         let slots: Vec<u64> = table.slots.iter().flatten().copied().collect();
@@ -338,14 +359,14 @@ mod tests {
         let nearest = slots.iter().min_by_key(|slot| far(slot)).map(|slot| slot / 16);
         let taken = media.select_track_to_move(geometry, cylinder as u32);
         let on_track: Vec<u64> = slots.iter().filter(|slot| Some(*slot / 16) == nearest).copied().collect();
-        let ends = on_track.iter().min().map(|&low| (low, on_track.iter().max().expect("one") + 1));
+        let ends = on_track.iter().min().map(|&low| low..on_track.iter().max().expect("one") + 1);
         assert_eq!(taken, ends, "from cylinder {cylinder}");
         // Some of it is written anew, or to its home, before its turn.
         let gone = rng.below(BLOCKS);
         media.remove_blocks(gone, (gone + 4).min(BLOCKS));
         table.forget(gone, (gone + 4).min(BLOCKS));
         let mut moved = 0;
-        while let Some((lba, sectors)) = media.pop_moving() {
+        while let Some((lba, sectors)) = media.pop_run_to_move() {
             for block in lba..lba + u64::from(sectors) {
                 let slot = table.slots[block as usize].expect("what is moved is there");
                 assert!(on_track.contains(&slot), "block {block} was not taken up");

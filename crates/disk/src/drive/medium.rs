@@ -1,8 +1,9 @@
-//! The medium: where arm and platter are, which access is in progress, and when the next may start. Nothing here knows
-//! what is worth doing next, or who waits for it.
+//! The medium: where arm and platter are, which access or read-ahead is in progress, and when the next access may
+//! start. The medium does one thing at a time; `access_choice` decides what comes next.
 
-use super::access::{Access, AccessTiming, Passes};
+use super::access::{Access, AccessBlocks, AccessTiming, EdgeReads, Passes};
 use super::geometry::{Extent, Geometry};
+use super::link::LinkInterval;
 use super::mechanics::{Arm, Mechanics, PositioningCosts, ReadPositioningCosts};
 use super::movement::{MovementListener, MovementPurpose};
 use super::profile::Profile;
@@ -20,11 +21,8 @@ pub(super) enum Activity {
     Idle,
     /// An access for a command, a dirty segment or the media cache.
     Access {
-        /// Blocks and start of the access.
         access: Access,
-        /// Timing of the access.
-        sweep: AccessTiming,
-        /// Purpose of the access.
+        timing: AccessTiming,
         purpose: Purpose,
         /// The read-ahead that follows it.
         then: Option<MediaStream>,
@@ -55,14 +53,28 @@ impl Purpose {
     }
 }
 
+/// The read-ahead that runs, or follows the access in progress.
+pub(super) struct CurrentReadAhead<'a> {
+    pub(super) stream: &'a MediaStream,
+    /// The end of the access that it follows; `None` if it runs.
+    pub(super) starts_at: Option<Instant>,
+}
+
+/// A read-ahead that ended early.
+pub(super) struct InterruptedReadAhead {
+    /// The segment that it filled.
+    pub(super) segment: usize,
+    /// The first block that it does not bring.
+    pub(super) end: u64,
+}
+
 /// Arm, heads and platters.
 #[derive(Debug)]
 pub(super) struct Medium {
     geometry: Geometry,
     mechanics: Mechanics,
     weak: WeakPlaces,
-    /// Blocks of a physical sector.
-    unit: u64,
+    physical_sector_blocks: u64,
     /// A read may begin with any block of its track.
     zero_latency: bool,
     /// Share of a read, in percent, that is in the buffer before the link starts.
@@ -79,7 +91,7 @@ pub(super) struct Medium {
     activity: Activity,
     arm: Arm,
     /// Earliest instant at which the next access may be chosen.
-    free: Instant,
+    free_from: Instant,
     /// The last seek went to higher cylinders.
     inward: bool,
     seeks: u64,
@@ -98,7 +110,7 @@ impl Medium {
             geometry: profile.geometry,
             mechanics: profile.mechanics.with_phase(phase),
             weak: WeakPlaces::new(profile.weak, profile.firmware.recovery_limit),
-            unit: u64::from(profile.physical_sector) / SECTOR,
+            physical_sector_blocks: u64::from(profile.physical_sector) / SECTOR,
             zero_latency: profile.firmware.zero_latency,
             buffer_full: profile.link.buffer_full,
             verify: profile.firmware.write_verify,
@@ -108,7 +120,7 @@ impl Medium {
             revise: profile.firmware.revise,
             activity: Activity::Idle,
             arm: Arm::default(),
-            free: Instant::ZERO,
+            free_from: Instant::ZERO,
             inward: true,
             seeks: 0,
             reversals: 0,
@@ -142,13 +154,13 @@ impl Medium {
 
     /// Blocks of a physical sector.
     #[inline]
-    pub(super) fn unit(&self) -> u64 {
-        self.unit
+    pub(super) fn physical_sector_blocks(&self) -> u64 {
+        self.physical_sector_blocks
     }
 
     /// Bytes of a physical sector.
-    pub(super) fn physical_sector(&self) -> u32 {
-        (self.unit * SECTOR) as u32
+    pub(super) fn physical_sector_bytes(&self) -> u32 {
+        (self.physical_sector_blocks * SECTOR) as u32
     }
 
     /// Rest of the track from block `lba` on.
@@ -157,7 +169,7 @@ impl Medium {
         self.geometry.extent(lba, u32::MAX)
     }
 
-    /// Position of the arm; right only if nothing is in progress.
+    /// Position of the arm; exact only if nothing is in progress.
     #[inline]
     pub(super) fn arm(&self) -> Arm {
         self.arm
@@ -175,15 +187,15 @@ impl Medium {
         self.weak.read_outcome(lba, end, &self.mechanics)
     }
 
-    /// Block after the last on the track of `first`, or on its cylinder.
-    pub(super) fn track_end(&self, first: Extent, cylinder: bool) -> u64 {
+    /// Block after the last on the track of `first`, or on its cylinder if `whole_cylinder`.
+    pub(super) fn track_end(&self, first: Extent, whole_cylinder: bool) -> u64 {
         let mut end = first.end();
-        if first.behind == 0 && !cylinder {
+        if first.behind == 0 && !whole_cylinder {
             return end;
         }
         while end < self.geometry.sectors() {
             let next = self.track_from(end);
-            if next.cylinder != first.cylinder || (next.head != first.head && !cylinder) {
+            if next.cylinder != first.cylinder || (next.head != first.head && !whole_cylinder) {
                 break;
             }
             end = next.end();
@@ -196,17 +208,18 @@ impl Medium {
         access.passes(&self.geometry, &self.mechanics).next().map_or(Span::ZERO, |pass| pass.rotation)
     }
 
-    /// Number of blocks, at most `room`, that pass before those of `first` while its track turns for `rotation`.
+    /// Number of blocks, at most `max_blocks`, that pass before those of `first` while its track turns for `rotation`:
+    /// reading them costs no time.
     #[inline(never)]
-    pub(super) fn free_blocks_before(&self, first: &Extent, rotation: Span, room: u64) -> u64 {
+    pub(super) fn free_blocks_before(&self, first: &Extent, rotation: Span, max_blocks: u64) -> u64 {
         let (geometry, lba) = (&self.geometry, first.lba);
         let passed = self.mechanics.angle_passed_in(rotation) / first.slot.max(1);
-        let mut free = passed.min(u64::from(first.before)).min(lba).min(room);
+        let mut free = passed.min(u64::from(first.before)).min(lba).min(max_blocks);
         // A weak block that passes is not read.
         while let Some(weak) = self.first_weak_block(lba - free, lba) {
             free = lba - 1 - weak;
         }
-        if geometry.is_unbroken(lba - free, lba) {
+        if geometry.is_without_gaps(lba - free, lba) {
             return free;
         }
         // Slots of holes before it on the track hold no blocks.
@@ -230,31 +243,24 @@ impl Medium {
         self.mechanics.read_positioning_costs(self.arm, now)
     }
 
-    /// Candidate for the first `sectors` blocks of `track`, or for all of it.
+    /// Candidate for an access to the first `sectors` blocks of `track`, or to all of it if it has fewer.
     #[inline]
     pub(super) fn target(&self, slot: u16, track: &Extent, sectors: u32, write: bool) -> Target {
-        let longest = match self.zero_latency && !write {
+        let max_rotation = match self.zero_latency && !write {
             // A read that begins wherever the head lands in its blocks is done when the platter has turned once.
             true => {
-                let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
-                self.mechanics.turning_time(sweep.wrapping_neg())
+                let covered_angle = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
+                self.mechanics.turning_time(covered_angle.wrapping_neg())
             }
             false => Span::from_nanos(u64::MAX),
         };
-        Target::on_track(track, slot, write, longest)
+        Target::at_extent(track, slot, write, max_rotation)
     }
 
-    /// Access from the block at `first` to `end`, the arm being at `from`; the data of a write cross the link between
-    /// the two instants of `data`.
+    /// Access to `blocks` that starts at `now` with the arm at `from`; the data of a write cross the link as given.
     #[inline(always)]
-    pub(super) fn plan_access(
-        &self,
-        now: Instant,
-        from: Arm,
-        (write, end): (bool, u64),
-        first: Extent,
-        data: (Instant, Instant),
-    ) -> Access {
+    pub(super) fn plan_access(&self, now: Instant, from: Arm, blocks: AccessBlocks, data: LinkInterval) -> Access {
+        let AccessBlocks { write, first, end } = blocks;
         let sectors = (end - first.lba) as u32;
         Access {
             start: now,
@@ -268,8 +274,8 @@ impl Medium {
                 now
             },
             zero_latency: self.zero_latency && !write,
-            lead: self.lead_sectors(sectors),
-            rereads: (false, false),
+            lead_sectors: self.lead_sectors(sectors),
+            edge_reads: EdgeReads::NONE,
             late: false,
             verify: write && self.verify,
         }
@@ -292,18 +298,18 @@ impl Medium {
             write: false,
             data_at: now,
             zero_latency: self.zero_latency,
-            lead: self.lead_sectors(sectors),
-            rereads: (false, false),
+            lead_sectors: self.lead_sectors(sectors),
+            edge_reads: EdgeReads::NONE,
             late: false,
             verify: false,
         };
         access.single_track_timing(&self.mechanics)
     }
 
-    /// Blocks of a read of `sectors` that are in the buffer before the link starts.
+    /// Blocks of a read of `read_sectors` that are in the buffer before the link starts.
     #[inline(always)]
-    fn lead_sectors(&self, sectors: u32) -> u32 {
-        (sectors * self.buffer_full / 100).max(1)
+    fn lead_sectors(&self, read_sectors: u32) -> u32 {
+        (read_sectors * self.buffer_full / 100).max(1)
     }
 
     /// The passes of `access`.
@@ -311,27 +317,30 @@ impl Medium {
         access.passes(&self.geometry, &self.mechanics)
     }
 
-    /// Instant and arm position at which another access may follow one with this timing.
-    pub(super) fn state_after(&self, sweep: &AccessTiming) -> (Instant, Arm) {
-        (sweep.end + self.dispatch, sweep.arm)
+    /// When another access may be chosen after one with this timing, and where the arm is then.
+    pub(super) fn state_after(&self, timing: &AccessTiming) -> (Instant, Arm) {
+        (timing.end + self.dispatch, timing.arm)
     }
 
-    /// Earliest start of a write of `sectors` blocks in which none is late, its data crossing the link evenly between
-    /// the two instants given.
-    pub(super) fn earliest_write_start(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
+    /// Earliest start of a write of `sectors` blocks in which no block comes too late over the link, which they cross
+    /// evenly.
+    pub(super) fn earliest_write_start(&self, first: &Extent, sectors: u32, data: LinkInterval) -> Instant {
+        let LinkInterval { start, end } = data;
         let mechanics = &self.mechanics;
-        let behind = u128::from(first.slot) * u128::from(sectors - 1);
-        let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
+        let block_time = Span::from_nanos(end.since(start).nanos().div_ceil(u64::from(sectors)));
+        let angle_before_last = u128::from(first.slot) * u128::from(sectors - 1);
         // A lower bound: a longer write changes tracks as well.
-        let passing = mechanics.revolutions((behind >> 64) as u64) + mechanics.turning_time(behind as u64);
-        (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing.nanos())))
+        let passing_before_last =
+            mechanics.revolutions((angle_before_last >> 64) as u64) + mechanics.turning_time(angle_before_last as u64);
+        (start + block_time).max(Instant::from_nanos(end.nanos().saturating_sub(passing_before_last.nanos())))
     }
 
     /// Earliest start of a write to `first` that continues the physical sector in which the last write ended: that
     /// sector must come round again, to be written as a whole.
     fn whole_sector_start(&self, now: Instant, first: &Extent) -> Instant {
-        match !first.lba.is_multiple_of(self.unit) && self.half_written == Some(first.lba / self.unit) {
-            true => now + self.mechanics.turning_time(first.slot.saturating_mul(self.unit)),
+        let unit = self.physical_sector_blocks;
+        match !first.lba.is_multiple_of(unit) && self.half_written == Some(first.lba / unit) {
+            true => now + self.mechanics.turning_time(first.slot.saturating_mul(unit)),
             false => Instant::ZERO,
         }
     }
@@ -347,7 +356,7 @@ impl Medium {
     #[inline]
     pub(super) fn current_timing(&self) -> Option<&AccessTiming> {
         match &self.activity {
-            Activity::Access { sweep, .. } => Some(sweep),
+            Activity::Access { timing, .. } => Some(timing),
             _ => None,
         }
     }
@@ -366,20 +375,22 @@ impl Medium {
     /// True if the access in progress is that of the command in `slot`.
     #[inline]
     pub(super) fn serves_command(&self, slot: u16) -> bool {
-        matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot)
+        matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: served, .. }, .. } if served == slot)
     }
 
-    /// Read-ahead that runs, or follows the access in progress, with the end of that access.
+    /// Read-ahead that runs, or follows the access in progress.
     #[inline]
-    pub(super) fn current_read_ahead(&self) -> Option<(&MediaStream, Option<Instant>)> {
+    pub(super) fn current_read_ahead(&self) -> Option<CurrentReadAhead<'_>> {
         match &self.activity {
-            Activity::Prefetch(stream) => Some((stream, None)),
-            Activity::Access { then: Some(stream), sweep, .. } => Some((stream, Some(sweep.end))),
+            Activity::Prefetch(stream) => Some(CurrentReadAhead { stream, starts_at: None }),
+            Activity::Access { then: Some(stream), timing, .. } => {
+                Some(CurrentReadAhead { stream, starts_at: Some(timing.end) })
+            }
             _ => None,
         }
     }
 
-    /// Segment being filled, by a read or the read-ahead after it.
+    /// Segment being filled at `now`, by a read or the read-ahead after it.
     #[inline]
     pub(super) fn filling_segment(&mut self, now: Instant) -> Option<usize> {
         self.advance_read_ahead(now);
@@ -393,7 +404,7 @@ impl Medium {
     /// Earliest instant at which the next access may be chosen.
     #[inline]
     pub(super) fn free_from(&self) -> Instant {
-        self.free
+        self.free_from
     }
 
     /// Time in which a choice may be revised.
@@ -403,7 +414,7 @@ impl Medium {
 
     /// Delays the choice of the next access until `at`.
     pub(super) fn delay_choice_until(&mut self, at: Instant) {
-        self.free = self.free.max(at);
+        self.free_from = self.free_from.max(at);
     }
 
     /// Number of seeks, and of those against the direction of the one before.
@@ -413,27 +424,29 @@ impl Medium {
 
     // Accesses
 
-    /// Starts `access`. If it writes only a part of a physical sector, it reads the rest, unless that is `known`.
+    /// Starts `access`. If it writes only a part of a physical sector, it reads the rest first, unless `is_known` says
+    /// that the drive has those blocks (from, to).
     #[inline]
-    pub(super) fn start_access(&mut self, mut access: Access, purpose: Purpose, known: impl Fn(u64, u64) -> bool) {
-        if access.write && self.unit > 1 {
-            access.rereads = self.partial_sectors(access.lba(), access.end(), known);
-            self.half_written = (!access.end().is_multiple_of(self.unit)).then_some(access.end() / self.unit);
+    pub(super) fn start_access(&mut self, mut access: Access, purpose: Purpose, is_known: impl Fn(u64, u64) -> bool) {
+        let unit = self.physical_sector_blocks;
+        if access.write && unit > 1 {
+            access.edge_reads = self.edge_reads(access.lba(), access.end(), is_known);
+            self.half_written = (!access.end().is_multiple_of(unit)).then_some(access.end() / unit);
         }
         if access.write && self.late_percent > 0 && access.first.cylinder != self.arm.cylinder {
             access.late = self.lateness.draw_chance(self.late_percent);
         }
-        let sweep = self.access_timing(&access);
+        let timing = self.access_timing(&access);
         self.count_seek(self.arm.cylinder, access.first.cylinder);
-        self.activity = Activity::Access { access, sweep, purpose, then: None };
+        self.activity = Activity::Access { access, timing, purpose, then: None };
     }
 
-    /// True for the start, and for the end, of a write of `lba..end` that covers only part of a physical sector: the
-    /// sector is read first, unless its rest is known or was written last.
-    fn partial_sectors(&self, lba: u64, end: u64, known: impl Fn(u64, u64) -> bool) -> (bool, bool) {
-        let unit = self.unit;
-        let known = |from: u64, to: u64| from == to || self.half_written == Some(from / unit) || known(from, to);
-        (!known(lba / unit * unit, lba), !known(end, end.next_multiple_of(unit)))
+    /// The ends of a write of `lba..end` that cover only part of a physical sector whose rest is not known and was not
+    /// written last.
+    fn edge_reads(&self, lba: u64, end: u64, is_known: impl Fn(u64, u64) -> bool) -> EdgeReads {
+        let unit = self.physical_sector_blocks;
+        let reads = |from: u64, to: u64| from != to && self.half_written != Some(from / unit) && !is_known(from, to);
+        EdgeReads { start: reads(lba / unit * unit, lba), end: reads(end, end.next_multiple_of(unit)) }
     }
 
     /// Forgets the half-written physical sector: the next write does not continue it.
@@ -441,10 +454,10 @@ impl Medium {
         self.half_written = None;
     }
 
-    /// Counts the seek of an access to `cylinder`, the heads being at `from`.
-    fn count_seek(&mut self, from: u32, cylinder: u32) {
-        if from != cylinder {
-            let inward = cylinder > from;
+    /// Counts a seek, unless the cylinders are the same.
+    fn count_seek(&mut self, from_cylinder: u32, to_cylinder: u32) {
+        if from_cylinder != to_cylinder {
+            let inward = to_cylinder > from_cylinder;
             self.reversals += u64::from(self.seeks > 0 && inward != self.inward);
             self.seeks += 1;
             self.inward = inward;
@@ -454,11 +467,11 @@ impl Medium {
     /// Adds `retries` to the access in progress. Returns when it ends and where the arm is then.
     #[inline]
     pub(super) fn add_retries(&mut self, retries: u64) -> Option<(Instant, Arm)> {
-        let Activity::Access { sweep, .. } = &mut self.activity else { return None };
+        let Activity::Access { timing, .. } = &mut self.activity else { return None };
         if retries > 0 {
-            sweep.add_retries(self.mechanics.revolutions(retries));
+            timing.add_retries(self.mechanics.revolutions(retries));
         }
-        Some((sweep.end, sweep.arm))
+        Some((timing.end, timing.arm))
     }
 
     /// The access in progress.
@@ -477,19 +490,19 @@ impl Medium {
         }
     }
 
-    /// Ends the access in progress: the arm is where it ended, and its read-ahead starts. The next may be chosen after
-    /// the dispatch time, or at `now` if a command `goes_on` at the block where it ends: that is known before, so
-    /// nothing is to be made ready. (Inferred: makers' sequential rates of queued writes leave no room for a revolution
-    /// a command.)
+    /// Ends the access in progress: the arm is where it ended, and its read-ahead starts. The next access may be chosen
+    /// after the dispatch time; or at `now`, if `any_continues_at` says that a command begins at the block where this
+    /// access ends: that is known before, so nothing is to be made ready. (Inferred: makers' sequential rates of queued
+    /// writes leave no room for a revolution per command.)
     #[inline]
-    pub(super) fn end_access(&mut self, now: Instant, goes_on: impl Fn(u64) -> bool) {
-        let Activity::Access { access, sweep, purpose, then } = &self.activity else { return };
+    pub(super) fn end_access(&mut self, now: Instant, any_continues_at: impl Fn(u64) -> bool) {
+        let Activity::Access { access, timing, purpose, then } = &self.activity else { return };
         if let Some(listener) = &self.listener {
-            listener.record_access(access, self.passes(access), purpose.movement_purpose(access.write), sweep.end);
+            listener.record_access(access, self.passes(access), purpose.movement_purpose(access.write), timing.end);
         }
-        self.arm = sweep.arm;
-        let at_once = self.dispatch > Span::ZERO && goes_on(access.end());
-        self.free = if at_once { now } else { now + self.dispatch };
+        self.arm = timing.arm;
+        let at_once = self.dispatch > Span::ZERO && any_continues_at(access.end());
+        self.free_from = if at_once { now } else { now + self.dispatch };
         // No `match` for its value: the stream would be moved to the stack and back, instead of staying where it is in memory.
         if let Some(stream) = *then {
             self.activity = Activity::Prefetch(stream);
@@ -509,13 +522,12 @@ impl Medium {
         self.listener.is_some()
     }
 
-    /// Records an access to one track that took place, with nothing else in progress, from cylinder `from`; `stream`
-    /// follows it.
+    /// Records an access to one track that took place, with nothing else in progress.
     #[inline(always)]
-    pub(super) fn record_lone_track_access(&mut self, from: u32, sweep: &AccessTiming, stream: Option<MediaStream>) {
-        self.count_seek(from, sweep.arm.cylinder);
-        self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
-        (self.free, self.arm) = self.state_after(sweep);
+    pub(super) fn record_lone_track_access(&mut self, from_cylinder: u32, timing: &AccessTiming) {
+        self.count_seek(from_cylinder, timing.arm.cylinder);
+        self.activity = Activity::Idle;
+        (self.free_from, self.arm) = self.state_after(timing);
     }
 
     /// Breaks off the access in progress at `now`; the arm stays on the track that it reached.
@@ -526,7 +538,7 @@ impl Medium {
             self.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
         }
         self.activity = Activity::Idle;
-        self.free = now;
+        self.free_from = now;
     }
 
     /// Ends all activity.
@@ -536,22 +548,23 @@ impl Medium {
 
     /// Makes the medium free at `now`.
     pub(super) fn make_free(&mut self, now: Instant) {
-        self.free = now;
+        self.free_from = now;
     }
 
     // Read-ahead
 
-    /// Read-ahead from `extent`, a track's rest, up to `limit`, that starts at `at` with the arm at `arm`.
+    /// Read-ahead into `segment` from `extent`, a track's rest, up to block `limit`; it starts at `start` with the arm
+    /// at `arm`.
     #[inline]
     pub(super) fn plan_read_ahead(
         &self,
-        at: Instant,
+        start: Instant,
         arm: Arm,
         extent: Extent,
         limit: u64,
         segment: usize,
     ) -> MediaStream {
-        MediaStream::start(self.platter(), at, arm, extent, limit, segment)
+        MediaStream::new(self.platter(), start, arm, extent, limit, segment)
     }
 
     /// Starts a read-ahead with nothing else in progress.
@@ -570,7 +583,7 @@ impl Medium {
     #[inline]
     pub(super) fn advance_read_ahead(&mut self, now: Instant) {
         if let Activity::Prefetch(stream) = &self.activity
-            && stream.settled != now
+            && stream.advanced_to != now
         {
             self.run_read_ahead(now);
         }
@@ -583,43 +596,42 @@ impl Medium {
         };
         let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
         stream.catch_up(platter, now);
-        stream.settled = now;
+        stream.advanced_to = now;
         if let Some(over) = stream.end_by(platter, now) {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
-            self.free = self.free.max(over);
+            self.free_from = self.free_from.max(over);
         }
     }
 
-    /// Advances a read-ahead to `now`, and moves the arm to where it is by then.
-    pub(super) fn follow_read_ahead(&mut self, now: Instant) {
+    /// Advances a read-ahead to `now`, and sets the arm to where it is by then.
+    pub(super) fn move_arm_with_read_ahead(&mut self, now: Instant) {
         self.advance_read_ahead(now);
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
     }
 
-    /// Ends a read-ahead at `now`, or cancels the one that was to follow an access. Returns the segment that it filled,
-    /// and the block from which on nothing comes.
-    pub(super) fn break_off_read_ahead(&mut self, now: Instant) -> Option<(usize, u64)> {
+    /// Ends a read-ahead at `now`, or cancels the one that was to follow an access.
+    pub(super) fn break_off_read_ahead(&mut self, now: Instant) -> Option<InterruptedReadAhead> {
         self.advance_read_ahead(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
                 let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
-                let cut = (stream.segment, stream.first_missing_block(platter, now));
+                let (segment, end) = (stream.segment, stream.first_missing_block(platter, now));
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
-                Some(cut)
+                Some(InterruptedReadAhead { segment, end })
             }
             Activity::Access { access, purpose: Purpose::Command { segment: Some(segment), .. }, then, .. } => {
                 *then = None;
-                Some((*segment, access.end()))
+                Some(InterruptedReadAhead { segment: *segment, end: access.end() })
             }
             _ => None,
         }
     }
 
-    /// Lets the access in progress continue without a segment.
+    /// Lets the read in progress continue without a segment: its data go to the host alone.
     pub(super) fn detach_segment(&mut self) {
         if let Activity::Access { purpose: Purpose::Command { segment, .. }, .. } = &mut self.activity {
             *segment = None;

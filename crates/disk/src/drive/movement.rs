@@ -1,5 +1,5 @@
-//! Log of arm movements, for drawings and explanations. No figure depends on it, and a drive without a listener records
-//! nothing. Read-ahead is not recorded: the next movement starts where it ended.
+//! Log of a drive's arm movements, for drawings and explanations. No figure depends on it, and a drive without a
+//! listener records nothing. Read-ahead is not recorded: the next movement starts where it ended.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub enum MovementPurpose {
     Write,
     /// Destage of acknowledged writes.
     Destage,
-    /// Moving data from the media cache to their places.
+    /// Reading data back from the media cache, and writing them to their places.
     Home,
 }
 
@@ -27,8 +27,7 @@ pub enum MovementPurpose {
 pub struct Movement {
     /// Number of the drive, among several.
     pub drive: u32,
-    /// Purpose of the movement.
-    pub errand: MovementPurpose,
+    pub purpose: MovementPurpose,
     /// When the arm starts.
     pub start: Instant,
     /// Where the arm starts.
@@ -51,15 +50,15 @@ pub(super) struct MovementListener {
 }
 
 impl MovementListener {
-    /// Records `access`, which ended at `over`, as a movement for each track.
+    /// Records `access`, which ended at `ended`, as a movement for each track.
     #[inline(never)]
-    pub(super) fn record_access(&self, access: &Access, passes: Passes<'_>, errand: MovementPurpose, over: Instant) {
+    pub(super) fn record_access(&self, access: &Access, passes: Passes<'_>, purpose: MovementPurpose, ended: Instant) {
         let (mut start, mut from) = (access.start, access.from);
-        let mut told = self.movements.borrow_mut();
+        let mut movements = self.movements.borrow_mut();
         for pass in passes {
-            let last = pass.extent.end() == access.end();
-            let end = if last { over.max(pass.next_start()) } else { pass.next_start() };
-            told.push(Movement { drive: self.drive, errand, start, from, pass, end });
+            let is_last = pass.extent.end() == access.end();
+            let end = if is_last { ended.max(pass.next_start()) } else { pass.next_start() };
+            movements.push(Movement { drive: self.drive, purpose, start, from, pass, end });
             (start, from) = (pass.next_start(), Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
         }
     }

@@ -1,12 +1,12 @@
-//! Dirty data: pieces, each written by one request, and the runs that they make up. The buffer knows which segments
-//! hold them.
+//! Values of dirty data: *pieces*, each written by one request, and dirty segments, which hold a run of pieces without
+//! gaps. `dirty_segments` has the table of dirty segments.
 
 use alloc::vec::Vec;
 
 use crate::block::{Landing, LandingKind};
 use crate::time::Instant;
 
-/// A run written by one request and not yet on the medium.
+/// A piece: blocks written by one request and not yet on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CachedWrite {
     /// First block.
@@ -47,18 +47,36 @@ pub struct DirtySegment {
     /// Serial number, in the order in which segments become dirty.
     pub serial: u64,
     /// Block up to which it is being destaged.
-    pub(super) leaving: Option<u64>,
-    /// Serial number of the blocks after that, and since when they are dirty.
-    pub(super) tail: Option<(u64, Instant)>,
-    /// Number of the last write that joined it, or began it and continued an earlier write.
-    pub(super) grew: Option<u64>,
+    pub(super) destaged_up_to: Option<u64>,
+    /// The blocks after that, which stay dirty.
+    pub(super) tail: Option<DirtyTail>,
+    /// Number of the last write that joined it, or that began it and continued an earlier write.
+    pub(super) last_growth: Option<u64>,
+}
+
+/// The blocks of a dirty segment after those that are being destaged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DirtyTail {
+    /// Serial number that the segment has once the others are destaged.
+    pub(super) serial: u64,
+    /// Since when they are dirty.
+    pub(super) since: Instant,
 }
 
 impl DirtySegment {
     /// True while it is being destaged.
     pub(crate) fn is_destaging(&self) -> bool {
-        self.leaving.is_some()
+        self.destaged_up_to.is_some()
     }
+}
+
+/// The first part of a dirty segment, which can be destaged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DestageablePart {
+    /// Block after the last.
+    pub(super) end: u64,
+    /// When all of its data are in the buffer.
+    pub(super) arrived: Instant,
 }
 
 /// Where a cached write is admitted.

@@ -1,12 +1,12 @@
-//! Controls: power, reset, abort, settings, and what each leaves of the writes in progress.
+//! Execution of controls: power, reset, abort, settings; and what each leaves of the writes in progress.
+//!
+//! A power cut ends every command with [`Status::PowerLost`] and empties the buffer. Sectors of the write in progress
+//! that have passed the head are on the medium, the physical sector under the head is as [`CutSector`] says, and the
+//! rest is lost. A reset or an abort lets the sector under the head be finished.
 //!
 //! A buffer that a capacitor or flash keeps is reported as landed at the cut: its data will be on the medium before the
-//! drive answers again, and the time for that is not modelled. Blocks still on the link count as arrived there; the
+//! drive answers again; the time for that is not modelled. Blocks still on the link count as arrived in the buffer; the
 //! client has no acknowledgement of them either way.
-//!
-//! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Sectors of the write in progress that
-//! have passed the head are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
-//! lost. A reset or an abort lets the sector under the head be finished.
 
 use super::access::Access;
 use super::cache::Buffer;
@@ -62,10 +62,10 @@ impl Drive {
     }
 
     fn lose_power(&mut self, now: Instant) {
-        let sector = self.promises.cut_sector();
-        self.drop_commands(now, Status::PowerLost, sector, |_| true);
+        let cut_sector = self.promises.cut_sector();
+        self.drop_commands(now, Status::PowerLost, cut_sector, |_| true);
         let saves = self.promises.saves_buffer();
-        // Accesses of commands have been broken off, but for one whose write was acknowledged and still drains.
+        // Accesses of commands have been broken off, except that of a write that was acknowledged and is draining.
         if let Activity::Access { access, purpose, .. } = *self.medium.activity() {
             match purpose {
                 // The data are written again from what was saved.
@@ -73,11 +73,11 @@ impl Drive {
                 // The data are still in the media cache.
                 Purpose::Moving => {}
                 Purpose::Destage(segment) => {
-                    self.report_landings(&access, purpose, now, sector);
+                    self.report_landings(&access, purpose, now, cut_sector);
                     self.buffer.end_destage(segment, access.end());
                 }
                 Purpose::Command { slot, .. } => {
-                    self.report_landings(&access, purpose, now, sector);
+                    self.report_landings(&access, purpose, now, cut_sector);
                     if self.electronics.is_draining() {
                         self.electronics.release_slot(now, slot);
                     }
@@ -96,18 +96,18 @@ impl Drive {
         self.link.drop_transfers(now);
     }
 
-    /// Tells the stamps of writes in flight, of dirty data, and of landings not fetched yet.
-    pub(super) fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.electronics.in_flight().for_each(|command| tell(command.request.stamp));
-        self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| tell(piece.stamp));
-        self.landings.pending_stamps().for_each(tell);
+    /// Reports the stamps of commands in flight, of dirty data, and of landings not fetched yet.
+    pub(super) fn report_unsettled(&self, report_stamp: &mut dyn FnMut(u64)) {
+        self.electronics.in_flight().for_each(|command| report_stamp(command.request.stamp));
+        self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| report_stamp(piece.stamp));
+        self.landings.pending_stamps().for_each(report_stamp);
     }
 
     /// Reports a landing of `kind` for all dirty data: first for segments being destaged, since any other segment, even
     /// one that became dirty before, may hold newer blocks.
     fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
-        for leaving in [true, false] {
-            let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_destaging() == leaving);
+        for is_destaging in [true, false] {
+            let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_destaging() == is_destaging);
             self.landings.report_pieces(dirty.flat_map(|dirty| &dirty.pieces), now, kind);
         }
     }
@@ -123,18 +123,19 @@ impl Drive {
         }
     }
 
-    /// Ends the commands whose tag is `chosen` with `status` at `now`; `sector` is the fate of the sector under the head.
+    /// Ends the commands whose tags `is_chosen` selects with `status`, at `now`; `cut_sector` is the fate of the sector
+    /// under the head.
     pub(super) fn drop_commands(
         &mut self,
         now: Instant,
         status: Status,
-        sector: CutSector,
-        chosen: impl Fn(u32) -> bool,
+        cut_sector: CutSector,
+        is_chosen: impl Fn(u32) -> bool,
     ) {
-        self.break_off_access(now, sector, &chosen);
+        self.break_off_access(now, cut_sector, &is_chosen);
         self.tentative = None;
-        for slot in 0..self.electronics.capacity() as u16 {
-            if self.electronics.remove_command(now, slot, status, &chosen) {
+        for slot in 0..self.electronics.slot_count() as u16 {
+            if self.electronics.remove_command(now, slot, status, &is_chosen) {
                 self.queue.retain(|target| target.slot != slot);
                 self.write_back.remove_waiting(slot);
                 self.electronics.finish_at(now, slot);
@@ -142,8 +143,9 @@ impl Drive {
         }
     }
 
-    /// Breaks off the access of a chosen command: reports what a write left on the medium, and removes a read's blocks from its segment.
-    fn break_off_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
+    /// Breaks off the access in progress if it is that of a chosen command. Reports what a write left on the medium,
+    /// and removes a read's blocks from its segment.
+    fn break_off_access(&mut self, now: Instant, cut_sector: CutSector, is_chosen: &impl Fn(u32) -> bool) {
         let Activity::Access { access, purpose, .. } = *self.medium.activity() else {
             return;
         };
@@ -151,15 +153,15 @@ impl Drive {
             return;
         };
         let command = &mut self.electronics[slot];
-        if command.stage == Stage::Draining || !chosen(command.request.tag) {
+        if command.stage == Stage::Draining || !is_chosen(command.request.tag) {
             return;
         }
         // A write that wraps around in its segment was charged when its access began.
-        if !command.round {
+        if !command.wraps_around {
             access.charge_until(now, self.medium.geometry(), self.medium.mechanics(), &mut command.ledger);
         }
         if access.write {
-            self.report_landings(&access, purpose, now, sector);
+            self.report_landings(&access, purpose, now, cut_sector);
         }
         if let Some(segment) = segment {
             self.buffer.truncate_segment(segment, access.lba());
@@ -167,8 +169,9 @@ impl Drive {
         self.medium.stop_access(now);
     }
 
-    /// Reports what a write left on the medium if it ran until `cut`; `sector` is the fate of the sector under the head.
-    pub(super) fn report_landings(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
+    /// Reports what a write left on the medium if it ran until `cut`; `cut_sector` is the fate of the sector under the
+    /// head.
+    pub(super) fn report_landings(&mut self, access: &Access, purpose: Purpose, cut: Instant, cut_sector: CutSector) {
         if !self.landings.are_wanted() {
             return;
         }
@@ -186,6 +189,7 @@ impl Drive {
             // Landed already, when the data came into the media cache.
             Purpose::Moving => return,
         };
-        self.landings.report_passes(self.medium.passes(access), pieces, cut, (self.medium.unit(), sector));
+        let unit = self.medium.physical_sector_blocks();
+        self.landings.report_passes(self.medium.passes(access), pieces, cut, unit, cut_sector);
     }
 }

@@ -1,8 +1,8 @@
-//! Profiles: the checked description from which a drive is built. No state, no time.
+//! The profile of a drive: the description from which a [`Drive`](super::Drive) is built.
 //!
-//! Readers of profiles (a file format) fill these in; the profile's file has the sources of figures. Parts that can be
-//! wrong in themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by
-//! [`Profile::check`]. Parts that grow are `#[non_exhaustive]`: begin with a constructor or a constant, then assign fields.
+//! `seekwise-drives` reads profiles from files, which name the sources of their figures. Parts that can be wrong in
+//! themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by [`Profile::check`]. Parts
+//! that grow are `#[non_exhaustive]`: begin with a constructor or a constant, then assign fields.
 //!
 //! [`SeekCurve`]: super::mechanics::SeekCurve
 
@@ -39,7 +39,7 @@ pub struct Profile {
     pub link: Link,
     /// Effect of a power cut on the sector under the writing head.
     pub cut_sector: CutSector,
-    /// Weak places, rising, without overlap.
+    /// Weak places of the medium, by rising block, without overlap.
     pub weak: Vec<WeakBlocks>,
     /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
     /// acknowledged from the buffer.
@@ -48,16 +48,15 @@ pub struct Profile {
     pub faults: Faults,
 }
 
-/// Faults of a drive against the standard. No drive in the catalogue has any; each has just the effect that its name
-/// says.
+/// Violations of the standard. No drive in the catalogue has any; each has only the effect that its name says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Faults {
     /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
     /// accepts FUA writes and still puts them in cache.)
     pub ignores_fua: bool,
-    /// Acknowledges a flush at once; dirty data are destaged when they would have been without. (A drive of 7,200 rpm
-    /// that acknowledges a flush in 0.39 ms cannot have turned to its sector.)
+    /// Acknowledges a flush at once; dirty data are destaged when they would have been without it. (A drive of 7,200
+    /// rpm that acknowledges a flush in 0.39 ms cannot have turned to its sector.)
     pub early_flush: bool,
     /// Stops at an orderly power-off without destaging.
     pub forgets_on_power_off: bool,
@@ -66,7 +65,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Assurances that the faults break, of a drive whose buffer does not outlive a power cut.
+    /// Assurances that the faults break, if the drive's buffer does not outlive a power cut.
     pub(crate) fn broken_assurances(&self) -> Vec<BrokenPromise> {
         let faults = [
             (self.ignores_fua, "faults.ignores_fua", Assurance::Fua),
@@ -74,8 +73,8 @@ impl Faults {
             (self.forgets_on_power_off, "faults.forgets_on_power_off", Assurance::PowerOff),
             (self.caches_when_off, "faults.caches_when_off", Assurance::CacheOff),
         ];
-        let those = faults.into_iter().filter(|fault| fault.0);
-        those.flat_map(|(_, key, breaks)| BrokenPromise::for_setting(key, "true", &[breaks])).collect()
+        let present = faults.into_iter().filter(|fault| fault.0);
+        present.flat_map(|(_, key, breaks)| BrokenPromise::for_setting(key, "true", &[breaks])).collect()
     }
 }
 
@@ -83,43 +82,44 @@ impl Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CacheSpec {
-    /// Equal segments; 0: no buffer, neither for reading ahead nor for writing.
+    /// Number of equal segments; 0: no buffer, neither for reading ahead nor for writing.
     pub segments: u32,
-    /// Sectors of each.
+    /// The length of each.
     pub segment_sectors: u32,
     /// Read-ahead after a read.
     pub read_ahead: ReadAhead,
     /// Acknowledges writes when they are in the buffer.
     pub write_back: bool,
-    /// Segments that may hold unwritten data at once, at most `segments`; at least 1 with `write_back`.
+    /// Maximum number of segments that hold unwritten data at once: at most `segments`, at least 1 with `write_back`.
     pub dirty_segments: u32,
-    /// Runs of written blocks that may be dirty at once, each taking as much of the buffer as it is long, together at
-    /// most as much as `dirty_segments`; `None`: each takes a segment.
+    /// Maximum number of runs of written blocks that are dirty at once. Each takes as much of the buffer as it is long,
+    /// all together at most as much as `dirty_segments`. `None`: each takes a segment.
     pub dirty_runs: Option<u32>,
-    /// A dirty segment may grow at its end while it is destaged; blocks that have been written make room.
+    /// A dirty segment may grow at its end while it is destaged: blocks that are on the medium make room.
     pub fills_while_draining: bool,
-    /// A write that finds no run, or no segment, free waits until so many are: the low-water mark of a buffer that is
-    /// drained in bursts. 1: the next free one will do.
+    /// A write that finds no run, or no segment, free waits until this many are free: the low-water mark of a buffer
+    /// that is drained in bursts. 1: it takes the next free one.
     pub room_runs: u32,
-    /// An idle drive begins to destage after this long.
+    /// Time without commands after which the drive begins to destage.
     pub destage_idle: Span,
-    /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive with
-    /// flash holds no more dirty data than that, and all acknowledged writes are durable: also with FUA, with the write
-    /// cache off, and those that a flush covers.
+    /// Maximum sectors of dirty data that the drive saves in flash at a power cut, on the energy of the turning
+    /// spindle; 0: no flash. A drive with flash holds no more dirty data than that, so all acknowledged writes are
+    /// durable: also with FUA, with the write cache off, and those that a flush covers.
     pub flash_sectors: u64,
     /// Reserved stretches of the medium for small writes.
     pub media_cache: Option<MediaCacheSpec>,
-    /// Age at which dirty data compete with the commands.
+    /// Age at which dirty data compete with commands for the medium.
     pub destage_age: Option<Span>,
-    /// A write longer than its segment wraps around in it and is acknowledged when the rest fits; else it takes several
-    /// segments.
+    /// A write longer than its segment wraps around in it, and is acknowledged when what is not on the medium fits.
+    /// Otherwise it takes several segments.
     pub wraps: bool,
-    /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
+    /// Number and size of segments change with the commands; `segments` and `segment_sectors` are then the initial
+    /// ones.
     pub adaptive: Option<AdaptiveDivision>,
     /// Which written blocks serve reads.
     pub written_hits: WrittenHits,
-    /// `dirty_segments` of the segments, all but one at most, are reserved for writes: no read takes one, and writes
-    /// take no other.
+    /// As many segments as `dirty_segments` says, all but one at most, are reserved for writes: no read takes one of
+    /// them, and writes take no other.
     pub writes_apart: bool,
 }
 
@@ -140,24 +140,26 @@ pub enum WrittenHits {
 /// Limits of the division of an adaptive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdaptiveDivision {
-    /// Sectors in all.
+    /// Sectors of the whole buffer.
     pub sectors: u32,
     /// Maximum number of segments.
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
-    /// Segments have lengths of their own: written runs (at most `CacheSpec::dirty_runs`) take as much memory as they
-    /// are long, reads as much as they and their read-ahead bring, at most a segment's length. Else all segments are
-    /// equally long and change together.
+    /// Segments have lengths of their own. Written runs (at most `CacheSpec::dirty_runs`) take as much memory as they
+    /// are long, reads as much as they and their read-ahead bring, at most a segment's length. Otherwise all segments
+    /// are equally long and change together.
     pub own_lengths: bool,
 }
 
-/// Reserved stretches of the medium, into which small writes go one after another before they go home.
+/// Reserved stretches of the medium, into which small writes go one after another before they go to their own places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MediaCacheSpec {
+    /// Number of stretches.
     pub stretches: u32,
-    /// Slots of each; no block lies in them.
+    /// Slots of a stretch; no block lies in them.
     pub slots: u64,
+    /// First slot of the first stretch.
     pub first_slot: u64,
     /// Distance from the first slot of a stretch to that of the next.
     pub stride: u64,
@@ -171,21 +173,21 @@ pub struct MediaCacheSpec {
 pub struct ReadAhead {
     /// Maximum sectors past the request; 0: none. The segment's end is a limit too.
     pub max: u32,
-    /// Sectors past the request that are read even when another command waits: the pre-emption rule.
+    /// Sectors past the request that are read even if another command waits.
     pub min: u32,
-    /// Number of the read of a stream, counted from 1, from which on there is read-ahead; each read of a stream begins
-    /// where the one before ended.
+    /// There is read-ahead from this read of a stream on, counted from 1. Each read of a stream begins where the one
+    /// before ended.
     pub after: u32,
     /// Where a read-ahead ends if nothing else ends it.
     pub until: ReadAheadEnd,
-    /// Read-ahead may replace the blocks just read, so that the segment's whole length lies ahead; else the request's
-    /// blocks stay and the rest of the segment is filled.
+    /// Read-ahead may overwrite the blocks just read, so that the segment's whole length lies ahead. Otherwise the
+    /// request's blocks stay and the rest of the segment is filled.
     pub over_requested: bool,
     /// Blocks that pass under the head before the first wanted block of a track are kept too.
     pub free_blocks: bool,
     /// How long the read-ahead of a stream continues while a command waits.
     pub hold: ReadAheadHold,
-    /// A segment that has been read to its end is the first to be replaced.
+    /// A segment that the host has read to its end is the first to be evicted.
     pub discards: bool,
     /// `max` and `min` count lengths of the read, not sectors (MF).
     pub multiplied: bool,
@@ -211,23 +213,24 @@ impl ReadAhead {
         longest_read: None,
     };
 
-    /// Maximum read-ahead after a read of `sectors`, in sectors.
+    /// Maximum read-ahead after a read of `read_sectors`, in sectors.
     #[inline]
-    pub fn max_sectors(&self, sectors: u32) -> u64 {
+    pub fn max_sectors(&self, read_sectors: u32) -> u64 {
         match self.longest_read {
-            Some(longest) if sectors > longest => 0,
-            _ => self.in_sectors(self.max, sectors).min(self.ceiling.map_or(u64::MAX, u64::from)),
+            Some(longest) if read_sectors > longest => 0,
+            _ => self.in_sectors(self.max, read_sectors).min(self.ceiling.map_or(u64::MAX, u64::from)),
         }
     }
 
-    /// Read-ahead after a read of `sectors` that no waiting command cuts off, in sectors.
+    /// Read-ahead after a read of `read_sectors` that no waiting command breaks off, in sectors.
     #[inline]
-    pub fn min_sectors(&self, sectors: u32) -> u64 {
-        self.in_sectors(self.min, sectors).min(self.max_sectors(sectors))
+    pub fn min_sectors(&self, read_sectors: u32) -> u64 {
+        self.in_sectors(self.min, read_sectors).min(self.max_sectors(read_sectors))
     }
 
-    fn in_sectors(&self, figure: u32, sectors: u32) -> u64 {
-        u64::from(figure) * if self.multiplied { u64::from(sectors) } else { 1 }
+    /// `max` or `min` in sectors, after a read of `read_sectors`.
+    fn in_sectors(&self, max_or_min: u32, read_sectors: u32) -> u64 {
+        u64::from(max_or_min) * if self.multiplied { u64::from(read_sectors) } else { 1 }
     }
 }
 
@@ -245,7 +248,7 @@ pub enum ReadAheadEnd {
     NextTrack,
 }
 
-/// How long the read-ahead of a stream, from its second read on, continues though a command waits. The queue's wait
+/// How long the read-ahead of a stream, from its second read on, continues although a command waits. The queue's wait
 /// limit has precedence. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the drive
 /// decides, and with DISC a read-ahead goes on beyond a track's end.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -255,9 +258,9 @@ pub enum ReadAheadHold {
     Never,
     /// To the end of the track on which the last read ended.
     Track,
-    /// Until the segment is full; it goes no farther while a command waits.
+    /// Until the segment is full; later reads of the stream extend it no farther while a command waits.
     Segment,
-    /// As `Segment`, and each read of the stream that comes in time moves the end on.
+    /// As `Segment`, but each read of the stream that comes in time extends it.
     Stream,
 }
 
@@ -265,19 +268,19 @@ pub enum ReadAheadHold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Firmware {
-    /// Commands it holds at once: 1 without queuing, 32 with NCQ.
+    /// Maximum number of commands at once: 1 without queuing, 32 with NCQ.
     pub depth: u32,
-    /// Which waiting command is next.
+    /// The order of waiting commands.
     pub queue: Discipline,
-    /// Commands planned beyond the next, which keep their order.
+    /// Number of commands that are planned beyond the next, and keep their order.
     pub ahead: u32,
-    /// Which dirty segment is destaged next.
+    /// The order in which dirty segments are destaged.
     pub destage: Discipline,
-    /// Time from the end of a media access until the next command is chosen. 0: before the command comes that the
-    /// completion causes; more than the round trip to the host: after it.
+    /// Time from the end of a media access until the next command is chosen. If it is longer than the round trip to the
+    /// host, the choice includes the command that the host sends after the completion.
     pub dispatch: Span,
-    /// Time in which a chosen command still gives way to a nearer one that comes: the arm has started, but has hardly
-    /// moved. 0: a choice is final.
+    /// Time after a choice in which the chosen command still gives way to a nearer one that comes: the arm has started,
+    /// but has hardly moved. 0: a choice is final.
     pub revise: Span,
     /// A read begins with whichever wanted sector comes first under the head.
     pub zero_latency: bool,
@@ -288,17 +291,18 @@ pub struct Firmware {
     /// Writes are read back in the next revolution (ATA's Write-Read-Verify, ATA8-ACS 4.23; SCSI's WRITE AND VERIFY as
     /// a rule of the drive's own).
     pub write_verify: bool,
-    /// Share of the writes to the medium, in percent, that begin a revolution late after a seek: the head is not safely on its track in
-    /// time, and writing is inhibited. (A. Al Mamun, G. Guo, C. Bi, Hard Disk Drive: Mechatronics and Control, 2007: a write is held back
-    /// while the position error is beyond its limit.) The platter's phase seeds the selection.
+    /// Share of the writes after a seek, in percent, that begin a revolution late: the head is not safely on its track
+    /// in time, and writing is inhibited. (A. Al Mamun, G. Guo, C. Bi, Hard Disk Drive: Mechatronics and Control, 2007:
+    /// a write is held back while the position error is beyond its limit.) The platter's phase seeds the selection.
     pub late_writes_percent: u32,
-    /// Share of the medium's turns, in percent, that commands have while dirty segments compete with them; `None`: the
-    /// cheaper goes first.
+    /// Share of the accesses, in percent, that commands have while dirty segments compete with them; `None`: the
+    /// cheaper access goes first.
     pub commands_percent: Option<u32>,
 }
 
-/// Fixed costs of commands, spent by the drive's electronics one command after another. Each depends on the kind of the
-/// command before: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
+/// Fixed costs of commands, spent by the drive's electronics one command after another. The costs of reads and writes
+/// depend on the kind of the command before, since firmware keeps state between commands of a kind (DIXtrac measures
+/// them apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Overhead {
@@ -389,9 +393,9 @@ impl Overhead {
 }
 
 impl OverheadAfter {
-    /// Returns one cost after both.
-    pub const fn both(span: Span) -> OverheadAfter {
-        OverheadAfter { read: span, write: span }
+    /// Returns the same cost after a read and after a write.
+    pub const fn both(cost: Span) -> OverheadAfter {
+        OverheadAfter { read: cost, write: cost }
     }
 }
 
@@ -403,12 +407,12 @@ pub struct Link {
     pub rate: u64,
     /// Effective rate to the drive, in bytes a second.
     pub write_rate: u64,
-    /// Cost of one command (registers or frames, and turning round).
+    /// Time on the link of one command: registers or frames, and turnaround.
     pub command: Span,
     /// Maximum sectors that one command can carry.
     pub max_transfer: u32,
     /// Share of a read from the medium, in percent, that is in the buffer before the link starts (the buffer full ratio
-    /// of SCSI's disconnect-reconnect page); 0: the first block will do.
+    /// of SCSI's disconnect-reconnect page); 0: the first block suffices.
     pub buffer_full: u32,
     /// Honours forced unit access.
     pub fua: bool,
@@ -417,12 +421,12 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link of this rate in both directions, in bytes a second. Commands cost nothing and carry up to 256 sectors, without
-    /// queuing or forced unit access.
-    pub const fn new(rate: u64) -> Link {
+    /// A link of this rate in both directions. Commands cost nothing and carry up to 256 sectors, without queuing or
+    /// forced unit access.
+    pub const fn new(bytes_a_second: u64) -> Link {
         Link {
-            rate,
-            write_rate: rate,
+            rate: bytes_a_second,
+            write_rate: bytes_a_second,
             command: Span::ZERO,
             max_transfer: 256,
             buffer_full: 0,
@@ -435,7 +439,7 @@ impl Link {
 /// A field, the rule for it, and whether it holds.
 type ProfileRule = (&'static str, &'static str, bool);
 
-/// Error in a profile: the field, and the rule that it breaks.
+/// Error in a profile: a field that breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProfileError {
@@ -464,16 +468,17 @@ impl Profile {
         }
     }
 
-    /// True when the buffer has room for unwritten data, whether that is switched on or not.
+    /// True if the buffer has room for unwritten data, whether the write cache is switched on or not.
     fn may_hold_dirty(&self) -> bool {
         (1..=self.cache.segments).contains(&self.cache.dirty_segments)
     }
 
-    fn media_cache_is_reserved(&self) -> bool {
+    /// True if no block lies in the stretches of the media cache, and they do not overlap.
+    fn media_cache_has_only_holes(&self) -> bool {
         self.cache.media_cache.is_none_or(|media| {
             let mut stretches = (0..u64::from(media.stretches)).map(|index| media.first_slot + index * media.stride);
-            let apart = media.stretches == 1 || media.stride >= media.slots;
-            apart && media.slots > 0 && stretches.all(|first| self.geometry.is_reserved(first, media.slots))
+            let are_apart = media.stretches == 1 || media.stride >= media.slots;
+            are_apart && media.slots > 0 && stretches.all(|first| self.geometry.has_only_holes(first, media.slots))
         })
     }
 
@@ -526,7 +531,7 @@ impl Profile {
                 "0 without cache.dirty_segments",
                 cache.flash_sectors == 0 || self.may_hold_dirty(),
             ),
-            ("cache.media_cache", "in slots without blocks", self.media_cache_is_reserved()),
+            ("cache.media_cache", "in slots without blocks", self.media_cache_has_only_holes()),
         ]
     }
 
@@ -564,10 +569,11 @@ impl Profile {
         ]
     }
 
+    /// True if the weak places lie on the drive, rise and do not overlap.
     fn weak_places_rise(&self) -> bool {
-        let apart = self.weak.windows(2).all(|pair| pair[0].end() <= pair[1].lba);
-        let whole = self.weak.iter().all(|weak| weak.sectors > 0 && weak.lba < u64::MAX - u64::from(weak.sectors));
-        whole && apart && self.weak.last().is_none_or(|last| last.end() <= self.geometry.sectors())
+        let are_apart = self.weak.windows(2).all(|pair| pair[0].end() <= pair[1].lba);
+        let are_valid = self.weak.iter().all(|weak| weak.sectors > 0 && weak.lba < u64::MAX - u64::from(weak.sectors));
+        are_valid && are_apart && self.weak.last().is_none_or(|last| last.end() <= self.geometry.sectors())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Durability of the buffer, with the drive's faults: which writes are acknowledged from it, and what happens to them
-//! at a power failure.
+//! Promises of the drive to writers: which writes are acknowledged from the buffer, whether the buffer outlives a power
+//! failure, and which faults of the drive break that. The rules follow the profile; only the write cache can be
+//! switched.
 
 use super::profile::{CacheSpec, Faults, Profile};
 use crate::block::{CutSector, Flags, Request};
 
-/// Rules of the buffer.
+/// The rules of acknowledgement and durability.
 #[derive(Debug)]
 pub(super) struct Promises {
     cache: CacheSpec,
@@ -21,7 +22,7 @@ impl Promises {
         Promises { cache, faults, protected, cut_sector }
     }
 
-    /// Settings of the buffer.
+    /// Settings of the buffer; `write_back` as it is switched now.
     #[inline]
     pub(super) fn cache(&self) -> &CacheSpec {
         &self.cache
@@ -62,9 +63,9 @@ impl Promises {
         self.cache.flash_sectors > 0 || (on && !forced)
     }
 
-    /// True for a cached write that is longer than its segment of `room` blocks, and so wraps around in it.
-    pub(super) fn wraps_around(&self, request: &Request, room: u64) -> bool {
-        self.cache.wraps && !self.saves_buffer() && u64::from(request.sectors) > room
+    /// True for a cached write that is longer than a segment, and so wraps around in it.
+    pub(super) fn wraps_around(&self, request: &Request, segment_sectors: u64) -> bool {
+        self.cache.wraps && !self.saves_buffer() && u64::from(request.sectors) > segment_sectors
     }
 
     /// True if a flush ends at once.

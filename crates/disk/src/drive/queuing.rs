@@ -1,25 +1,26 @@
-//! Commands that wait for the medium, and their rank. `electronics` holds commands back for others and makes them fail
-//! together; `medium` knows the cost of an access.
+//! Commands that wait for the medium, by their *standing*: head of the queue, planned, preferred (with priority),
+//! plain. The kinds of command queuing differ in these rules; `electronics` carries out those about commands held back
+//! and errors.
 //!
 //! | | none | TCQ | NCQ | SCSI |
 //! |---|---|---|---|---|
-//! | outstanding | 1 | 32 | 32 | 256 |
-//! | a flush, zeroes without data | | alone | alone | a command as any other |
+//! | commands outstanding | 1 | 32 | 32 | 256 |
+//! | a flush, zeroes without data | | runs alone | runs alone | a command as any other |
 //! | *ordered*, *head of queue* | | refused | refused | honoured |
-//! | *priority* | | where `firmware.priority` says so | the same | the same |
+//! | *priority*, if `firmware.priority` is set | | honoured | honoured | honoured |
 //! | an error | ends its command | ends all | ends all | ends its command |
 //! | waiting for the medium | | releases the bus | | |
 //!
-//! *Alone* is the host's duty by the standard: it must not send a command without a tag while tagged ones are
-//! outstanding, and drivers hold it back. Here the drive holds it back itself, at its port, so that any host may send
-//! it: the command begins when all before it are done, and later ones wait until it is done. The command's own wait is
-//! *queue*, that of later ones *flush*. A host that holds back flushes itself meets no wait here.
+//! A command that runs *alone* begins when all before it are done, and later ones wait until it is done. By the
+//! standard that is the host's duty: it must not send a command without a tag while tagged ones are outstanding, and
+//! drivers hold it back. Here the drive holds it back itself, at its port, so that any host may send it. The command's
+//! own wait counts as *queue*, that of later ones as *flush*. If the host holds flushes back, none waits here.
 //!
-//! An *ordered* command is alone in the same way. A command for the *head of queue* passes those held back and goes
-//! before all that wait for the medium. *Ordered* and *head of queue* at an ATA queue end as unsupported: a host that
-//! relies on an order must learn that it is not kept. *Priority* is a hint, ignored where it is not honoured.
-//! Prioritised commands go before others until one of those has waited longer than `max_wait`; without that limit a
-//! stream of them starves the rest.
+//! An *ordered* command runs alone too. A command for the *head of queue* passes those held back and goes before all
+//! that wait for the medium. *Ordered* and *head of queue* at an ATA queue end as unsupported: a host that relies on an
+//! order must learn that it is not kept. *Priority* is a hint, and ignored if it is not honoured. Prioritised commands
+//! go before others until one of those has waited longer than `max_wait`; without that limit a stream of them starves
+//! the rest.
 
 use alloc::collections::VecDeque;
 
@@ -27,33 +28,34 @@ use super::target::Target;
 use crate::queue::{Choice, Costs, Discipline, Policy, Queue};
 use crate::time::{Instant, Span};
 
-/// Commands that wait for the medium, by rank.
+/// Commands that wait for the medium, by standing.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
     /// Number of commands; a field, because it is read often.
     count: usize,
     /// Number of writes among them.
     writes: usize,
-    /// Commands that are planned beyond the next.
-    ahead: usize,
-    /// For the head of the queue, in order of arrival.
+    /// Number of commands that are planned beyond the next.
+    plan_ahead: usize,
+    /// For the head of the queue, in order of arrival, and since when they wait.
     heads: VecDeque<(Instant, Target)>,
-    /// Planned, in the order in which they are served; see `plan`.
+    /// Planned, in the order in which they are served (see `plan`), and since when they wait.
     planned: VecDeque<(Instant, Target)>,
-    /// Prioritised.
+    /// With priority.
     preferred: Queue<Target>,
     /// All others.
     plain: Queue<Target>,
-    /// A waiting command was compared with one that needs no positioning.
-    compared: bool,
+    /// A waiting command was compared with a read that needs no positioning.
+    compared_with_hit: bool,
 }
 
-/// Rank of a command among those that wait for the medium.
+/// Standing of a command among those that wait for the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandStanding {
     Head,
-    /// Planned: the one at this place of the plan.
+    /// Planned, at this index of the plan.
     Planned(usize),
+    /// With priority.
     Preferred,
     Plain,
 }
@@ -62,6 +64,7 @@ pub(super) enum CommandStanding {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CandidateChoice {
     standing: CommandStanding,
+    /// The choice in the queue of its standing; `None` if that is not a [`Queue`].
     choice: Option<Choice>,
     pub(super) cost: u64,
 }
@@ -74,25 +77,19 @@ impl CandidateChoice {
 }
 
 impl Candidates {
-    /// Returns an empty queue of at most `capacity`; `ahead` beyond the next are planned.
-    pub(super) fn new(discipline: Discipline, ahead: u32, capacity: usize) -> Candidates {
+    /// Returns an empty queue of at most `capacity` commands; `plan_ahead` commands beyond the next are planned.
+    pub(super) fn new(discipline: Discipline, plan_ahead: u32, capacity: usize) -> Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
         Candidates {
             count: 0,
             writes: 0,
-            ahead: ahead as usize,
+            plan_ahead: plan_ahead as usize,
             heads: VecDeque::new(),
             planned: VecDeque::new(),
             preferred,
             plain,
-            compared: false,
+            compared_with_hit: false,
         }
-    }
-
-    /// Order of the queue, with its limits.
-    #[inline]
-    pub(super) fn discipline(&self) -> Discipline {
-        self.plain.discipline()
     }
 
     /// Policy of choice.
@@ -101,16 +98,16 @@ impl Candidates {
         self.plain.policy()
     }
 
-    /// Longest wait of a command before it goes first.
+    /// Wait limit: a command that has waited longer goes first.
     #[inline]
     pub(super) fn max_wait(&self) -> Option<Span> {
         self.plain.max_wait()
     }
 
-    /// Most commands that competed at once for a turn.
+    /// Maximum number of commands that competed at once for a turn.
     pub(super) fn max_competing(&self) -> u32 {
-        let beside = if self.compared { 2 } else { 0 };
-        self.plain.most_waiting().max(self.preferred.most_waiting()).max(beside)
+        let with_hit = if self.compared_with_hit { 2 } else { 0 };
+        self.plain.max_waiting().max(self.preferred.max_waiting()).max(with_hit)
     }
 
     #[inline]
@@ -118,8 +115,8 @@ impl Candidates {
         self.count == 0
     }
 
-    /// Adds a command that waits since `since`.
-    pub(super) fn push(&mut self, since: Instant, standing: CommandStanding, target: Target) {
+    /// Adds a command that waits since `waiting_since`.
+    pub(super) fn push(&mut self, waiting_since: Instant, standing: CommandStanding, target: Target) {
         let cylinder = u64::from(target.cylinder);
         let standing = match standing {
             CommandStanding::Plain | CommandStanding::Preferred if self.joins_plan_at_once() => {
@@ -130,12 +127,12 @@ impl Candidates {
         self.count += 1;
         self.writes += usize::from(target.write);
         match standing {
-            CommandStanding::Head => self.heads.push_back((since, target)),
-            CommandStanding::Preferred => self.preferred.push(since, cylinder, target),
-            CommandStanding::Plain => self.plain.push(since, cylinder, target),
+            CommandStanding::Head => self.heads.push_back((waiting_since, target)),
+            CommandStanding::Preferred => self.preferred.push(waiting_since, cylinder, target),
+            CommandStanding::Plain => self.plain.push(waiting_since, cylinder, target),
             CommandStanding::Planned(_) => {
                 self.plain.pass_through(cylinder);
-                self.planned.push_back((since, target));
+                self.planned.push_back((waiting_since, target));
             }
         }
     }
@@ -152,6 +149,7 @@ impl Candidates {
         self.writes == 0
     }
 
+    /// Keeps only the commands for which `keep` is true.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Target) -> bool) {
         let mut writes = 0;
         let mut keep = |target: &Target| {
@@ -167,18 +165,18 @@ impl Candidates {
         self.count = self.heads.len() + self.planned.len() + self.preferred.len() + self.plain.len();
     }
 
-    /// When the first of them reaches the wait limit of the discipline; heads of the queue do not count, since they
-    /// wait for nobody.
+    /// When the first command reaches the wait limit of the discipline. Heads of the queue do not count: they wait for
+    /// no other command.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.planned.is_empty() && self.preferred.is_empty() {
             true => self.plain.wait_deadline(),
-            false => self.earliest_deadline(),
+            false => self.deadline_of_all(),
         }
     }
 
-    /// Deadline if some are planned or prioritised.
-    fn earliest_deadline(&self) -> Option<Instant> {
+    /// Deadline if some commands are planned or preferred.
+    fn deadline_of_all(&self) -> Option<Instant> {
         let limit = self.plain.discipline().max_wait?;
         let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
         self.plain.wait_deadline().into_iter().chain(self.preferred.wait_deadline()).chain(planned).min()
@@ -221,8 +219,8 @@ impl Candidates {
         head: u64,
         costs: &impl Costs<Target>,
     ) -> Option<CandidateChoice> {
-        let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
-        let (standing, queue) = match preferred {
+        let prefers = !self.preferred.is_empty() && !self.must_plain_go_first(now);
+        let (standing, queue) = match prefers {
             true => (CommandStanding::Preferred, &self.preferred),
             false => (CommandStanding::Plain, &self.plain),
         };
@@ -247,12 +245,12 @@ impl Candidates {
 
     /// True if a command that comes goes into the plan at once: nothing competes with it.
     fn joins_plan_at_once(&self) -> bool {
-        self.planned.len() < self.ahead && !self.any_unplanned()
+        self.planned.len() < self.plan_ahead && !self.any_unplanned()
     }
 
     /// True if another command is to be planned.
     pub(super) fn must_plan_more(&self) -> bool {
-        self.ahead > 0 && self.planned.len() <= self.ahead && self.any_unplanned()
+        self.plan_ahead > 0 && self.planned.len() <= self.plan_ahead && self.any_unplanned()
     }
 
     /// Number of planned commands.
@@ -260,23 +258,23 @@ impl Candidates {
         self.planned.len()
     }
 
-    /// Target that is planned at `place`.
-    pub(super) fn planned_target(&self, place: usize) -> &Target {
-        &self.planned[place].1
+    /// Target at `index` of the plan.
+    pub(super) fn planned_target(&self, index: usize) -> &Target {
+        &self.planned[index].1
     }
 
-    /// Moves a choice among unplanned commands to the end of the plan.
+    /// Moves the command of a choice among unplanned commands to the end of the plan.
     pub(super) fn append_to_plan(&mut self, chosen: CandidateChoice) -> Target {
-        let since = self.unplanned_since(&chosen);
+        let waiting_since = self.unplanned_waiting_since(&chosen);
         let target = self.take(chosen);
-        self.planned.push_back((since, target));
+        self.planned.push_back((waiting_since, target));
         self.count += 1;
         self.writes += usize::from(target.write);
         target
     }
 
     /// Since when a chosen unplanned command waits.
-    fn unplanned_since(&self, chosen: &CandidateChoice) -> Instant {
+    fn unplanned_waiting_since(&self, chosen: &CandidateChoice) -> Instant {
         let choice = chosen.choice.as_ref().expect("chosen from a queue");
         match chosen.standing {
             CommandStanding::Preferred => self.preferred.chosen_request(choice).0,
@@ -285,30 +283,31 @@ impl Candidates {
     }
 
     /// True if a command without priority is over its wait limit, and passed it before any with priority.
-    fn plain_is_due(&self, now: Instant) -> bool {
-        let due = self.plain.wait_deadline().filter(|&deadline| deadline < now);
-        due.is_some_and(|due| self.preferred.wait_deadline().is_none_or(|other| due < other))
+    fn must_plain_go_first(&self, now: Instant) -> bool {
+        let passed = self.plain.wait_deadline().filter(|&deadline| deadline < now);
+        passed.is_some_and(|passed| self.preferred.wait_deadline().is_none_or(|other| passed < other))
     }
 
-    /// Command with the lowest `rank`, heads of the queue apart, and its slot.
+    /// The command with the lowest `rank`, heads of the queue apart, and its slot. Commands without a rank do not
+    /// count.
     pub(super) fn lowest_by<K: Ord>(
         &self,
         mut rank: impl FnMut(&Target) -> Option<K>,
     ) -> Option<(CandidateChoice, u16)> {
-        let planned = self.planned.iter().enumerate().filter_map(|(place, (_, target))| {
-            let chosen = CandidateChoice { standing: CommandStanding::Planned(place), choice: None, cost: 0 };
+        let planned = self.planned.iter().enumerate().filter_map(|(index, (_, target))| {
+            let chosen = CandidateChoice { standing: CommandStanding::Planned(index), choice: None, cost: 0 };
             rank(target).map(|rank| (rank, chosen, target.slot))
         });
         let planned = planned.min_by(|one, other| one.0.cmp(&other.0));
-        let among = [(CommandStanding::Preferred, &self.preferred), (CommandStanding::Plain, &self.plain)];
-        let lowest = among.into_iter().filter_map(|(standing, queue)| {
+        let queues = [(CommandStanding::Preferred, &self.preferred), (CommandStanding::Plain, &self.plain)];
+        let queued = queues.into_iter().filter_map(|(standing, queue)| {
             let choice = queue.lowest_by(&mut rank)?;
             let target = queue.chosen_request(&choice).1;
             rank(target).map(|rank| (rank, CandidateChoice { standing, choice: Some(choice), cost: 0 }, target.slot))
         });
         planned
             .into_iter()
-            .chain(lowest)
+            .chain(queued)
             .min_by(|one, other| one.0.cmp(&other.0))
             .map(|(_, chosen, slot)| (chosen, slot))
     }
@@ -320,44 +319,48 @@ impl Candidates {
         let target = match (chosen.standing, chosen.choice) {
             (CommandStanding::Preferred, Some(choice)) => self.preferred.take(choice),
             (CommandStanding::Plain, Some(choice)) => self.plain.take(choice),
-            (CommandStanding::Planned(place), _) => self.planned.remove(place).expect("it is planned").1,
+            (CommandStanding::Planned(index), _) => self.planned.remove(index).expect("it is planned").1,
             _ => self.heads.pop_front().expect("a head was chosen").1,
         };
         self.writes -= usize::from(target.write);
         target
     }
 
-    /// True if a waiting command goes before one that needs no positioning and arrives or was `chosen` among them: a
-    /// head of the queue, one with priority against one without, one whose wait outweighs its cost or whose patience is
-    /// used up, or any if policy, round or window exclude the other from the choice.
+    /// True if a waiting command goes before a read that needs no positioning, which arrives or is `chosen` among them;
+    /// notes that the two competed. Commands that go first are: a head of the queue; one with priority if the read has
+    /// none; one whose wait outweighs its cost or whose patience is used up; any older one if policy, round or window
+    /// exclude the read from the choice.
     pub(super) fn waiting_goes_first(
         &mut self,
         at: Instant,
-        priority: bool,
+        read_has_priority: bool,
         chosen: Option<CandidateChoice>,
         costs: &impl Costs<Target>,
     ) -> bool {
         if matches!(chosen.map(|it| it.standing), Some(CommandStanding::Planned(_))) {
             return !self.heads.is_empty();
         }
-        self.compared = true;
-        let rivals = if priority { &self.preferred } else { &self.plain };
-        let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.count_passed(&choice));
-        let waits = rivals.awaits_round(chosen.and_then(|it| it.choice).as_ref());
-        let closed = policy == Policy::Fcfs || waits || (window > 0 && older >= window as usize);
-        let heavy = |(since, target): (Instant, &Target)| {
+        self.compared_with_hit = true;
+        let equals = if read_has_priority { &self.preferred } else { &self.plain };
+        let Discipline { policy, window, ageing, .. } = equals.discipline();
+        let choice = chosen.and_then(|it| it.choice);
+        let older = choice.map_or(equals.len(), |choice| equals.count_older(&choice));
+        let is_excluded = policy == Policy::Fcfs
+            || equals.must_await_round(choice.as_ref())
+            || (window > 0 && older >= window as usize);
+        let wait_outweighs_cost = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.request_cost(target)
         };
+        let oldest_goes_first = |oldest| is_excluded || wait_outweighs_cost(oldest);
         !self.heads.is_empty()
-            || (!priority && !self.preferred.is_empty())
-            || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
-            || (older > 0 && rivals.is_out_of_patience())
+            || (!read_has_priority && !self.preferred.is_empty())
+            || (older > 0 && equals.iter().next().is_some_and(oldest_goes_first))
+            || (older > 0 && equals.is_oldest_out_of_patience())
     }
 
-    /// Counts a turn in which a command that never waited here passed those that wait.
-    pub(super) fn count_passed_turn(&mut self) {
-        self.preferred.count_turn();
-        self.plain.count_turn();
+    /// Counts a turn of a command that never waited here, and was served while others wait.
+    pub(super) fn count_outside_turn(&mut self) {
+        self.preferred.count_outside_turn();
+        self.plain.count_outside_turn();
     }
 }

@@ -1,5 +1,5 @@
-//! Weak places: blocks that are read only after several tries, and how long the drive tries. Nothing is random: a place
-//! says how often it must be read.
+//! Weak places of the medium: blocks that are read only after several tries. A place says how many tries it takes;
+//! nothing is random.
 //!
 //! Each retry costs a revolution, which counts as *rotation*. All retries of one command share its time limit
 //! (`firmware.recovery_limit`, the error-recovery control of server and video drives); if that does not suffice, the
@@ -22,7 +22,7 @@ pub struct WeakBlocks {
     pub lba: u64,
     /// Number of blocks; they are read together or not at all.
     pub sectors: u32,
-    /// Tries beyond the first until they are read.
+    /// Number of tries beyond the first until they are read.
     pub retries: u32,
 }
 
@@ -36,11 +36,11 @@ impl WeakBlocks {
 /// Outcome of a read over weak places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recovery {
-    /// End of what was read: the end of the request, or of the block at which it fails and the drive gives up.
+    /// Block after the last that the head passes: the end of the request, or the end of the block at which it fails.
     pub(super) end: u64,
     /// The read fails.
     pub(super) fails: bool,
-    /// Tries beyond the first, in all.
+    /// Number of tries beyond the first, over all places.
     pub(super) retries: u64,
 }
 
@@ -48,13 +48,13 @@ pub(super) struct Recovery {
 #[derive(Clone, Debug)]
 pub(super) struct WeakPlaces {
     places: Vec<WeakBlocks>,
-    /// Longest time of retries of one command.
-    limit: Option<Span>,
+    /// Maximum time of all retries of a command.
+    retry_limit: Option<Span>,
 }
 
 impl WeakPlaces {
-    pub(super) fn new(places: Vec<WeakBlocks>, limit: Option<Span>) -> WeakPlaces {
-        WeakPlaces { places, limit }
+    pub(super) fn new(places: Vec<WeakBlocks>, retry_limit: Option<Span>) -> WeakPlaces {
+        WeakPlaces { places, retry_limit }
     }
 
     /// The first weak block in `lba..end`.
@@ -79,15 +79,15 @@ impl WeakPlaces {
 
     fn weak_read_outcome(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
         let revolution = mechanics.revolution().nanos().max(1);
-        let most = self.limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
+        let max_retries = self.retry_limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
         let mut read = Recovery { end, fails: false, retries: 0 };
         let first = self.places.partition_point(|weak| weak.end() <= lba);
         for weak in self.places[first..].iter().take_while(|weak| weak.lba < end) {
-            let wanted = read.retries + u64::from(weak.retries);
-            if wanted > most {
-                return Recovery { end: weak.lba.max(lba) + 1, fails: true, retries: most };
+            let retries = read.retries + u64::from(weak.retries);
+            if retries > max_retries {
+                return Recovery { end: weak.lba.max(lba) + 1, fails: true, retries: max_retries };
             }
-            read.retries = wanted;
+            read.retries = retries;
         }
         read
     }
@@ -97,16 +97,16 @@ impl WeakPlaces {
         if self.first_weak_block(lba, end).is_none() {
             return;
         }
-        let mut left: Vec<WeakBlocks> = Vec::with_capacity(self.places.len() + 1);
+        let mut kept: Vec<WeakBlocks> = Vec::with_capacity(self.places.len() + 1);
         for weak in self.places.drain(..) {
             if weak.lba < lba.min(weak.end()) {
-                left.push(WeakBlocks { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
+                kept.push(WeakBlocks { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
             }
             if end.max(weak.lba) < weak.end() {
-                let from = end.max(weak.lba);
-                left.push(WeakBlocks { lba: from, sectors: (weak.end() - from) as u32, ..weak });
+                let first = end.max(weak.lba);
+                kept.push(WeakBlocks { lba: first, sectors: (weak.end() - first) as u32, ..weak });
             }
         }
-        self.places = left;
+        self.places = kept;
     }
 }

@@ -1,28 +1,30 @@
-//! A prefetch in progress: which blocks have passed the head, and when. No event is needed to advance it.
+//! A read-ahead in progress, the *stream*: which blocks have passed the head, and when. No event is needed to advance
+//! it: its owner advances it when it asks.
 
 use super::geometry::{Extent, Geometry};
 use super::mechanics::{Arm, Mechanics};
 use crate::time::Instant;
 
-/// Blocks that pass one after another into a segment.
+/// A read-ahead: blocks that pass one after another into a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MediaStream {
-    /// The segment that takes them.
+    /// The segment that it fills.
     pub segment: usize,
     /// Block after the last to be read.
     pub limit: u64,
-    /// When the blocks promised to commands have passed.
-    pub promised: Instant,
-    /// Until when a waiting command leaves it alone, unless it has waited too long.
-    pub held: Instant,
+    /// When all blocks promised to commands have passed.
+    pub promised_until: Instant,
+    /// Waiting commands do not break it off before this instant, unless one has waited too long.
+    pub held_until: Instant,
     /// Instant to which it was last advanced; `FAR` if it must be advanced anew.
-    pub settled: Instant,
-    /// Extent that is passing, and when its first block began to.
+    pub advanced_to: Instant,
+    /// Extent that is passing, the *present* extent.
     extent: Extent,
-    begin: Instant,
+    /// When the first block of the present extent began to pass, or will.
+    extent_start: Instant,
 }
 
-/// Mechanism on which a stream runs.
+/// The mechanism on which a stream runs.
 #[derive(Clone, Copy)]
 pub(crate) struct DiskMechanism<'a> {
     /// Layout of the blocks.
@@ -32,35 +34,37 @@ pub(crate) struct DiskMechanism<'a> {
 }
 
 impl MediaStream {
-    /// Starts to read from `extent`, a track's rest, up to `limit` at `at` with the arm at `arm`.
+    /// A stream into `segment` from `extent`, a track's rest, up to block `limit`; it starts at `start` with the arm at
+    /// `arm`.
     #[inline]
-    pub fn start(
+    pub fn new(
         platter: DiskMechanism<'_>,
-        at: Instant,
+        start: Instant,
         arm: Arm,
         extent: Extent,
         limit: u64,
         segment: usize,
     ) -> MediaStream {
-        let begin = at + platter.mechanics.positioning(at, arm, &extent, false).total();
-        MediaStream { segment, limit, promised: at, held: at, extent, begin, settled: Instant::FAR }
+        let extent_start = start + platter.mechanics.positioning(start, arm, &extent, false).total();
+        let (promised_until, held_until, advanced_to) = (start, start, Instant::FAR);
+        MediaStream { segment, limit, promised_until, held_until, advanced_to, extent, extent_start }
     }
 
     /// Moves the limit on to `limit`, never back.
     pub(crate) fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
-        self.settled = Instant::FAR;
+        self.advanced_to = Instant::FAR;
     }
 
     /// End of the stream, if that is by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
     pub(crate) fn end_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
-        let over = (self.extent.end() >= self.limit).then(|| self.passing_end(platter, self.limit))?;
-        (over <= now).then_some(over)
+        let end = (self.extent.end() >= self.limit).then(|| self.passing_end(platter, self.limit))?;
+        (end <= now).then_some(end)
     }
 
-    /// When the block before `end` is in the buffer. Blocks before the extent that passes, some of them there before
-    /// the stream began, count as there all the time.
+    /// When all blocks before `end` are in the buffer. Blocks before the present extent count as there all the time;
+    /// some of them were there before the stream began.
     #[inline]
     pub(crate) fn arrival_before(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         if end <= self.extent.lba {
@@ -76,28 +80,29 @@ impl MediaStream {
         ahead.passing_end(platter, end)
     }
 
+    /// When all blocks of the present extent before `end` have passed.
     #[inline]
     fn passing_end(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         let angle = self.extent.slot.wrapping_mul(end.saturating_sub(self.extent.lba));
-        self.begin + platter.mechanics.turning_time(angle)
+        self.extent_start + platter.mechanics.turning_time(angle)
     }
 
-    /// True if the extent that passes stays the same until `now`.
+    /// True if the present extent is the same until `now`.
     #[inline(always)]
     pub(crate) fn stays_on_extent(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
-        self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer_time(&self.extent) > now
+        self.extent.end() >= self.limit || self.extent_start + platter.mechanics.transfer_time(&self.extent) > now
     }
 
     /// Advances the stream to `now`.
     #[inline]
     pub(crate) fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
         while self.extent.end() < self.limit {
-            if self.begin + platter.mechanics.transfer_time(&self.extent) > now {
+            if self.extent_start + platter.mechanics.transfer_time(&self.extent) > now {
                 return;
             }
             let mut next = *self;
             next.advance_to_next_extent(platter);
-            if next.begin > now {
+            if next.extent_start > now {
                 return;
             }
             *self = next;
@@ -107,29 +112,31 @@ impl MediaStream {
     /// The first block that is not in the buffer by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
     pub(crate) fn first_missing_block(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
-        let passed = platter.mechanics.angle_at(now).wrapping_sub(platter.mechanics.angle_at(self.begin));
-        let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer_time(&self.extent);
-        let sectors = match (now < self.begin, whole) {
-            (true, _) => 0,
-            (_, true) => u64::from(self.extent.sectors),
-            _ => (passed / self.extent.slot).min(u64::from(self.extent.sectors)),
+        let passed_angle = platter.mechanics.angle_at(now).wrapping_sub(platter.mechanics.angle_at(self.extent_start));
+        let all_sectors = u64::from(self.extent.sectors);
+        let passed_sectors = if now < self.extent_start {
+            0
+        } else if now.since(self.extent_start) >= platter.mechanics.transfer_time(&self.extent) {
+            all_sectors
+        } else {
+            (passed_angle / self.extent.slot).min(all_sectors)
         };
-        (self.extent.lba + sectors).min(self.limit)
+        (self.extent.lba + passed_sectors).min(self.limit)
     }
 
-    /// Position of the arm.
+    /// Position of the arm: on the track of the present extent.
     pub fn arm(&self) -> Arm {
         Arm { cylinder: self.extent.cylinder, head: self.extent.head }
     }
 
     #[inline(never)]
     fn advance_to_next_extent(&mut self, platter: DiskMechanism<'_>) {
-        let at = self.begin + platter.mechanics.transfer_time(&self.extent);
+        let passed_at = self.extent_start + platter.mechanics.transfer_time(&self.extent);
         let arm = self.arm();
         if self.extent.end() >= platter.geometry.sectors() {
             return;
         }
         self.extent = platter.geometry.extent(self.extent.end(), u32::MAX);
-        self.begin = at + platter.mechanics.positioning(at, arm, &self.extent, false).total();
+        self.extent_start = passed_at + platter.mechanics.positioning(passed_at, arm, &self.extent, false).total();
     }
 }

@@ -1,26 +1,28 @@
-//! Writes and flushes: what goes to the medium first, what is acknowledged from the buffer, and what waits until there is
-//! room or until all is written.
+//! Service of writes and flushes. A write goes to the medium before it is acknowledged (write-through), or is stored in
+//! the buffer and acknowledged from there (cached); if there is no room, it is parked. A flush waits until all dirty
+//! data is on the medium.
 
 use super::Drive;
 use super::command::{Command, Stage};
-use super::medium::{Activity, Purpose};
+use super::medium::{Activity, InterruptedReadAhead, Purpose};
 use super::piece::{CachedWrite, WriteAdmission};
 use crate::block::{LandingKind, Op, Request, SECTOR};
 use crate::record::Part;
 use crate::time::Instant;
 
 impl Drive {
+    /// Takes a write over the link and queues it for the medium.
     pub(super) fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
         self.invalidate_written(now, request);
         let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
-        let (from, to) = self.link.receive_times(now, bytes);
-        self.link.book_transfer(from, to);
-        self.electronics[slot].data = (from, to);
-        self.write_or_park(now, slot);
+        let transfer = self.link.plan_write_data(now, bytes);
+        self.link.book_transfer(transfer);
+        self.electronics[slot].data = transfer;
+        self.queue_write_or_park(now, slot);
     }
 
     /// Queues a write for the medium, or parks it if a dirty segment holds blocks of it.
-    fn write_or_park(&mut self, now: Instant, slot: u16) {
+    fn queue_write_or_park(&mut self, now: Instant, slot: u16) {
         let request = self.electronics[slot].request;
         if self.buffer.overlaps_dirty(request.lba, request.end()) {
             self.electronics[slot].stage = Stage::Parked;
@@ -30,10 +32,10 @@ impl Drive {
         }
     }
 
-    /// Invalidates clean blocks about to be written, and breaks off a prefetch that would bring them.
+    /// Invalidates clean blocks about to be written, and breaks off a read-ahead that would bring them.
     fn invalidate_written(&mut self, now: Instant, request: &Request) {
         if let Some(segment) = self.medium.filling_segment(now) {
-            let (start, end) = self.buffer.span(segment);
+            let (start, end) = self.buffer.block_bounds(segment);
             if start < request.end() && request.lba < end {
                 self.break_off_read_ahead(now);
             }
@@ -41,9 +43,9 @@ impl Drive {
         self.buffer.invalidate(request.lba, request.end());
     }
 
-    /// Ends a prefetch at `now`, or cancels the one that was to follow an access.
+    /// Ends a read-ahead at `now`, or cancels the one that was to follow an access.
     pub(super) fn break_off_read_ahead(&mut self, now: Instant) {
-        if let Some((segment, end)) = self.medium.break_off_read_ahead(now) {
+        if let Some(InterruptedReadAhead { segment, end }) = self.medium.break_off_read_ahead(now) {
             self.buffer.truncate_segment(segment, end);
         }
     }
@@ -56,11 +58,11 @@ impl Drive {
         }
     }
 
-    fn retry_parked_from(&mut self, now: Instant, first: u16) {
-        let mut next = Some(first);
+    fn retry_parked_from(&mut self, now: Instant, first_slot: u16) {
+        let mut next = Some(first_slot);
         while let Some(slot) = next {
             let request = self.electronics[slot].request;
-            if request.op == Op::Read || !self.promises.caches_write(&request) || self.electronics[slot].round {
+            if request.op == Op::Read || !self.promises.caches_write(&request) || self.electronics[slot].wraps_around {
                 if self.buffer.overlaps_dirty(request.lba, request.end()) {
                     return;
                 }
@@ -77,48 +79,52 @@ impl Drive {
     /// Acknowledges a write that wraps around in its segment, on the medium now, as soon as no more of it is left than
     /// the segment holds.
     pub(super) fn acknowledge_wrapped_write(&mut self, slot: u16) {
-        let Activity::Access { access, sweep, .. } = self.medium.activity() else { return };
-        let fits = access.end() - self.buffer.segment_sectors().min(u64::from(access.sectors));
+        let Activity::Access { access, timing, .. } = self.medium.activity() else { return };
+        // The first block of as many as the segment holds.
+        let first_kept = access.end() - self.buffer.segment_sectors().min(u64::from(access.sectors));
         let (geometry, mechanics) = (self.medium.geometry(), self.medium.mechanics());
-        let last = access.passes(geometry, mechanics).find(|pass| pass.extent.end() > fits);
-        let passed = last.map_or(sweep.end, |pass| {
-            pass.transfer_start()
-                + mechanics.turning_time(pass.extent.slot.wrapping_mul(fits.saturating_sub(pass.extent.lba)))
+        let pass = access.passes(geometry, mechanics).find(|pass| pass.extent.end() > first_kept);
+        let others_written = pass.map_or(timing.end, |pass| {
+            let angle = pass.extent.slot.wrapping_mul(first_kept.saturating_sub(pass.extent.lba));
+            pass.transfer_start() + mechanics.turning_time(angle)
         });
         let command = &mut self.electronics[slot];
-        let all_in = passed.max(command.data.1).min(sweep.end);
-        access.charge_until(all_in, geometry, mechanics, &mut command.ledger);
+        let all_taken = others_written.max(command.data.end).min(timing.end);
+        access.charge_until(all_taken, geometry, mechanics, &mut command.ledger);
         let service = command.reacquire_bus();
-        self.link.keep_busy_until(all_in);
-        self.electronics.close_command(slot, all_in + service);
+        self.link.keep_busy_until(all_taken);
+        self.electronics.close_command(slot, all_taken + service);
     }
 
+    /// Stores a write in the buffer, or parks it until there is room. A write longer than its segment may wrap around
+    /// in it.
     pub(super) fn write_cached(&mut self, now: Instant, slot: u16) {
         let request = self.electronics[slot].request;
         if self.promises.wraps_around(&request, self.buffer.segment_sectors()) {
-            self.electronics[slot].round = true;
+            self.electronics[slot].wraps_around = true;
             self.write_through(now, slot, &request);
             return;
         }
-        let head = self.electronics.goes_to_head(&request);
-        if (self.write_back.first_parked().is_some() && !head) || !self.store_write(now, slot) {
+        let at_front = self.electronics.goes_to_head(&request);
+        if (self.write_back.first_parked().is_some() && !at_front) || !self.store_write(now, slot) {
             let command = &mut self.electronics[slot];
             command.released = self.link.releases_bus();
             command.stage = Stage::Parked;
-            self.write_back.park(slot, head);
+            self.write_back.park(slot, at_front);
         }
     }
 
-    /// Stores a write in the buffer as far as there is room, at most a segment's length at a time, and blocks that
-    /// replace dirty ones apart from others. Acknowledges it when all of it is there, and returns true then.
+    /// Stores a write in the buffer as far as there is room, part by part: a part is no longer than a segment, and
+    /// either all or none of its blocks replace dirty ones. Acknowledges the write and returns true when all of it is
+    /// stored.
     fn store_write(&mut self, now: Instant, slot: u16) -> bool {
         let Command { request, mut stored, .. } = self.electronics[slot];
         while stored < request.sectors {
             let lba = request.lba + u64::from(stored);
             let sectors = (self.buffer.uniform_part_end(lba, request.end()) - lba) as u32;
-            let sectors = self.segment_share(lba, sectors);
-            let most = self.promises.max_dirty_blocks();
-            if most != u64::MAX && self.buffer.dirty_blocks() + u64::from(sectors) > most {
+            let sectors = self.sectors_for_one_segment(lba, sectors);
+            let max_dirty = self.promises.max_dirty_blocks();
+            if max_dirty != u64::MAX && self.buffer.dirty_block_count() + u64::from(sectors) > max_dirty {
                 return false;
             }
             let part = Request { lba, sectors, ..request };
@@ -128,42 +134,43 @@ impl Drive {
             stored += sectors;
             self.electronics[slot].stored = stored;
         }
-        let arrived = self.electronics[slot].ledger.mark();
+        let arrived = self.electronics[slot].ledger.booked_until();
         self.electronics.close_command(slot, arrived);
         true
     }
 
-    /// Number of blocks, of `sectors` from `lba`, that one segment takes: no physical sector is shared by two.
-    fn segment_share(&self, lba: u64, sectors: u32) -> u32 {
+    /// Number of blocks, of `sectors` from `lba`, that one segment takes. The last ends a physical sector if possible,
+    /// so that no two segments share one.
+    fn sectors_for_one_segment(&self, lba: u64, sectors: u32) -> u32 {
         let room = self.buffer.max_dirty_sectors().min(self.promises.max_dirty_blocks());
-        let unit = self.medium.unit();
-        match (lba + room) / unit * unit {
-            _ if u64::from(sectors) <= room => sectors,
-            end if end > lba => (end - lba) as u32,
-            _ => room as u32,
+        if u64::from(sectors) <= room {
+            return sectors;
         }
+        let unit = self.medium.physical_sector_blocks();
+        let aligned_end = (lba + room) / unit * unit;
+        if aligned_end > lba { (aligned_end - lba) as u32 } else { room as u32 }
     }
 
     /// Stores a part of a write, no longer than a segment. Returns false if there is no room.
     fn store_write_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
-        let passed = self.destaged_until(now, part.lba);
-        let room = self.buffer.write_admission(part.lba, part.end(), self.write_back.last_fence(), passed);
-        let waits = match room {
-            WriteAdmission::Wait => self.write_back.close_admission(),
-            WriteAdmission::New => self.write_back.update_closed(&self.buffer),
-            _ => false,
-        };
-        if waits {
+        let destaged_until = self.destaged_until(now, part.lba);
+        let admission = self.buffer.write_admission(part.lba, part.end(), self.write_back.last_fence(), destaged_until);
+        if admission == WriteAdmission::Wait {
+            self.write_back.close_admission();
+            return false;
+        }
+        if admission == WriteAdmission::New && self.write_back.try_open_admission(&self.buffer) {
             return false;
         }
         self.invalidate_written(now, part);
         self.free_write_memory(now, u64::from(part.sectors));
         let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
         // The part before may still be on the link.
-        let begin = now.max(self.electronics[slot].ledger.mark()) + self.electronics[slot].reacquire_bus();
-        let (from, arrived) = self.link.receive_times(begin, bytes);
+        let ready = now.max(self.electronics[slot].ledger.booked_until()) + self.electronics[slot].reacquire_bus();
+        let transfer = self.link.plan_write_data(ready, bytes);
+        let arrived = transfer.end;
         let piece = CachedWrite { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
-        match room {
+        match admission {
             WriteAdmission::Join(segment) => self.buffer.write_piece(segment, piece, now),
             WriteAdmission::Within(segment) => self.overwrite_dirty(now, segment, piece),
             _ => match self.allocate_written_run(now, part.lba) {
@@ -171,19 +178,19 @@ impl Drive {
                 None => return false,
             },
         }
-        self.link.book_transfer(from, arrived);
+        self.link.book_transfer(transfer);
         let ledger = &mut self.electronics[slot].ledger;
-        ledger.book_until(Part::Cache, ledger.mark().max(now));
+        ledger.book_until(Part::Cache, ledger.booked_until().max(now));
         ledger.book_until(Part::Link, arrived);
         true
     }
 
     fn overwrite_dirty(&mut self, now: Instant, segment: usize, piece: CachedWrite) {
         let landings = &mut self.landings;
-        self.buffer.overwrite_piece(segment, piece, |old| landings.report_pieces([&old], now, LandingKind::Discarded));
+        self.buffer.overwrite_blocks(segment, piece, |old| landings.report_pieces([&old], now, LandingKind::Discarded));
     }
 
-    /// Allocates a segment for a run from `start`; a prefetch gives its own up if there is no other.
+    /// Allocates a segment for a run from `start`; a read-ahead gives up its segment if there is no other.
     fn allocate_written_run(&mut self, now: Instant, start: u64) -> Option<usize> {
         let filling = self.medium.filling_segment(now);
         if let Some(segment) = self.buffer.allocate_run(start, filling) {
@@ -193,16 +200,16 @@ impl Drive {
         self.buffer.allocate_run(start, None)
     }
 
-    /// Frees memory for so many written blocks; a prefetch gives its own up if there is no other.
+    /// Frees memory for `sectors` written blocks; a read-ahead gives up its memory if there is no other.
     fn free_write_memory(&mut self, now: Instant, sectors: u64) {
         let filling = self.medium.filling_segment(now);
-        if !self.buffer.evict_clean_segments(sectors, filling) {
+        if !self.buffer.evict_clean_until_free(sectors, filling) {
             self.release_filling_segment(now);
-            self.buffer.evict_clean_segments(sectors, None);
+            self.buffer.evict_clean_until_free(sectors, None);
         }
     }
 
-    /// Ends a prefetch; a read in progress continues without a segment.
+    /// Breaks off a read-ahead; a read in progress continues without a segment.
     fn release_filling_segment(&mut self, now: Instant) {
         self.break_off_read_ahead(now);
         self.medium.detach_segment();
@@ -214,13 +221,14 @@ impl Drive {
         let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = self.medium.activity() else {
             return 0;
         };
-        if self.buffer.span(*segment).1 != lba {
+        if self.buffer.block_bounds(*segment).1 != lba {
             return 0;
         }
         let passes = self.medium.passes(access).take_while(|pass| pass.next_start() <= now);
         passes.last().map_or(0, |pass| pass.extent.end())
     }
 
+    /// Ends a flush at once if nothing is dirty; else it waits for all dirty segments.
     pub(super) fn serve_flush(&mut self, now: Instant, slot: u16) {
         if self.promises.skips_flush() || (self.buffer.dirty_count() == 0 && !self.electronics.is_draining()) {
             self.electronics.close_command(slot, now);

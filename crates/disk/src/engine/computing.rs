@@ -1,5 +1,6 @@
-//! Computing without a processor: the time simply passes. No other module handles this case, so a source of
-//! [`Op::Compute`] need not know whether the stack has a processor.
+//! Computing on a stack without a modelled processor: an adapter between a source and the engine ends each
+//! [`Op::Compute`] after its time. On a stack with a processor it passes them on. So a source need not know which stack
+//! it runs on.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -14,14 +15,22 @@ pub struct ComputeSource<S> {
     source: S,
     /// The device accepts [`Op::Compute`].
     computes: bool,
-    /// Computing in progress: when it ends, its tag, when it began.
-    passing: BinaryHeap<Reverse<(Instant, u32, Instant)>>,
+    /// Computing in progress, the next to end first.
+    computing: BinaryHeap<Reverse<RunningComputation>>,
+}
+
+/// Computing in progress; the order is that of the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RunningComputation {
+    finished: Instant,
+    tag: u32,
+    submitted: Instant,
 }
 
 impl<S: Source> ComputeSource<S> {
     /// `source` on a device with these limits.
     pub fn new(source: S, limits: &Limits) -> ComputeSource<S> {
-        ComputeSource { source, computes: limits.computes, passing: BinaryHeap::new() }
+        ComputeSource { source, computes: limits.computes, computing: BinaryHeap::new() }
     }
 
     /// The source.
@@ -34,14 +43,14 @@ impl<S: Source> ComputeSource<S> {
         self.source
     }
 
-    /// Ends the computing that is over by `now`, each at its own instant. Completions are not counted: none was a request of
-    /// the device.
+    /// Completes the computing that is over by `now`, each at its own instant. The source's answers are ignored:
+    /// nothing of it is recorded, since no device served it.
     #[cold]
-    fn end_passed(&mut self, now: Instant) {
-        while let Some(&Reverse((finished, tag, submitted))) = self.passing.peek()
+    fn complete_computing(&mut self, now: Instant) {
+        while let Some(&Reverse(RunningComputation { finished, tag, submitted })) = self.computing.peek()
             && finished <= now
         {
-            self.passing.pop();
+            self.computing.pop();
             let mut parts = Parts::default();
             parts.add(Part::Processor, finished.since(submitted));
             let (status, effort) = (Status::Done, Effort::default());
@@ -54,23 +63,23 @@ impl<S: Source> Source for ComputeSource<S> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
-            if !self.passing.is_empty() {
-                self.end_passed(now);
+            if !self.computing.is_empty() {
+                self.complete_computing(now);
             }
             let next = self.source.next(now);
             if let SourcePoll::Request(request) = &next {
                 if request.op != Op::Compute || self.computes {
                     return next;
                 }
-                let end = now + Span::from_micros(request.sectors.into());
-                self.passing.push(Reverse((end, request.tag, now)));
+                let finished = now + Span::from_micros(request.sectors.into());
+                self.computing.push(Reverse(RunningComputation { finished, tag: request.tag, submitted: now }));
                 continue;
             }
             if let SourcePoll::Served(_) = next {
                 return next;
             }
-            let Some(&Reverse((end, ..))) = self.passing.peek() else { return next };
-            return SourcePoll::At(if let SourcePoll::At(at) = next { at.min(end) } else { end });
+            let Some(&Reverse(RunningComputation { finished, .. })) = self.computing.peek() else { return next };
+            return SourcePoll::At(if let SourcePoll::At(at) = next { at.min(finished) } else { finished });
         }
     }
 
@@ -85,6 +94,6 @@ impl<S: Source> Source for ComputeSource<S> {
 
     #[inline]
     fn awaits_completion(&self, now: Instant) -> bool {
-        self.passing.is_empty() && self.source.awaits_completion(now)
+        self.computing.is_empty() && self.source.awaits_completion(now)
     }
 }

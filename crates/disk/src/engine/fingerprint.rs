@@ -1,25 +1,26 @@
-//! Counts and hashes the requests of a source, and ends the source after a given number. Requests pass unchanged, except
-//! for [`Flags::FLUSH_FOLLOWS`].
+//! An adapter between a source and the engine that counts and hashes the requests, and ends the source after a given
+//! number. Runs that received equal requests have equal hashes. Requests pass unchanged, except for
+//! [`Flags::FLUSH_FOLLOWS`].
 
 use alloc::vec::Vec;
 
 use crate::block::{Accounting, Completion, Flags, Op, Source, SourcePoll};
 use crate::time::Instant;
 
-/// How many requests of each worker its hash covers: few enough that any meaningful run has them.
-pub const FIRST: u32 = 100;
+/// How many requests of a worker its hash covers: few enough that any meaningful run has them.
+pub const HASHED_REQUESTS: u32 = 100;
 
-/// The first reads and writes of a worker, as they were drawn.
+/// A hash of a worker's first reads and writes, in the order of issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHash {
-    /// [`FIRST`], or fewer if there were fewer.
+    /// [`HASHED_REQUESTS`], or fewer if there were fewer.
     pub requests: u32,
     /// A hash as in [`Fingerprint::hash`], without flushes and computing: devices with more capabilities receive fewer of
     /// them.
     pub hash: u64,
 }
 
-/// The hash of an empty stream.
+/// FNV-1a's offset basis: the hash of an empty stream.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// A source with a hash of its requests.
@@ -28,22 +29,22 @@ pub struct Fingerprint<S> {
     source: S,
     hash: u64,
     issued: u64,
-    most: u64,
+    max_requests: u64,
     /// [`Flags::FLUSH_FOLLOWS`] passes through.
-    watched: bool,
+    keeps_flush_flag: bool,
     /// By worker.
     streams: Vec<StreamHash>,
 }
 
 impl<S: Source> Fingerprint<S> {
-    /// A fingerprint of `source`, which ends after `most` requests.
-    pub fn new(source: S, most: u64) -> Fingerprint<S> {
-        Fingerprint { source, hash: BASIS, issued: 0, most, watched: false, streams: Vec::new() }
+    /// A fingerprint of `source`, which ends after `max_requests` requests.
+    pub fn new(source: S, max_requests: u64) -> Fingerprint<S> {
+        Fingerprint { source, hash: BASIS, issued: 0, max_requests, keeps_flush_flag: false, streams: Vec::new() }
     }
 
     /// Passes [`Flags::FLUSH_FOLLOWS`] on to the device, which removes it.
     pub fn keep_flush_flag(&mut self) {
-        self.watched = true;
+        self.keeps_flush_flag = true;
     }
 
     /// A hash of all requests in order of issue (operation, address, size; FNV-1a over 64-bit words): equal streams
@@ -52,7 +53,7 @@ impl<S: Source> Fingerprint<S> {
         self.hash
     }
 
-    /// By worker: its first requests, whatever the interleaving of the workers.
+    /// By worker: the hash of its first requests, which does not depend on how the workers' requests interleave.
     pub fn streams(&self) -> &[StreamHash] {
         &self.streams
     }
@@ -72,18 +73,18 @@ impl<S: Source> Fingerprint<S> {
         self.source
     }
 
-    /// Adds a request to the worker's hash if it is among its first.
+    /// Adds the words of a request to its worker's hash, if it is among the worker's first.
     #[inline]
-    fn hash_first_requests(&mut self, worker: usize, words: [u64; 2]) {
+    fn hash_if_among_first(&mut self, worker: usize, request_words: [u64; 2]) {
         match self.streams.get_mut(worker) {
-            Some(stream) if stream.requests == FIRST => {}
+            Some(stream) if stream.requests == HASHED_REQUESTS => {}
             Some(stream) => {
                 stream.requests += 1;
-                stream.hash = words.into_iter().fold(stream.hash, mix_word);
+                stream.hash = request_words.into_iter().fold(stream.hash, mix_word);
             }
             None => {
                 self.streams.resize(worker + 1, StreamHash { requests: 0, hash: BASIS });
-                self.hash_first_requests(worker, words);
+                self.hash_if_among_first(worker, request_words);
             }
         }
     }
@@ -97,7 +98,7 @@ fn mix_word(hash: u64, word: u64) -> u64 {
 impl<S: Source> Source for Fingerprint<S> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        if self.issued == self.most {
+        if self.issued == self.max_requests {
             return SourcePoll::Done;
         }
         let mut next = self.source.next(now);
@@ -113,10 +114,10 @@ impl<S: Source> Source for Fingerprint<S> {
             let words = [op | u64::from(request.sectors) << 8, request.lba];
             self.hash = words.into_iter().fold(self.hash, mix_word);
             if matches!(request.op, Op::Read | Op::Write) {
-                self.hash_first_requests(usize::from(request.origin), words);
+                self.hash_if_among_first(usize::from(request.origin), words);
             }
             self.issued += 1;
-            if !self.watched {
+            if !self.keeps_flush_flag {
                 request.flags = request.flags.without(Flags::FLUSH_FOLLOWS);
             }
         }
@@ -134,6 +135,6 @@ impl<S: Source> Source for Fingerprint<S> {
 
     #[inline]
     fn awaits_completion(&self, now: Instant) -> bool {
-        self.issued < self.most && self.source.awaits_completion(now)
+        self.issued < self.max_requests && self.source.awaits_completion(now)
     }
 }

@@ -1,5 +1,6 @@
-//! Several sources as one, told apart by [`Request::origin`]: the origins and workers of each source follow those of
-//! the one before. The sources take turns, one request each. Each uses its own tags, which are translated here.
+//! An adapter that joins several sources into one. The sources take turns, one request each. Each has a range of
+//! [`Request::origin`] and of workers of its own, which follows that of the source before. Tags are translated: each
+//! source numbers its requests for itself, and the device receives unique tags.
 
 use alloc::vec::Vec;
 
@@ -12,9 +13,10 @@ pub struct JoinedSources<S> {
     sources: Vec<JoinedSource<S>>,
     /// The source to ask first.
     turn: usize,
-    /// By tag: the source and its own tag. A source's tag always has the same one here.
+    /// By the tag that the device receives: the source's index and its own tag. A source's tag is always translated to
+    /// the same.
     tags: Vec<(usize, u32)>,
-    /// How many origins are in use.
+    /// How many origins the sources have in all.
     origins: u16,
 }
 
@@ -23,8 +25,8 @@ pub struct JoinedSources<S> {
 struct JoinedSource<S> {
     source: S,
     /// The first of its origins and of its workers.
-    first: u16,
-    /// By its own tag: the tag here.
+    first_origin: u16,
+    /// By its own tag: the tag that the device receives.
     tags: Vec<Option<u32>>,
 }
 
@@ -34,32 +36,32 @@ impl<S: Source> JoinedSources<S> {
         JoinedSources { sources: Vec::new(), turn: 0, tags: Vec::new(), origins: 0 }
     }
 
-    /// Adds a source that numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
+    /// Adds a source whose origins and workers are numbers below `origin_count`. Panics beyond 65,535 in all.
     #[must_use]
-    pub fn with_source(mut self, source: S, origins: u16) -> JoinedSources<S> {
-        self.sources.push(JoinedSource { source, first: self.origins, tags: Vec::new() });
-        self.origins = self.origins.checked_add(origins).expect("at most 65,535 origins");
+    pub fn with_source(mut self, source: S, origin_count: u16) -> JoinedSources<S> {
+        self.sources.push(JoinedSource { source, first_origin: self.origins, tags: Vec::new() });
+        self.origins = self.origins.checked_add(origin_count).expect("at most 65,535 origins");
         self
     }
 
     /// The sources, each with its first origin and worker.
-    pub fn sources(&self) -> impl Iterator<Item = (u16, &S)> {
-        self.sources.iter().map(|one| (one.first, &one.source))
+    pub fn sources_with_first_origin(&self) -> impl Iterator<Item = (u16, &S)> {
+        self.sources.iter().map(|joined| (joined.first_origin, &joined.source))
     }
 
     /// Translates a request's tag and origin to those that the device receives.
-    fn translate_request(&mut self, place: usize, request: Request) -> Request {
+    fn translate_request(&mut self, source: usize, request: Request) -> Request {
         let JoinedSources { sources, tags, .. } = self;
-        let one = &mut sources[place];
-        let own = request.tag as usize;
-        if own >= one.tags.len() {
-            one.tags.resize(own + 1, None);
+        let joined = &mut sources[source];
+        let own_tag = request.tag as usize;
+        if own_tag >= joined.tags.len() {
+            joined.tags.resize(own_tag + 1, None);
         }
-        let tag = *one.tags[own].get_or_insert_with(|| {
-            tags.push((place, request.tag));
+        let tag = *joined.tags[own_tag].get_or_insert_with(|| {
+            tags.push((source, request.tag));
             tags.len() as u32 - 1
         });
-        Request { tag, origin: one.first + request.origin, ..request }
+        Request { tag, origin: joined.first_origin + request.origin, ..request }
     }
 }
 
@@ -67,15 +69,15 @@ impl<S: Source> Source for JoinedSources<S> {
     fn next(&mut self, now: Instant) -> SourcePoll {
         let count = self.sources.len();
         let mut wait = SourcePoll::Done;
-        for place in (self.turn..count).chain(0..self.turn) {
-            wait = match (self.sources[place].source.next(now), wait) {
+        for index in (self.turn..count).chain(0..self.turn) {
+            wait = match (self.sources[index].source.next(now), wait) {
                 (SourcePoll::Request(request), _) => {
-                    self.turn = (place + 1) % count;
-                    return SourcePoll::Request(self.translate_request(place, request));
+                    self.turn = (index + 1) % count;
+                    return SourcePoll::Request(self.translate_request(index, request));
                 }
                 (SourcePoll::Served(served), _) => {
-                    self.turn = (place + 1) % count;
-                    let worker = self.sources[place].first + served.worker;
+                    self.turn = (index + 1) % count;
+                    let worker = self.sources[index].first_origin + served.worker;
                     return SourcePoll::Served(ServedRequest { worker, ..served });
                 }
                 (SourcePoll::At(one), SourcePoll::At(other)) => SourcePoll::At(one.min(other)),
@@ -88,16 +90,18 @@ impl<S: Source> Source for JoinedSources<S> {
     }
 
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
-        let (place, tag) = self.tags[completion.tag as usize];
-        let JoinedSource { source, first, .. } = &mut self.sources[place];
+        let (index, tag) = self.tags[completion.tag as usize];
+        let JoinedSource { source, first_origin, .. } = &mut self.sources[index];
         match source.complete(now, &Completion { tag, ..*completion }) {
-            Accounting::In { worker, intended, served } => Accounting::In { worker: *first + worker, intended, served },
+            Accounting::In { worker, intended, served } => {
+                Accounting::In { worker: *first_origin + worker, intended, served }
+            }
             Accounting::Out => Accounting::Out,
         }
     }
 
     fn handle_refusal(&mut self, now: Instant) {
-        // The source whose turn it was last.
+        // The request was that of the source before the one whose turn is next.
         let count = self.sources.len();
         self.sources[(self.turn + count - 1) % count].source.handle_refusal(now);
     }

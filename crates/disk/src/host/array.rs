@@ -281,7 +281,7 @@ impl Array {
     /// Forgets the numbers of writes that can no longer land, once there are many.
     fn forget_settled_writes(&mut self, context: &ArrayContext) {
         if self.numbering.is_scan_due() {
-            let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
+            let mut unsettled: BTreeSet<u64> = (0..self.portions.places_ever_used())
                 .map(|portion| &self.portions[portion])
                 .filter(|portion| portion.in_use)
                 .map(|portion| portion.write_number)
@@ -467,7 +467,7 @@ impl Array {
         status: Status,
         is_chosen: impl Fn(&Portion) -> bool,
     ) {
-        for index in 0..self.portions.len() {
+        for index in 0..self.portions.places_ever_used() {
             let portion = &mut self.portions[index];
             if portion.in_use && is_chosen(portion) && portion.status == Status::Done {
                 portion.status = status;
@@ -496,7 +496,7 @@ impl Array {
                 false => self.refusals.push_back((at, portion)),
             }
         }
-        for index in 0..self.portions.len() {
+        for index in 0..self.portions.places_ever_used() {
             let portion = &mut self.portions[index];
             if portion.in_use && !portion.begun && is_chosen(portion) {
                 portion.ledger.book_until(Part::Driver, now);
@@ -604,7 +604,7 @@ impl HostLayer for Array {
         let sent = |command: &MemberCommand| {
             command.portion != NONE && command.sent && is_chosen(&self.portions[command.portion])
         };
-        (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
+        (0..self.commands.places_ever_used()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 
     /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.

@@ -218,7 +218,7 @@ impl<N> HeldRequest<N> {
         let Account { ledger, effort } = &self.account;
         answer.tag = self.tag;
         answer.status = self.status;
-        (answer.submitted, answer.finished) = (ledger.start(), ledger.mark());
+        (answer.submitted, answer.finished) = (ledger.start(), ledger.booked_until());
         answer.parts = ledger.parts();
         answer.effort = *effort;
     }
@@ -356,7 +356,7 @@ impl<L: HostLayer> HostLayerContext<L> {
 
     /// The slots of unanswered requests, rising.
     pub(crate) fn unanswered_slots(&self) -> impl Iterator<Item = u32> {
-        (0..self.slots.len()).filter(|&slot| self.slots[slot].unanswered)
+        (0..self.slots.places_ever_used()).filter(|&slot| self.slots[slot].unanswered)
     }
 
     /// Passes the landings and completions from below to the layer.

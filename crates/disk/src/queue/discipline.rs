@@ -1,5 +1,4 @@
-//! Policies and their limits, and how long each can postpone a request. The rules of a queue, with sources, are in
-//! `queue.rs`.
+//! The settings of a queue: its policy and the limits of that policy. `queue` explains them and carries them out.
 
 use crate::time::Span;
 
@@ -29,10 +28,10 @@ pub struct Discipline {
     pub nearest: u32,
     /// SPTF: lower the cost of a request by this many thousandths of its wait.
     pub ageing: u32,
-    /// SPTF: multiply the cost of a request by the share of its patience that is left: this many times as many turns as
-    /// requests waited when it came; 0 for no limit.
+    /// SPTF: multiply the cost of a request by the share of its patience that is left. Patience lasts this many turns
+    /// for each request that waited when the request came, itself among them; 0 for no limit.
     pub patience: u32,
-    /// Percent of a round that are served before later requests join; 0 for at once, 100 for whole rounds.
+    /// Share of a round, in percent, that is served before later requests join; 0 for no rounds, 100 for whole rounds.
     pub round: u32,
     /// A request that has waited longer goes first.
     pub max_wait: Option<Span>,
@@ -44,19 +43,20 @@ impl Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
-    /// Makes the order, the window and the nearest neutral if they were unused. `open` is given the least number of requests
-    /// waiting at once at which a setting matters, and says whether it was unused. The wait limit always counts: it may also
-    /// put a request before work that is not in the queue.
-    pub(crate) fn normalize_unused(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
-        let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
-        let [order, window, nearest] = [2, limit(self.window), limit(self.nearest)].map(open);
-        match order {
-            true => Discipline { max_wait: self.max_wait, ..Discipline::plain(Policy::Fcfs) },
-            false => Discipline {
-                window: if window { 0 } else { self.window },
-                nearest: if nearest { 0 } else { self.nearest },
-                ..self
-            },
+    /// Makes the order, the window and the nearest neutral if a run did not use them. Each matters only from a number
+    /// of requests on that wait at once; `stayed_below` says whether always fewer waited. The wait limit always counts:
+    /// it may also put a request before work that is not in the queue.
+    pub(crate) fn normalize_unused(self, stayed_below: &mut dyn FnMut(u32) -> bool) -> Discipline {
+        let first_excess = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
+        let matters_from = [2, first_excess(self.window), first_excess(self.nearest)];
+        let [order_unused, window_unused, nearest_unused] = matters_from.map(stayed_below);
+        if order_unused {
+            return Discipline { max_wait: self.max_wait, ..Discipline::plain(Policy::Fcfs) };
+        }
+        Discipline {
+            window: if window_unused { 0 } else { self.window },
+            nearest: if nearest_unused { 0 } else { self.nearest },
+            ..self
         }
     }
 }

@@ -1,72 +1,76 @@
-//! Rounds of a queue: arriving requests wait until the running round is served, or until a share of it is. Within a round the
-//! policy chooses.
+//! Rounds of a queue: arriving requests wait until the running round is served, or until a share of it is (*late
+//! entry*). Within a round the policy chooses.
 //!
-//! A round takes all waiting requests. By order of arrival it has no gaps, so two orders describe it: its end, and the end of the
-//! round before, of which some may be left. With late entry the next round begins before this one is served, but only when
-//! nothing is left of the one before: so no request sees more than two rounds begin, and waits for at most two.
+//! A round begins with all waiting requests. Requests are numbered by order of arrival without gaps, so two orders
+//! describe a round: its end, and the end of the round before, of which some requests may be left. With late entry the
+//! next round begins before this one is served, but only when nothing is left of the one before. So no request waits
+//! for more than two rounds.
 //!
-//! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for reducing disk
-//! seek times, 1972); batched shortest access time first, and with late entry "leaky" batches (Jacobson and Wilkes, Disk
-//! scheduling algorithms based on rotational position, 1991). All from memory: neither was read again for this file. The rule
-//! that the round before must be done first is ours; it bounds the wait.
+//! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for
+//! reducing disk seek times, 1972). Batched shortest access time first, and with late entry "leaky" batches: Jacobson
+//! and Wilkes, Disk scheduling algorithms based on rotational position, 1991. Both are cited from memory. The rule that
+//! the round before must be done first is our own; it bounds the wait.
 
 /// The round that runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// The first order after the round before, and after this one.
-    before: u64,
-    end: u64,
-    /// How many wait of the round before.
-    rest: u32,
-    /// How many this round had, and how many of them are served.
+    /// The first order of this round: the end of the round before.
+    first_order: u64,
+    /// The first order after this round.
+    end_order: u64,
+    /// How many requests of the round before still wait.
+    left_of_last: u32,
+    /// How many requests this round began with.
     size: u32,
+    /// How many of them are served.
     served: u32,
 }
 
 impl Round {
-    /// True if the next choice begins a round: `share` percent of this one are served, and all of the one before.
+    /// True if the next choice begins a round: `share_percent` of this one are served, and all of the one before.
     #[inline]
-    pub(super) fn is_over(&self, share: u32) -> bool {
-        self.rest == 0 && u64::from(self.served) * 100 >= u64::from(self.size) * u64::from(share)
+    pub(super) fn is_over(&self, share_percent: u32) -> bool {
+        self.left_of_last == 0 && u64::from(self.served) * 100 >= u64::from(self.size) * u64::from(share_percent)
     }
 
     /// True if the request of this order is in this round, or in the one before.
     #[inline]
     pub(super) fn contains_order(&self, order: u64) -> bool {
-        order < self.end
+        order < self.end_order
     }
 
     /// The first order after this round.
     #[inline]
-    pub(super) fn end(&self) -> u64 {
-        self.end
+    pub(super) fn end_order(&self) -> u64 {
+        self.end_order
     }
 
-    /// Begins the next round, with `waiting` requests that wait, all of an order below `end`.
+    /// Begins the next round, with all `waiting_count` requests that wait; their orders are below `end_order`.
     #[inline]
-    pub(super) fn begin_next(&mut self, end: u64, waiting: u32) {
-        let rest = self.size - self.served;
-        *self = Round { before: self.end, end, rest, size: waiting - rest, served: 0 };
+    pub(super) fn begin_next(&mut self, end_order: u64, waiting_count: u32) {
+        let left_of_last = self.size - self.served;
+        let (first_order, size) = (self.end_order, waiting_count - left_of_last);
+        *self = Round { first_order, end_order, left_of_last, size, served: 0 };
     }
 
     /// Counts the request of this order as served.
     #[inline]
     pub(super) fn count_served(&mut self, order: u64) {
         match order {
-            order if order < self.before => self.rest -= 1,
-            order if order < self.end => self.served += 1,
+            order if order < self.first_order => self.left_of_last -= 1,
+            order if order < self.end_order => self.served += 1,
             _ => {}
         }
     }
 
-    /// Recounts from the orders that still wait; removed requests count as served.
-    pub(super) fn recount(&mut self, waiting: impl Iterator<Item = u64>) {
-        let (mut rest, mut left) = (0, 0);
-        for order in waiting {
-            rest += u32::from(order < self.before);
-            left += u32::from((self.before..self.end).contains(&order));
+    /// Recounts from the orders of the requests that still wait; removed requests count as served.
+    pub(super) fn recount(&mut self, waiting_orders: impl Iterator<Item = u64>) {
+        let (mut left_of_last, mut left) = (0, 0);
+        for order in waiting_orders {
+            left_of_last += u32::from(order < self.first_order);
+            left += u32::from((self.first_order..self.end_order).contains(&order));
         }
-        (self.rest, self.served) = (rest, self.size - left);
+        (self.left_of_last, self.served) = (left_of_last, self.size - left);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Tests of the queue: each policy against its law, and against an exhaustive choice, over random queues.
+//! Tests of the queue over random requests: each choice against an exhaustive search, each policy against its bound on
+//! postponement, rounds and patience by hand.
 
 use super::*;
 use crate::rng::{Rng, Seed};
@@ -25,17 +26,20 @@ fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
     }
 }
 
-/// The order of preference found by sorting all candidates, without the queue's scans. The sweep's state (position,
-/// fence, direction) is kept beside it in the same plain form, the rounds as lists of numbers.
-struct Plain {
+/// A queue without scans or indices, to compare with: each choice sorts all candidates. The sweep is kept as plain
+/// fields, the rounds as lists of numbers.
+struct PlainQueue {
     discipline: Discipline,
     waiting: Vec<(Instant, Item)>,
-    /// Those of the round before that are left; of this one, and how many it had.
+    /// Requests left of the round before.
     rest: Vec<u32>,
+    /// Requests left of this round.
     round: Vec<u32>,
+    /// How many requests this round began with.
     size: usize,
-    /// How many are served, and by number: how many were when it came, and how many waited.
+    /// How many requests are served.
     served: u64,
+    /// By number of a request: how many were served, and how many waited, when it came.
     came: Vec<(u64, u64)>,
     sweep: u64,
     fence: u32,
@@ -43,11 +47,11 @@ struct Plain {
     next: u32,
 }
 
-impl Plain {
-    fn new(discipline: Discipline) -> Plain {
+impl PlainQueue {
+    fn new(discipline: Discipline) -> PlainQueue {
         let (waiting, rest, round, came) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (sweep, fence, rising, next) = (0, 0, true, 0);
-        Plain { discipline, waiting, rest, round, size: 0, served: 0, came, sweep, fence, rising, next }
+        PlainQueue { discipline, waiting, rest, round, size: 0, served: 0, came, sweep, fence, rising, next }
     }
 
     fn pick(&self, admit: impl Fn(&Item) -> bool, now: Instant, head: u64, slope: u64) -> Item {
@@ -135,10 +139,10 @@ struct Slope {
 
 impl Costs<Item> for Slope {
     fn request_cost(&self, item: &Item) -> u64 {
-        item.2 + self.least_cost(item.1.abs_diff(self.head))
+        item.2 + self.least_cost_at_or_beyond(item.1.abs_diff(self.head))
     }
 
-    fn least_cost(&self, distance: u64) -> u64 {
+    fn least_cost_at_or_beyond(&self, distance: u64) -> u64 {
         self.slope * distance
     }
 }
@@ -151,7 +155,7 @@ fn each_choice_equals_a_plain_recomputation() {
         // Few; or many and few by turns, so that places are kept for a while.
         let (capacity, turns) = [(16, 200), (FEW + 8, 500)][seed as usize / 5 % 2];
         let mut queue: Queue<Item> = Queue::new(discipline, capacity);
-        let mut plain = Plain::new(discipline);
+        let mut plain = PlainQueue::new(discipline);
         let (mut now, mut head) = (0, 0);
         // Costs grow with the distance, or do not.
         let slope = [0, 1000, 300][seed as usize % 3];
@@ -172,7 +176,7 @@ fn each_choice_equals_a_plain_recomputation() {
             if let Some(choice) = choose(u64::MAX) {
                 let expected = plain.pick(admit, at(now), head, slope);
                 let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
-                assert_eq!(queue.count_passed(&choice), older);
+                assert_eq!(queue.count_older(&choice), older);
                 assert_eq!(choice.cost, far(&expected, head));
                 let bar = choice.cost.saturating_sub(1) + rng.below(3);
                 let below = choose(bar).expect("there is one");
@@ -188,15 +192,16 @@ fn each_choice_equals_a_plain_recomputation() {
     }
 }
 
-/// Keeps a victim waiting with arrivals drawn by `arrival` (position, cost), one or more for each one served. Returns
-/// how many later ones went first, and the largest lateness among them.
-fn torment(
+/// Keeps a victim (position, cost) waiting with arrivals (position, cost), which keep `max_waiting` requests in the
+/// queue. Returns how many later requests went first, `u64::MAX` if the victim starves, and by how much the latest of
+/// them came later.
+fn postpone_victim(
     discipline: Discipline,
     victim: (u64, u64),
-    most: usize,
-    mut arrival: impl FnMut(&Queue<Item>) -> (u64, u64),
+    max_waiting: usize,
+    mut next_arrival: impl FnMut(&Queue<Item>) -> (u64, u64),
 ) -> (u64, Span) {
-    let mut queue: Queue<Item> = Queue::new(discipline, most);
+    let mut queue: Queue<Item> = Queue::new(discipline, max_waiting);
     let (mut passes, mut latest) = (0, Span::ZERO);
     queue.push(at(0), 0, (0, 0, 0));
     let first = queue.choose(at(0), 0, &NoCosts).expect("one waits");
@@ -205,8 +210,8 @@ fn torment(
     let mut came = alloc::vec![at(0), at(0)];
     let mut head = 0;
     for turn in 1..100_000u64 {
-        while queue.len() < most {
-            let (position, cost) = arrival(&queue);
+        while queue.len() < max_waiting {
+            let (position, cost) = next_arrival(&queue);
             queue.push(at(turn), position, (came.len() as u32, position, cost));
             came.push(at(turn));
         }
@@ -286,12 +291,12 @@ fn nobody_is_put_off_beyond_the_bound() {
         // Adversaries: one sits at the head, one walks ahead of the sweep, one crowds the next position, one draws.
         let kind = rng.below(4);
         let arrival = |queue: &Queue<Item>| match kind {
-            0 => (queue.sweep, 0),
-            1 => ((queue.sweep + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
-            2 => ((queue.sweep + 1).min(POSITIONS - 1), 0),
+            0 => (queue.sweep_position, 0),
+            1 => ((queue.sweep_position + rng.below(2)) % POSITIONS, rng.below(MAX_COST)),
+            2 => ((queue.sweep_position + 1).min(POSITIONS - 1), 0),
             _ => (rng.below(POSITIONS), rng.below(MAX_COST)),
         };
-        let (passes, latest) = torment(discipline, victim, MOST, arrival);
+        let (passes, latest) = postpone_victim(discipline, victim, MOST, arrival);
         match bound {
             PostponementBound::None => starved += u32::from(passes == u64::MAX),
             PostponementBound::Passes(most) => {
@@ -305,8 +310,9 @@ fn nobody_is_put_off_beyond_the_bound() {
     assert!(starved > 0, "without a bound an adversary can starve a request");
 }
 
-/// The order in which items (name, cost) are served: those of `first` wait, and one of `later` comes after each service.
-fn order_of(discipline: Discipline, first: &[(u32, u64)], later: &[(u32, u64)]) -> Vec<u32> {
+/// Returns the order in which items (name, cost) are served: those of `first` wait, and one of `later` comes after each
+/// service.
+fn service_order(discipline: Discipline, first: &[(u32, u64)], later: &[(u32, u64)]) -> Vec<u32> {
     let mut queue: Queue<Item> = Queue::new(discipline, 8);
     let push = |queue: &mut Queue<Item>, &(name, cost): &(u32, u64)| queue.push(at(0), 0, (name, 0, cost));
     first.iter().for_each(|item| push(&mut queue, item));
@@ -326,13 +332,13 @@ fn a_round_shuts_out_what_comes_late() {
     let plain = Discipline::plain(Policy::Sptf);
     let (three, late) = ([(1, 50), (2, 20), (3, 90)], [(4, 10), (5, 10), (6, 10), (7, 60)]);
     // Whatever comes is cheaper than what is left.
-    assert_eq!(order_of(plain, &three, &late), [2, 4, 5, 6, 1, 7, 3]);
+    assert_eq!(service_order(plain, &three, &late), [2, 4, 5, 6, 1, 7, 3]);
     // The three by cost; then 4, 5 and 6, which had come by then; then 7.
-    assert_eq!(order_of(Discipline { round: 100, ..plain }, &three, &late), [2, 1, 3, 4, 5, 6, 7]);
-    // One of three is a third: 4 joins when 2 is served. 5 and 6 join when 1 and 3 of the first round are served too.
-    assert_eq!(order_of(Discipline { round: 33, ..plain }, &three, &late), [2, 4, 1, 3, 5, 6, 7]);
-    // Two of three are served before the next round, of 3, 4 and 5.
-    assert_eq!(order_of(Discipline { round: 60, ..plain }, &three, &late), [2, 1, 4, 5, 3, 6, 7]);
+    assert_eq!(service_order(Discipline { round: 100, ..plain }, &three, &late), [2, 1, 3, 4, 5, 6, 7]);
+    // The first of three is a third: 4 joins when 2 is served. 5 and 6 join when 1 and 3 of the first round are served too.
+    assert_eq!(service_order(Discipline { round: 33, ..plain }, &three, &late), [2, 4, 1, 3, 5, 6, 7]);
+    // The first two of three are served before the next round, of 3, 4 and 5.
+    assert_eq!(service_order(Discipline { round: 60, ..plain }, &three, &late), [2, 1, 4, 5, 3, 6, 7]);
 }
 
 /// FSCAN: the sweep goes on over the round alone.
@@ -359,32 +365,33 @@ fn an_elevator_with_rounds_passes_over_what_comes_late() {
 fn patience_makes_a_request_cheaper_turn_by_turn() {
     let patient = |patience| Discipline { patience, ..Discipline::plain(Policy::Sptf) };
     let (three, late) = ([(1, 90), (2, 60), (3, 30)], [(4, 20), (5, 20), (6, 20)]);
-    assert_eq!(order_of(patient(0), &three, &late), [3, 4, 5, 6, 2, 1]);
+    assert_eq!(service_order(patient(0), &three, &late), [3, 4, 5, 6, 2, 1]);
     // After the first turn 1 has none left. After two, 2 has neither. Then 4 has one turn left of three: a third of 20.
-    assert_eq!(order_of(patient(1), &three, &late), [3, 1, 2, 4, 5, 6]);
+    assert_eq!(service_order(patient(1), &three, &late), [3, 1, 2, 4, 5, 6]);
     // 90, 60 and 30; then 90 x 1/2 = 45, 60 x 3/4 = 45, 20; then 0.
-    assert_eq!(order_of(patient(2), &three, &late), [3, 4, 1, 2, 5, 6]);
+    assert_eq!(service_order(patient(2), &three, &late), [3, 4, 1, 2, 5, 6]);
 }
 
-/// What arrives and has it at no cost goes along only with the round: on a drive, a read of what is being read ahead.
+/// An arrival that costs nothing is served with the others only if it is of the round. On a drive, that is a read of
+/// blocks that are being read ahead.
 #[test]
 fn only_those_of_the_round_may_ride() {
     let mut queue: Queue<Item> = Queue::new(Discipline { round: 100, ..Discipline::plain(Policy::Sptf) }, 8);
     let lowest = |queue: &Queue<Item>, name| queue.lowest_by(|item| (item.0 == name).then_some(0)).expect("it waits");
     (1..4).for_each(|name| queue.push(at(0), 0, (name, 0, 10)));
     let first = lowest(&queue, 1);
-    assert!(queue.awaits_round(Some(&first)) && queue.awaits_round(None), "none runs");
+    assert!(queue.must_await_round(Some(&first)) && queue.must_await_round(None), "none runs");
     queue.take(first);
     queue.push(at(0), 0, (4, 0, 0));
-    assert!(!queue.awaits_round(Some(&lowest(&queue, 3))), "it is of the round");
-    assert!(queue.awaits_round(Some(&lowest(&queue, 4))) && queue.awaits_round(None));
+    assert!(!queue.must_await_round(Some(&lowest(&queue, 3))), "it is of the round");
+    assert!(queue.must_await_round(Some(&lowest(&queue, 4))) && queue.must_await_round(None));
     queue.retain(|item| item.0 == 4);
-    assert!(queue.awaits_round(None), "the next begins with a choice");
+    assert!(queue.must_await_round(None), "the next begins with a choice");
 }
 
-/// How many choices the one that waits longest sees, in an endless load of `depth`, or `None` if it is not served: the law of
-/// the rounds is that it is at most those of two rounds.
-fn turns_of_the_unluckiest(discipline: Discipline, depth: usize) -> Option<u64> {
+/// Returns the most choices that a request waits for under a steady load of `depth` requests, or `None` if one starves.
+/// With rounds that is at most the choices of two rounds.
+fn max_turns_waited(discipline: Discipline, depth: usize) -> Option<u64> {
     let mut most = 0;
     for seed in 0..20 {
         let mut rng = Seed(seed).stream("two rounds");
@@ -413,24 +420,26 @@ fn everyone_is_served_within_two_rounds_and_a_canary_is_not() {
     let plain = Discipline::plain(Policy::Sptf);
     for depth in [2, 3, 8, 32] {
         let all = depth as u64;
-        let whole = turns_of_the_unluckiest(Discipline { round: 100, ..plain }, depth);
+        let whole = max_turns_waited(Discipline { round: 100, ..plain }, depth);
         assert!(whole.is_some_and(|turns| turns < 2 * all), "{depth}: {whole:?}");
-        let late = turns_of_the_unluckiest(Discipline { round: 50, ..plain }, depth);
+        let late = max_turns_waited(Discipline { round: 50, ..plain }, depth);
         assert!(late.is_some_and(|turns| turns < 3 * all), "{depth}: {late:?}, of which two rounds are chosen from");
-        let patient = turns_of_the_unluckiest(Discipline { patience: 2, ..plain }, depth);
-        // Its own two rounds, and then those that are out of patience and older.
+        let patient = max_turns_waited(Discipline { patience: 2, ..plain }, depth);
+        // At most its own two rounds, and then those that are out of patience and older.
         assert!(patient.is_some_and(|turns| turns < 3 * all), "{depth}: {patient:?}");
         // The canary: without any of them a request is starved.
-        assert_eq!(turns_of_the_unluckiest(plain, depth), None, "{depth}");
+        assert_eq!(max_turns_waited(plain, depth), None, "{depth}");
     }
 }
 
-/// Up to its capacity a queue works in the memory that it began with, whatever its rules.
+/// A queue allocates nothing up to its capacity, whatever its rules.
 #[test]
 fn rounds_and_patience_take_no_memory_on_the_way() {
     let discipline = Discipline { patience: 2, round: 50, ..Discipline::plain(Policy::Sptf) };
     let mut queue: Queue<Item> = Queue::new(discipline, 32);
-    let sizes = |queue: &Queue<Item>| (queue.held.capacity(), queue.free.capacity(), queue.before.capacity());
+    let sizes = |queue: &Queue<Item>| {
+        (queue.slots.capacity(), queue.free_slots.capacity(), queue.waiting_on_arrival.capacity())
+    };
     let begun = sizes(&queue);
     let mut rng = Seed(1).stream("memory");
     for number in 0..1_000 {

@@ -1,6 +1,6 @@
-//! Lines of drives on the market, by the names that people know them by: whether a line is recorded conventionally, shingled, or
-//! is flash, and the built-in drive that is nearest. Names and recording alone, from makers' public lists; no figure. A row names
-//! those models alone that its source covers: lists of a date say nothing of later models.
+//! Lines of drives on the market by name: whether a line records conventionally, records shingled or is flash, and the nearest
+//! built-in drive. Figures are not here. Names and recording methods are from makers' public lists. A row names only the models
+//! that its source covers, because a dated list does not cover later models.
 
 use crate::limits;
 use crate::spelling::is_same;
@@ -52,7 +52,7 @@ const fn line(
     DriveLine { title, names, models, recording, like, source }
 }
 
-/// All lines; of several that fit, the first counts, so narrow ones stand before wide ones.
+/// All lines. If several fit a name, the first counts, so narrow lines stand before wide ones.
 #[rustfmt::skip]
 pub(super) static LINES: &[DriveLine] = &[
     line(
@@ -302,16 +302,16 @@ pub(super) static LINES: &[DriveLine] = &[
 ];
 
 /// Finds the line of a drive by one of its names or by a model number.
-pub(super) fn find(name: &str) -> Option<&'static DriveLine> {
+pub(super) fn find_line(name: &str) -> Option<&'static DriveLine> {
     let words: Vec<String> =
         name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-    let has = |sought: &str| {
-        let sought: Vec<&str> = sought.split(' ').collect();
-        is_same(&sought.concat(), name) || words.windows(sought.len()).any(|some| some == sought)
+    let has_name = |line_name: &str| {
+        let parts: Vec<&str> = line_name.split(' ').collect();
+        is_same(&parts.concat(), name) || words.windows(parts.len()).any(|window| window == parts)
     };
     let is_model = |model: &str| words.iter().any(|word| word.starts_with(model));
-    let model = LINES.iter().find(|line| line.models().any(is_model));
-    model.or_else(|| LINES.iter().find(|line| line.names().any(has)))
+    let by_model = LINES.iter().find(|line| line.models().any(is_model));
+    by_model.or_else(|| LINES.iter().find(|line| line.names().any(has_name)))
 }
 
 impl DriveLine {
@@ -356,11 +356,11 @@ mod tests {
         for line in LINES {
             assert!(names().any(|name| name == line.like) || line.recording == Flash, "{}", line.title);
             for name in line.names() {
-                let found = find(name).unwrap_or_else(|| panic!("{name}"));
+                let found = find_line(name).unwrap_or_else(|| panic!("{name}"));
                 assert!(std::ptr::eq(found, line), "{name} is {}", found.title);
             }
             for model in line.models() {
-                let found = find(model).unwrap_or_else(|| panic!("{model}"));
+                let found = find_line(model).unwrap_or_else(|| panic!("{model}"));
                 assert!(std::ptr::eq(found, line), "{model} is {}", found.title);
             }
         }
@@ -372,13 +372,13 @@ mod tests {
             ("WD Red SN700", "WD Red SN700"),
             ("WD Black SN850", "WD Black SN"),
         ] {
-            assert_eq!(find(model).map(|line| line.title), Some(title), "{model}");
+            assert_eq!(find_line(model).map(|line| line.title), Some(title), "{model}");
         }
-        // A list of a date says nothing of what came later.
+        // A dated list does not cover later models.
         for line in LINES.iter().filter(|line| line.source == WD) {
             let later = ["wd161kfgx", "wd181kfgx", "wd201kfgx", "wd221kfgx", "wd8001fzbx", "wd101fzbx", "wd84purz"];
             assert!(!line.models().any(|model| later.contains(&model)), "{}", line.title);
         }
-        assert!(names().all(|name| find(name).is_none()), "a built-in drive is no line that is not built in");
+        assert!(names().all(|name| find_line(name).is_none()), "a built-in drive is no line that is not built in");
     }
 }

@@ -1,5 +1,5 @@
-//! Searches the built-in drives by maker, line, capacity, model number, interface or part of a name. If none fits, says what is
-//! known of such a drive and offers alternatives.
+//! Searches the built-in drives by maker, line, capacity, model number, interface or part of a name. If none fits, explains why
+//! (the line is shingled, is flash, is not built in) and offers alternatives.
 
 use std::sync::LazyLock;
 
@@ -22,24 +22,23 @@ struct DriveWords {
 /// Words that every drive would have.
 const NOISE: [&str; 7] = ["hdd", "disk", "drive", "hard", "a", "the", "model"];
 
-static KNOWN: LazyLock<Vec<DriveWords>> = LazyLock::new(|| {
-    let known = |name: &'static str| {
+static CATALOGUE: LazyLock<Vec<DriveWords>> = LazyLock::new(|| {
+    let drive_words = |name: &'static str| {
         let drive = load(name).expect("a built-in drive loads");
-        let all = format!("{name} {} {}", drive.title, drive.interface);
-        let mut words = split_words(&all);
-        match () {
-            () if drive.title.starts_with("Western Digital") => words.push("wd".to_owned()),
-            () if drive.title.starts_with("WD") => words.extend(["wd", "western", "digital"].map(str::to_owned)),
-            () => {}
+        let mut words = split_words(&format!("{name} {} {}", drive.title, drive.interface));
+        if drive.title.starts_with("Western Digital") {
+            words.push("wd".to_owned());
+        } else if drive.title.starts_with("WD") {
+            words.extend(["wd", "western", "digital"].map(str::to_owned));
         }
-        let gigabytes = self::split_words(&drive.title).iter().find_map(|word| parse_gigabytes(word));
+        let gigabytes = split_words(&drive.title).iter().find_map(|word| parse_gigabytes(word));
         // `5K250`, `10K` and `73` are parts of lines' names.
         let is_model =
             |word: &String| word.len() > 5 && word.chars().any(|c| c.is_ascii_digit()) && !word.contains('.');
-        let models = self::split_words(&drive.title).into_iter().filter(is_model).collect();
+        let models = split_words(&drive.title).into_iter().filter(is_model).collect();
         DriveWords { name, words, models, gigabytes }
     };
-    names().map(known).collect()
+    names().map(drive_words).collect()
 });
 
 /// The words of a text in lower case; a number and a unit of size after it are one: `18 TB` is `18tb`.
@@ -47,7 +46,8 @@ fn split_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '.').map(|word| word.trim_matches('.')) {
         let word = word.to_lowercase();
-        let sized = words.last().map(|last| format!("{last}{word}")).filter(|it| parse_gigabytes(it).is_some());
+        let joined = words.last().map(|last| format!("{last}{word}"));
+        let sized = joined.filter(|joined| parse_gigabytes(joined).is_some());
         match (sized, words.last_mut()) {
             (Some(sized), Some(last)) if parse_gigabytes(last).is_none() => *last = sized,
             _ if word.is_empty() => {}
@@ -69,18 +69,20 @@ fn parse_gigabytes(word: &str) -> Option<f64> {
 }
 
 impl DriveWords {
-    /// True if a word of the drive is this one, begins with it or, for a longer one, contains it; capacities must be equal.
+    /// True if a word of the drive is `word`, begins with it or, for a longer one, contains it; capacities must be equal.
     fn has_word(&self, word: &str) -> bool {
-        /// Shorter beginnings, and shorter parts, are in too many words.
-        const BEGINS: usize = 3;
-        const INSIDE: usize = 4;
+        /// Letters of a beginning and of an inner part: shorter ones are in too many words.
+        const LEAST_BEGINNING: usize = 3;
+        const LEAST_INNER: usize = 4;
         if let Some(wanted) = parse_gigabytes(word) {
             return self.gigabytes == Some(wanted);
         }
         let fits = |own: &String| {
-            own == word || word.len() >= BEGINS && own.starts_with(word) || word.len() >= INSIDE && own.contains(word)
+            own == word
+                || word.len() >= LEAST_BEGINNING && own.starts_with(word)
+                || word.len() >= LEAST_INNER && own.contains(word)
         };
-        // `7200.7` is one word, of which `7200` is the beginning.
+        // `7200.7` is one word that begins with `7200`.
         self.words.iter().any(fits)
     }
 }
@@ -98,11 +100,11 @@ impl DriveWords {
 pub fn matching(text: &str) -> Vec<&'static str> {
     let sought = search_words(text);
     let fits = |known: &&DriveWords| !sought.is_empty() && sought.iter().all(|word| known.has_word(word));
-    KNOWN.iter().filter(fits).map(|known| known.name).collect()
+    CATALOGUE.iter().filter(fits).map(|known| known.name).collect()
 }
 
-/// Finds the only drive with the model number `name`: letters and digits, no size.
-pub(super) fn find_by_model(name: &str) -> Option<&'static str> {
+/// The built-in drive with the model number `name`, if exactly one has it. A model number has letters and digits and is no size.
+pub(super) fn find_by_model_number(name: &str) -> Option<&'static str> {
     let has = |is: fn(&char) -> bool| name.chars().any(|c| is(&c));
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
     if !is_word
@@ -113,7 +115,7 @@ pub(super) fn find_by_model(name: &str) -> Option<&'static str> {
         return None;
     }
     let name = name.to_lowercase();
-    let mut found = KNOWN.iter().filter(|known| known.models.contains(&name));
+    let mut found = CATALOGUE.iter().filter(|known| known.models.contains(&name));
     found.next().filter(|_| found.next().is_none()).map(|known| known.name)
 }
 
@@ -125,16 +127,16 @@ fn search_words(text: &str) -> Vec<String> {
 
 /// The meaning of a drive's name: built-in drives that fit it, or a line of which none is built in.
 enum DriveHint {
-    Drives(Vec<&'static str>),
+    BuiltIn(Vec<&'static str>),
     OfLine(&'static DriveLine),
 }
 
-fn find_hint(name: &str) -> Option<DriveHint> {
+fn hint_for_name(name: &str) -> Option<DriveHint> {
     let drives = matching(name);
-    if drives.is_empty() { lines::find(name).map(DriveHint::OfLine) } else { Some(DriveHint::Drives(drives)) }
+    if drives.is_empty() { lines::find_line(name).map(DriveHint::OfLine) } else { Some(DriveHint::BuiltIn(drives)) }
 }
 
-/// Completes an error about an unknown drive: the drives that `name` may mean, or what is known of it.
+/// Completes an error about an unknown drive: adds the drives that `name` may mean, or the reason why none is built in.
 pub fn suggest_drives(fault: Diagnostic, name: &str) -> Diagnostic {
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
         return fault;
@@ -142,12 +144,12 @@ pub fn suggest_drives(fault: Diagnostic, name: &str) -> Diagnostic {
     if limits::explain_limit(name).is_some() || terms::find(name).is_some() {
         return fault.explain_limit(name);
     }
-    match find_hint(name) {
-        Some(DriveHint::Drives(found)) if found.len() == 1 => {
-            return Diagnostic { nearest: Some(found[0].to_owned()), ..fault };
+    match hint_for_name(name) {
+        Some(DriveHint::BuiltIn(drives)) if drives.len() == 1 => {
+            return Diagnostic { nearest: Some(drives[0].to_owned()), ..fault };
         }
-        Some(DriveHint::Drives(found)) => {
-            return Diagnostic { nearest: None, expected: terms::one_of(&found), ..fault };
+        Some(DriveHint::BuiltIn(drives)) => {
+            return Diagnostic { nearest: None, expected: terms::one_of(&drives), ..fault };
         }
         Some(DriveHint::OfLine(line)) => {
             return Diagnostic { message: line.description(), nearest: None, expected: line.alternatives(), ..fault };
@@ -155,19 +157,19 @@ pub fn suggest_drives(fault: Diagnostic, name: &str) -> Diagnostic {
         None if fault.nearest.is_some() => return fault,
         None => {}
     }
-    let like = most_similar(name);
-    let capacity = search_words(name).iter().find_map(|word| parse_gigabytes(word));
-    let sized = capacity.map(|wanted| format!("{}, {}", nearest_in_capacity(wanted), init_command(wanted)));
-    let expected = terms::one_of(&like).map(|like| format!("{like}, the nearest by name")).or(sized);
+    let similar = most_similar_names(name);
+    let gigabytes = search_words(name).iter().find_map(|word| parse_gigabytes(word));
+    let by_size = gigabytes.map(|size| format!("{}, {}", describe_nearest_capacities(size), init_drive_command(size)));
+    let expected = terms::one_of(&similar).map(|similar| format!("{similar}, the nearest by name")).or(by_size);
     Diagnostic { expected: expected.or(fault.expected), ..fault }
 }
 
 /// Completes an error about an unknown key, if `word` is the name of a drive.
 pub(crate) fn explain_drive_name(fault: Diagnostic, word: &str) -> Diagnostic {
-    match find_hint(word) {
+    match hint_for_name(word) {
         None => fault,
-        Some(DriveHint::Drives(found)) => {
-            let commands: Vec<String> = found.iter().map(|name| format!("`--on {name}`")).collect();
+        Some(DriveHint::BuiltIn(drives)) => {
+            let commands: Vec<String> = drives.iter().map(|name| format!("`--on {name}`")).collect();
             let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
             let message = "is a drive, and no key".to_owned();
             Diagnostic { message, expected: terms::one_of(&commands), nearest: None, ..fault }
@@ -180,31 +182,31 @@ pub(crate) fn explain_drive_name(fault: Diagnostic, word: &str) -> Diagnostic {
 }
 
 /// The drives that share the most alphabetic words of over three letters with a name, if any.
-fn most_similar(name: &str) -> Vec<&'static str> {
+fn most_similar_names(name: &str) -> Vec<&'static str> {
     let sought = search_words(name);
     let is_name = |word: &&String| word.len() > 3 && word.chars().all(char::is_alphabetic);
     let count = |known: &DriveWords| sought.iter().filter(is_name).filter(|word| known.has_word(word)).count();
-    let most = KNOWN.iter().map(count).max().unwrap_or(0);
-    KNOWN.iter().filter(|known| most > 0 && count(known) == most).map(|known| known.name).collect()
+    let most = CATALOGUE.iter().map(count).max().unwrap_or(0);
+    CATALOGUE.iter().filter(|known| most > 0 && count(known) == most).map(|known| known.name).collect()
 }
 
-/// The next smaller and the next larger drive by capacity.
-fn nearest_in_capacity(wanted: f64) -> String {
-    let said = |known: &DriveWords| {
+/// Names and sizes of the next smaller and the next larger drive.
+fn describe_nearest_capacities(gigabytes: f64) -> String {
+    let describe = |known: &DriveWords| {
         let size = known.gigabytes.unwrap_or(0.0);
         let size = if size >= 1000.0 { format!("{} TB", size / 1000.0) } else { format!("{size} GB") };
         format!("{} ({size})", known.name)
     };
-    let of = |known: &&DriveWords| known.gigabytes.unwrap_or(0.0);
-    let below = KNOWN.iter().filter(|known| of(known) < wanted).max_by(|a, b| of(a).total_cmp(&of(b)));
-    let above = KNOWN.iter().filter(|known| of(known) > wanted).min_by(|a, b| of(a).total_cmp(&of(b)));
-    let both: Vec<String> = below.into_iter().chain(above).map(said).collect();
+    let size = |known: &&DriveWords| known.gigabytes.unwrap_or(0.0);
+    let below = CATALOGUE.iter().filter(|known| size(known) < gigabytes).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let above = CATALOGUE.iter().filter(|known| size(known) > gigabytes).min_by(|a, b| size(a).total_cmp(&size(b)));
+    let both: Vec<String> = below.into_iter().chain(above).map(describe).collect();
     format!("the nearest in capacity, {}", both.join(" or "))
 }
 
 /// The command that makes a drive of this capacity.
-fn init_command(wanted: f64) -> String {
-    format!("or a drive of your own: `seekwise init drive --capacity {wanted}g -o my-drive.toml`")
+fn init_drive_command(gigabytes: f64) -> String {
+    format!("or a drive of your own: `seekwise init drive --capacity {gigabytes}g -o my-drive.toml`")
 }
 
 #[cfg(test)]
@@ -250,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_not_built_in_leads_somewhere() {
-        for (name, said) in [
+        for (name, part) in [
             ("ironwolf", "ironwolf: no Seagate IronWolf is built in (it records conventionally"),
             ("wd red", "WD20EFAX to WD60EFAX, are shingled (SMR)"),
             ("WD40EFAX", "WD Red of 2 to 6 TB is shingled"),
@@ -271,7 +273,7 @@ mod tests {
             ("zzz", "expected a name that `seekwise drives` lists"),
         ] {
             let fault = super::super::read(name).unwrap_err().remove(0).to_string();
-            assert!(fault.contains(said), "{name}: {fault}");
+            assert!(fault.contains(part), "{name}: {fault}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The figures of a drive or of a layer, by key. The default of a figure comes from its [`ProfileKey`]: `otherwise` starts with that
-//! value, if there is one. Asking for an unknown key, for another type, or for a missing figure without a default is a bug, and
-//! panics: the first drive or layer that is built reveals it.
+//! Typed access to the figures of a drive or of a layer, by key. A missing figure has the default of its [`ProfileKey`]: the first
+//! word of `otherwise`. An unknown key, another type, or a missing figure without a default is a bug and panics, when the first
+//! drive or layer is built.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,82 +17,82 @@ use super::value::{Figure, FigureValue};
 pub struct Figures<'a> {
     keys: &'static [ProfileKey],
     figures: &'a [Figure],
-    /// Collects the keys that are asked for.
-    asked: Option<&'a RefCell<BTreeSet<&'static str>>>,
+    /// The keys that were read so far, if the owner records them.
+    read_keys: Option<&'a RefCell<BTreeSet<&'static str>>>,
 }
 
 impl<'a> Figures<'a> {
     /// Joins keys with their figures.
     pub fn new(keys: &'static [ProfileKey], figures: &'a [Figure]) -> Figures<'a> {
-        Figures { keys, figures, asked: None }
+        Figures { keys, figures, read_keys: None }
     }
 
-    /// Notes each key that is asked for in `asked`.
-    pub(crate) fn with_recorder(self, asked: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
-        Figures { asked: Some(asked), ..self }
+    /// Makes the figures add each key that is read to `read_keys`.
+    pub(crate) fn recording_keys(self, read_keys: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
+        Figures { read_keys: Some(read_keys), ..self }
     }
 
-    fn known_key(&self, path: &str) -> &'static ProfileKey {
-        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is not a key"))
+    fn known_key(&self, key: &str) -> &'static ProfileKey {
+        self.keys.iter().find(|known| known.path == key).unwrap_or_else(|| panic!("`{key}` is not a key"))
     }
 
     /// The figure, if it is given.
-    pub fn find(&self, path: &str) -> Option<&'a Figure> {
-        let known = self.known_key(path).path;
-        if let Some(asked) = self.asked {
-            asked.borrow_mut().insert(known);
+    pub fn find(&self, key: &str) -> Option<&'a Figure> {
+        let known = self.known_key(key).path;
+        if let Some(read_keys) = self.read_keys {
+            read_keys.borrow_mut().insert(known);
         }
         self.figures.iter().find(|figure| figure.key == known)
     }
 
-    /// Whether the figure is given.
-    pub fn is_given(&self, path: &str) -> bool {
-        self.find(path).is_some()
+    /// True if the figure is given.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.find(key).is_some()
     }
 
     /// The line of the figure, 0 if it is not given.
-    pub fn line(&self, path: &str) -> usize {
-        self.find(path).map_or(0, |figure| figure.line)
+    pub fn line(&self, key: &str) -> usize {
+        self.find(key).map_or(0, |figure| figure.line)
     }
 
-    fn convert_value<T>(&self, path: &str, of: impl Fn(&'a FigureValue) -> Option<T>) -> Option<T> {
-        let value = &self.find(path)?.value;
-        Some(of(value).unwrap_or_else(|| panic!("`{path}` = {value} is read as something else")))
+    fn convert_value<T>(&self, key: &str, convert: impl Fn(&'a FigureValue) -> Option<T>) -> Option<T> {
+        let value = &self.find(key)?.value;
+        Some(convert(value).unwrap_or_else(|| panic!("`{key}` = {value} is read as something else")))
     }
 
     /// The first word of `otherwise`.
-    fn default_word(&self, path: &str) -> &'static str {
-        self.known_key(path).otherwise.split([',', ' ']).next().unwrap_or_default()
+    fn default_word(&self, key: &str) -> &'static str {
+        self.known_key(key).otherwise.split([',', ' ']).next().unwrap_or_default()
     }
 
-    fn default_value<T: FromStr>(&self, path: &str) -> T {
-        let absent = self.default_word(path).parse();
-        absent.unwrap_or_else(|_| panic!("`{path}` has no value of its own where it is left out"))
+    fn default_value<T: FromStr>(&self, key: &str) -> T {
+        let default = self.default_word(key).parse();
+        default.unwrap_or_else(|_| panic!("`{key}` has no value of its own where it is left out"))
     }
 
     /// A whole number, if it is given.
-    pub fn may_whole(&self, path: &str) -> Option<u64> {
-        self.convert_value(path, |value| if let FigureValue::Whole(whole) = value { Some(*whole) } else { None })
+    pub fn may_whole(&self, key: &str) -> Option<u64> {
+        self.convert_value(key, |value| if let FigureValue::Whole(whole) = value { Some(*whole) } else { None })
     }
 
     /// A whole number.
-    pub fn whole(&self, path: &str) -> u64 {
-        self.may_whole(path).unwrap_or_else(|| self.default_value(path))
+    pub fn whole(&self, key: &str) -> u64 {
+        self.may_whole(key).unwrap_or_else(|| self.default_value(key))
     }
 
     /// A whole number that fits in 32 bits, as the range of its key guarantees.
-    pub fn count(&self, path: &str) -> u32 {
-        u32::try_from(self.whole(path)).unwrap_or_else(|_| panic!("`{path}` goes beyond 32 bits"))
+    pub fn count(&self, key: &str) -> u32 {
+        u32::try_from(self.whole(key)).unwrap_or_else(|_| panic!("`{key}` goes beyond 32 bits"))
     }
 
     /// A whole number that fits in 32 bits, if it is given.
-    pub fn may_count(&self, path: &str) -> Option<u32> {
-        self.is_given(path).then(|| self.count(path))
+    pub fn may_count(&self, key: &str) -> Option<u32> {
+        self.is_given(key).then(|| self.count(key))
     }
 
     /// A number, if it is given.
-    pub fn may_number(&self, path: &str) -> Option<f64> {
-        self.convert_value(path, |value| match value {
+    pub fn may_number(&self, key: &str) -> Option<f64> {
+        self.convert_value(key, |value| match value {
             FigureValue::Number(number) => Some(*number),
             FigureValue::Whole(whole) => Some(*whole as f64),
             _ => None,
@@ -100,56 +100,56 @@ impl<'a> Figures<'a> {
     }
 
     /// A number.
-    pub fn number(&self, path: &str) -> f64 {
-        self.may_number(path).unwrap_or_else(|| self.default_value(path))
+    pub fn number(&self, key: &str) -> f64 {
+        self.may_number(key).unwrap_or_else(|| self.default_value(key))
     }
 
     /// A switch.
-    pub fn flag(&self, path: &str) -> bool {
-        let given = self.convert_value(path, |value| if let FigureValue::Flag(on) = value { Some(*on) } else { None });
-        let absent = || {
-            parse_switch(self.default_word(path)).unwrap_or_else(|| panic!("`{path}` is neither on nor off without it"))
+    pub fn flag(&self, key: &str) -> bool {
+        let given = self.convert_value(key, |value| if let FigureValue::Flag(on) = value { Some(*on) } else { None });
+        let default = || {
+            parse_switch(self.default_word(key)).unwrap_or_else(|| panic!("`{key}` is neither on nor off without it"))
         };
-        given.unwrap_or_else(absent)
+        given.unwrap_or_else(default)
     }
 
     /// A word, if it is given.
-    pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
-        self.convert_value(path, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
+    pub(crate) fn may_word(&self, key: &str) -> Option<&'a str> {
+        self.convert_value(key, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
     }
 
     /// A word.
-    pub fn word(&self, path: &str) -> &'a str {
-        self.may_word(path).unwrap_or_else(|| self.default_word(path))
+    pub fn word(&self, key: &str) -> &'a str {
+        self.may_word(key).unwrap_or_else(|| self.default_word(key))
     }
 
     /// A time in milliseconds.
-    pub fn span(&self, path: &str) -> Span {
-        span_from_ms(self.number(path))
+    pub fn span(&self, key: &str) -> Span {
+        span_from_ms(self.number(key))
     }
 
     /// A time in milliseconds, if it is given.
-    pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
-        self.may_number(path).map(span_from_ms)
+    pub(crate) fn may_span(&self, key: &str) -> Option<Span> {
+        self.may_number(key).map(span_from_ms)
     }
 
     /// A time in microseconds.
-    pub fn micros(&self, path: &str) -> Span {
-        span_from_ms(self.number(path) / 1e3)
+    pub fn micros(&self, key: &str) -> Span {
+        span_from_ms(self.number(key) / 1e3)
     }
 
-    /// MB/s, as bytes a second.
-    pub fn rate(&self, path: &str) -> u64 {
-        (self.number(path) * 1e6).round() as u64
+    /// A rate in MB/s, as bytes a second.
+    pub fn bytes_per_s(&self, key: &str) -> u64 {
+        (self.number(key) * 1e6).round() as u64
     }
 
-    /// The first key that has a figure.
-    pub(crate) fn first_given<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
-        if self.is_given(path) { path } else { other }
+    /// The key, if it has a figure, else `other`.
+    pub(crate) fn given_key_or<'k>(&self, key: &'k str, other: &'k str) -> &'k str {
+        if self.is_given(key) { key } else { other }
     }
 }
 
-/// Milliseconds in the model's nanoseconds.
+/// A time in milliseconds as a span of the model, which counts nanoseconds.
 pub(crate) fn span_from_ms(ms: f64) -> Span {
     Span::from_nanos((ms * 1e6).round() as u64)
 }

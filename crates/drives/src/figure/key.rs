@@ -1,4 +1,4 @@
-//! A key: its name, its unit, the values that it accepts, and its meaning.
+//! The key of a figure as data: its name, its unit, the values that it accepts, its default and its meaning.
 
 use std::fmt;
 
@@ -25,13 +25,13 @@ pub enum KeyDomain {
 }
 
 impl KeyDomain {
-    /// The words that it accepts.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
+    /// The words that the key accepts; none for keys of other values.
+    pub(crate) fn accepted_words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let words: &[&str] = if let KeyDomain::Word(words) = *self { words } else { &[] };
         words.iter().copied()
     }
 
-    /// Whether it accepts numbers.
+    /// True if the key accepts numbers.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, KeyDomain::Whole(..) | KeyDomain::Number(..))
     }
@@ -65,9 +65,9 @@ impl fmt::Display for KeyDomain {
 }
 
 /// A key that is not a figure: its name, its values, its default (empty: it is required), its meaning.
-pub type Plain = (&'static str, &'static str, &'static str, &'static str);
+pub type PlainKey = (&'static str, &'static str, &'static str, &'static str);
 
-/// A known key.
+/// A key that figures may have.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileKey {
     /// Dotted, below its layer: `cache.segments`.
@@ -75,7 +75,6 @@ pub struct ProfileKey {
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
     pub accepts: KeyDomain,
-    /// Whether the key is required.
     pub required: bool,
     /// The default, in words; empty if the key is required.
     pub otherwise: &'static str,

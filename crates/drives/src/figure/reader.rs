@@ -1,4 +1,4 @@
-//! Reads figures from TOML or from the command line.
+//! Reads figures: from the tables of a TOML file, each with its source, or as bare values from the command line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,20 @@ use super::vocabulary::{NO_WORDS, Vocabulary};
 use crate::diagnostic::Diagnostic;
 use crate::spelling::nearest;
 
+/// The line of a fault in a value, and the fault in words.
+type ValueFault = (usize, String);
+
 /// Reads figures from a TOML text, and collects its errors.
 pub struct FigureReader<'a> {
     file: &'a str,
     text: &'a str,
     /// Words that errors may suggest.
     vocabulary: &'static Vocabulary,
-    /// The start of each line: a profile needs the lines of all its figures.
-    lines: Vec<usize>,
-    /// Short names of citations: `@name` in a source.
+    /// The byte at which each line starts.
+    line_starts: Vec<usize>,
+    /// Citations by their short names: `@name` in a source.
     pub sources: BTreeMap<String, String>,
+    /// The short names that figures have cited so far.
     cited: BTreeSet<String>,
     pub errors: Vec<Diagnostic>,
 }
@@ -28,12 +32,12 @@ pub struct FigureReader<'a> {
 impl<'a> FigureReader<'a> {
     /// A reader of `text`; `file` is its name for messages.
     pub fn new(file: &'a str, text: &'a str, vocabulary: &'static Vocabulary) -> FigureReader<'a> {
-        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         FigureReader {
             file,
             text,
             vocabulary,
-            lines,
+            line_starts,
             sources: BTreeMap::new(),
             cited: BTreeSet::new(),
             errors: Vec::new(),
@@ -52,7 +56,7 @@ impl<'a> FigureReader<'a> {
 
     /// The line of a byte, from 1.
     pub fn line_at(&self, byte: usize) -> usize {
-        self.lines.partition_point(|&start| start <= byte)
+        self.line_starts.partition_point(|&start| start <= byte)
     }
 
     /// A diagnostic about a line of this file.
@@ -60,7 +64,7 @@ impl<'a> FigureReader<'a> {
         Diagnostic::at(self.file, line, message)
     }
 
-    /// Reads `[sources]`: names for citations.
+    /// Reads `[sources]`, the short names of citations, into `sources`.
     pub fn read_sources(&mut self, value: &Spanned<DeValue<'_>>) {
         let line = self.line_at(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
@@ -82,25 +86,25 @@ impl<'a> FigureReader<'a> {
         }
     }
 
-    /// Reads all figures in `table`, whose keys start with `prefix`. With `bare`, a plain value is a setting of the user;
-    /// otherwise it is an error, as it has no source.
+    /// Reads all figures in `table`, whose keys start with `prefix`, into `out`. A bare value has no source: it is a setting of
+    /// the user if `allows_bare_values`, else an error.
     pub fn read_figures(
         &mut self,
         table: &DeTable<'_>,
         prefix: &str,
         keys: &'static [ProfileKey],
-        bare: bool,
+        allows_bare_values: bool,
         out: &mut Vec<Figure>,
     ) {
         for (name, value) in table {
-            let path = join_path(prefix, name.get_ref());
+            let path = join_key(prefix, name.get_ref());
             let line = self.line_at(name.span().start);
-            let below = format!("{path}.");
+            let section_prefix = format!("{path}.");
             if let Some(key) = keys.iter().find(|key| key.path == path) {
-                out.extend(self.read_figure(key, value, line, bare));
-            } else if keys.iter().any(|key| key.path.starts_with(&below)) {
+                out.extend(self.read_figure(key, value, line, allows_bare_values));
+            } else if keys.iter().any(|key| key.path.starts_with(&section_prefix)) {
                 match value.get_ref().as_table() {
-                    Some(inner) => self.read_figures(inner, &path, keys, bare, out),
+                    Some(inner) => self.read_figures(inner, &path, keys, allows_bare_values, out),
                     None => {
                         let wrong =
                             Diagnostic::at(self.file, line, "is a section").with_key(path).with_expected("a table");
@@ -120,11 +124,11 @@ impl<'a> FigureReader<'a> {
         key: &'static ProfileKey,
         value: &Spanned<DeValue<'_>>,
         line: usize,
-        bare: bool,
+        allows_bare_values: bool,
     ) -> Option<Figure> {
         let entry = match value.get_ref().as_table() {
             Some(table) => self.read_entry(key, table, line)?,
-            None if bare => {
+            None if allows_bare_values => {
                 let source = format!("{}:{line}", self.file);
                 FigureEntry { value, kind: FigureOrigin::Set, source, misses: None, interval: None }
             }
@@ -145,8 +149,8 @@ impl<'a> FigureReader<'a> {
                 interval: entry.interval,
                 line,
             }),
-            Err((at, found)) => {
-                let wrong = Diagnostic::at(self.file, at, found).with_key(key.path);
+            Err((fault_line, message)) => {
+                let wrong = Diagnostic::at(self.file, fault_line, message).with_key(key.path);
                 let word = entry.value.get_ref().as_str().unwrap_or("");
                 self.errors.push(self.vocabulary.explain_refusal(key, word, wrong));
                 None
@@ -154,6 +158,7 @@ impl<'a> FigureReader<'a> {
         }
     }
 
+    /// Reads the table `{ value = …, KIND = "source" }` of a figure. `None` after an error.
     fn read_entry<'t, 'i>(
         &mut self,
         key: &ProfileKey,
@@ -167,7 +172,10 @@ impl<'a> FigureReader<'a> {
             match (name, kind, inner.get_ref().as_str()) {
                 ("value", _, _) => value = Some(inner),
                 ("interval", _, _) => {
-                    interval = Some((ordered_pair(inner.get_ref()), self.line_at(inner.span().start)))
+                    interval = Some(GivenInterval {
+                        bounds: ordered_pair(inner.get_ref()),
+                        line: self.line_at(inner.span().start),
+                    })
                 }
                 ("misses", _, Some(text)) if key.path.starts_with("checks.") => misses = Some(text.to_owned()),
                 (_, Some(&(_, kind)), Some(text)) if origin.is_none() && !text.trim().is_empty() => {
@@ -202,23 +210,25 @@ impl<'a> FigureReader<'a> {
         &mut self,
         key: &ProfileKey,
         kind: FigureOrigin,
-        given: Option<(Option<(f64, f64)>, usize)>,
+        given: Option<GivenInterval>,
         line: usize,
     ) -> Option<(f64, f64)> {
-        let number = matches!(key.accepts, KeyDomain::Whole(..) | KeyDomain::Number(..));
-        let fault = match (kind == FigureOrigin::Fitted && number, given) {
-            (true, Some((Some(interval), _))) => return Some(interval),
-            (false, None) => return None,
-            (true, None) => self.diagnostic(line, "a fitted number without an interval"),
-            (true, Some((None, at))) => self.diagnostic(at, "invalid `interval`"),
-            (false, Some((_, at))) => self.diagnostic(at, "an interval on a figure that is not a fitted number"),
+        let is_fitted_number = kind == FigureOrigin::Fitted && key.accepts.is_number();
+        let fault = match given {
+            None if is_fitted_number => self.diagnostic(line, "a fitted number without an interval"),
+            None => return None,
+            Some(given) if !is_fitted_number => {
+                self.diagnostic(given.line, "an interval on a figure that is not a fitted number")
+            }
+            Some(GivenInterval { bounds: None, line }) => self.diagnostic(line, "invalid `interval`"),
+            Some(GivenInterval { bounds, .. }) => return bounds,
         };
         self.errors
             .push(fault.with_key(key.path).with_expected("{ value = …, fitted = \"…\", interval = [low, high] }"));
         None
     }
 
-    /// Replaces `@names` by their citations.
+    /// Replaces each `@name` by its citation and marks it as cited; reports unknown names.
     pub(crate) fn expand_citations(&mut self, text: &str, key: &str, line: usize) -> String {
         let mut full = String::new();
         let mut rest = text;
@@ -246,48 +256,50 @@ impl<'a> FigureReader<'a> {
     }
 
     /// Reports sources that no figure cites.
-    pub fn check_cited(&mut self) {
-        let idle = self.sources.keys().filter(|name| !self.cited.contains(*name));
-        let wrong = |name| self.diagnostic(0, "no figure cites it").with_key(format!("sources.{name}"));
-        let wrong: Vec<Diagnostic> = idle.map(wrong).collect();
-        self.errors.extend(wrong);
+    pub fn report_uncited_sources(&mut self) {
+        let uncited = self.sources.keys().filter(|name| !self.cited.contains(*name));
+        let fault = |name| self.diagnostic(0, "no figure cites it").with_key(format!("sources.{name}"));
+        let faults: Vec<Diagnostic> = uncited.map(fault).collect();
+        self.errors.extend(faults);
     }
 
-    /// The value for a key, or the line and what is wrong.
-    fn read_value(&self, accepts: &KeyDomain, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
+    /// Reads a value for a key that accepts `accepts`.
+    fn read_value(&self, accepts: &KeyDomain, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
         let line = self.line_at(value.span().start);
         match accepts {
             KeyDomain::Zones => self.read_zones(value),
             KeyDomain::Points => self.read_points(value),
             KeyDomain::Holes => self.read_holes(value),
             KeyDomain::Pairs => self.read_pairs(value),
-            KeyDomain::Places => self.read_places(value),
-            _ => scalar_value(accepts, value.get_ref()).map_err(|found| (line, found)),
+            KeyDomain::Places => self.read_weak_sectors(value),
+            _ => scalar_value(accepts, value.get_ref()).map_err(|message| (line, message)),
         }
     }
 
-    fn read_zones(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
+    fn read_zones(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
         let line = self.line_at(value.span().start);
         let rows = value.get_ref().as_array().ok_or((line, "not a list".to_owned()))?;
         let rows = rows.iter().map(|row| self.read_zone(row));
         Ok(FigureValue::Zones(rows.collect::<Result<_, _>>()?))
     }
 
-    fn read_zone(&self, row: &Spanned<DeValue<'_>>) -> Result<ZoneRow, (usize, String)> {
+    fn read_zone(&self, row: &Spanned<DeValue<'_>>) -> Result<ZoneRow, ValueFault> {
         let line = self.line_at(row.span().start);
-        let wrong = |what: &str| (line, what.to_owned());
+        let wrong = |message: &str| (line, message.to_owned());
         let table = row.get_ref().as_table().ok_or(wrong("a zone is not a table"))?;
         let mut zone = ZoneRow { line, ..ZoneRow::default() };
-        let mut seen_first = false;
+        let mut has_first = false;
         for (name, value) in table {
             let value = value.get_ref();
             let whole = || as_count(value).ok_or(wrong(&format!("`{}` is not a count", name.get_ref())));
-            let share = || as_number(value).filter(|n| (0.0..1.0).contains(n));
-            let share = || share().ok_or(wrong(&format!("`{}` is not a share of a revolution", name.get_ref())));
+            let share = || {
+                let number = as_number(value).filter(|n| (0.0..1.0).contains(n));
+                number.ok_or(wrong(&format!("`{}` is not a share of a revolution", name.get_ref())))
+            };
             match name.get_ref().as_ref() {
                 "first" => {
                     zone.first = whole()?;
-                    seen_first = true;
+                    has_first = true;
                 }
                 "cylinders" => zone.cylinders = whole()?,
                 "gap" => zone.gap = whole()?,
@@ -301,10 +313,10 @@ impl<'a> FigureReader<'a> {
                         .ok_or(wrong("`runs` is not a list of [head, first, tracks, spt, angle, skew]"))?;
                 }
                 "spt" => {
-                    let one = as_count(value).map(|spt| vec![spt]);
-                    let list = || value.as_array()?.iter().map(|v| as_count(v.get_ref())).collect();
-                    zone.spt = one
-                        .or_else(list)
+                    let same_for_all = as_count(value).map(|spt| vec![spt]);
+                    let per_head = || value.as_array()?.iter().map(|v| as_count(v.get_ref())).collect();
+                    zone.spt = same_for_all
+                        .or_else(per_head)
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
                         .ok_or(wrong("`spt` is neither a count above 0 nor a list of one per head"))?;
                 }
@@ -315,8 +327,8 @@ impl<'a> FigureReader<'a> {
             }
         }
         let whole_band = |band: &ZoneBand| band.cylinders > 0 && !band.runs.is_empty();
-        let tracks = zone.band.as_ref().map_or(!zone.spt.is_empty(), whole_band);
-        match seen_first && zone.cylinders > 0 && tracks {
+        let has_tracks = zone.band.as_ref().map_or(!zone.spt.is_empty(), whole_band);
+        match has_first && zone.cylinders > 0 && has_tracks {
             true => Ok(zone),
             false => {
                 Err(wrong("a zone lacks `first`, `cylinders` above 0, or its tracks (`spt`, or `band` and `runs`)"))
@@ -324,47 +336,48 @@ impl<'a> FigureReader<'a> {
         }
     }
 
-    fn read_holes(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
-        let expected = "not [first slot, slots] or [first slot, slots, period, times more]";
+    fn read_holes(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
+        let message = "not [first slot, slots] or [first slot, slots, period, times more]";
         let hole = |row: &[u64]| match *row {
             [first, slots] => Some([first, slots, 0, 0]),
             [first, slots, period, times] => Some([first, slots, period, times]),
             _ => None,
         };
-        self.read_slot_rows(value, expected, hole).map(FigureValue::Holes)
+        self.read_number_rows(value, message, hole).map(FigureValue::Holes)
     }
 
-    fn read_pairs(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
+    fn read_pairs(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
         let pair = |row: &[u64]| if let [slot, other] = *row { Some((slot, other)) } else { None };
-        self.read_slot_rows(value, "not [slot, slot in a hole]", pair).map(FigureValue::Pairs)
+        self.read_number_rows(value, "not [slot, slot in a hole]", pair).map(FigureValue::Pairs)
     }
 
-    fn read_places(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
-        let place = |row: &[u64]| match *row {
+    fn read_weak_sectors(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
+        let run = |row: &[u64]| match *row {
             [lba, sectors, tries] => Some((lba, u32::try_from(sectors).ok()?, u32::try_from(tries).ok()?)),
             _ => None,
         };
-        self.read_slot_rows(value, "not [first block, blocks, tries]", place).map(FigureValue::Places)
+        self.read_number_rows(value, "not [first block, blocks, tries]", run).map(FigureValue::Places)
     }
 
-    /// Rows of slot numbers, each converted by `row`.
-    fn read_slot_rows<T>(
+    /// Reads rows of whole numbers, each converted by `convert`; a row that cannot be converted is a fault with the text
+    /// `message`.
+    fn read_number_rows<T>(
         &self,
         value: &Spanned<DeValue<'_>>,
-        expected: &str,
-        row: impl Fn(&[u64]) -> Option<T>,
-    ) -> Result<Vec<T>, (usize, String)> {
+        message: &str,
+        convert: impl Fn(&[u64]) -> Option<T>,
+    ) -> Result<Vec<T>, ValueFault> {
         let at = |value: &Spanned<DeValue<'_>>| self.line_at(value.span().start);
         let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
         let read = |value: &Spanned<DeValue<'_>>| {
-            let figures = value.get_ref().as_array()?.iter();
-            let figures = figures.map(|figure| u64::try_from(as_whole(figure.get_ref())?).ok());
-            row(&figures.collect::<Option<Vec<u64>>>()?)
+            let numbers = value.get_ref().as_array()?.iter();
+            let numbers = numbers.map(|number| u64::try_from(as_whole(number.get_ref())?).ok());
+            convert(&numbers.collect::<Option<Vec<u64>>>()?)
         };
-        rows.iter().map(|value| read(value).ok_or_else(|| (at(value), expected.to_owned()))).collect()
+        rows.iter().map(|value| read(value).ok_or_else(|| (at(value), message.to_owned()))).collect()
     }
 
-    fn read_points(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
+    fn read_points(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, ValueFault> {
         let at = |value: &Spanned<DeValue<'_>>| self.line_at(value.span().start);
         let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
         let point = |row: &Spanned<DeValue<'_>>| {
@@ -377,12 +390,11 @@ impl<'a> FigureReader<'a> {
     }
 }
 
-/// The keys of a zone.
-const ZONE: [&str; 10] =
+const ZONE_KEYS: [&str; 10] =
     ["first", "cylinders", "spt", "gap", "offset", "track_skew", "head_skew", "band", "band_skew", "runs"];
 
 fn suggest_zone_key(word: &str) -> String {
-    nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
+    nearest(word, ZONE_KEYS).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
 }
 
 fn read_runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
@@ -401,6 +413,7 @@ fn read_runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
     value.as_array()?.iter().map(run).collect()
 }
 
+/// The parts of a figure as its table has them.
 struct FigureEntry<'t, 'i> {
     value: &'t Spanned<DeValue<'i>>,
     kind: FigureOrigin,
@@ -409,10 +422,17 @@ struct FigureEntry<'t, 'i> {
     interval: Option<(f64, f64)>,
 }
 
+/// The `interval` of a figure as its table has it.
+struct GivenInterval {
+    /// `None` if it is not a pair of ordered numbers.
+    bounds: Option<(f64, f64)>,
+    line: usize,
+}
+
 /// Two numbers, the smaller first.
 fn ordered_pair(value: &DeValue<'_>) -> Option<(f64, f64)> {
-    let two: Vec<f64> = value.as_array()?.iter().map(|value| as_number(value.get_ref())).collect::<Option<_>>()?;
-    matches!(two[..], [low, high] if low <= high).then(|| (two[0], two[1]))
+    let numbers: Vec<f64> = value.as_array()?.iter().map(|value| as_number(value.get_ref())).collect::<Option<_>>()?;
+    matches!(numbers[..], [low, high] if low <= high).then(|| (numbers[0], numbers[1]))
 }
 
 fn missing_source(file: &str, line: usize, key: &str) -> Diagnostic {
@@ -421,8 +441,8 @@ fn missing_source(file: &str, line: usize, key: &str) -> Diagnostic {
         .with_expected("{ value = …, measured | datasheet | inferred | fitted = \"…\" }")
 }
 
-/// A value for `accepts` as the command line gives it: TOML, or a bare word.
-pub(crate) fn from_text(accepts: &KeyDomain, text: &str) -> Result<FigureValue, String> {
+/// Parses a value for a key that accepts `accepts`, as the command line gives it: TOML, or a bare word.
+pub(crate) fn parse_value(accepts: &KeyDomain, text: &str) -> Result<FigureValue, String> {
     if let KeyDomain::Word(_) = accepts {
         return word_value(accepts, text.trim_matches('"'));
     }
@@ -433,7 +453,7 @@ pub(crate) fn from_text(accepts: &KeyDomain, text: &str) -> Result<FigureValue, 
     if let KeyDomain::Zones | KeyDomain::Points | KeyDomain::Holes | KeyDomain::Pairs | KeyDomain::Places = accepts {
         let reader = FigureReader::new("--set", text, &NO_WORDS);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
-        return reader.read_value(accepts, &value).map_err(|(_, found)| found);
+        return reader.read_value(accepts, &value).map_err(|(_, message)| message);
     }
     match DeValue::parse(text) {
         Ok(value) => scalar_value(accepts, value.get_ref()),
@@ -502,7 +522,7 @@ fn as_number(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// A dotted key below `prefix`, which may be empty.
-pub fn join_path(prefix: &str, name: &str) -> String {
+pub fn join_key(prefix: &str, name: &str) -> String {
     match prefix {
         "" => name.to_owned(),
         _ => format!("{prefix}.{name}"),

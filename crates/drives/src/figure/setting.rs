@@ -1,7 +1,7 @@
-//! A figure as `--set` gives it: a key and a text.
+//! Parses a setting of the user, as `--set` gives it: a key and a text become a figure.
 
 use super::key::ProfileKey;
-use super::reader::{from_text, join_path};
+use super::reader::{join_key, parse_value};
 use super::value::{Figure, FigureOrigin};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
@@ -25,34 +25,35 @@ pub fn parse_setting(
     text: &str,
     vocabulary: &Vocabulary,
 ) -> Result<FigureInput, Vec<Diagnostic>> {
-    let full = join_path(layer, key);
+    let full = join_key(layer, key);
     let wrong = |message: String| Diagnostic::at("--set", 0, message).with_key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
-        let paths: Vec<String> = keys.iter().map(|k| join_path(layer, k.path)).collect();
+        let paths: Vec<String> = keys.iter().map(|k| join_key(layer, k.path)).collect();
         let in_layer = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
-        // A key of this layer is suggested, unless key or value name a limit of the model: other layers and limits explain better then.
+        // A near key of this layer is the best suggestion, unless the key or the value names a limit of the model.
         let is_limit = limits::explain_limit(key).is_some() || limits::explain_limit(text).is_some();
         return Err(vec![if in_layer.nearest.is_some() && !is_limit {
             in_layer
         } else {
-            Diagnostic { key: in_layer.key, ..vocabulary.unknown_key("--set", 0, key) }.explain_limited_value(text)
+            Diagnostic { key: in_layer.key, ..vocabulary.unknown_key("--set", 0, key) }
+                .explain_value_of_unknown_key(text)
         }]);
     };
-    let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
+    let may_be_none = !known.required && !known.accepts.accepted_words().any(|word| word == NONE);
     if may_be_none && text.trim_matches('"') == NONE {
         return Ok(FigureInput::None(known.path));
     }
-    let refused = |found| {
-        let refusal = vocabulary.explain_refusal(known, text, wrong(found));
+    let refuse = |message| {
+        let refusal = vocabulary.explain_refusal(known, text, wrong(message));
         // `none` follows the accepted values, before a caution about a suggested word.
-        let takes = known.accepts.to_string();
+        let values = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {
-            true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),
+            true => expected.replacen(&values, &format!("{values}, or {NONE}"), 1),
             false => expected,
         };
         vec![Diagnostic { expected: refusal.expected.clone().map(or_none), ..refusal }]
     };
-    let value = from_text(&known.accepts, text).map_err(refused)?;
+    let value = parse_value(&known.accepts, text).map_err(refuse)?;
     Ok(FigureInput::Figure(Figure {
         key: known.path,
         value,

@@ -1,8 +1,8 @@
-//! A quantity as people write it, `256MB`, `285 MB/s` or `8.5ms`, in the unit of a key. Keys take plain numbers; the error
-//! about a number with a unit shows the one that would have been right.
+//! Converts a quantity as people write it, `256MB`, `285 MB/s` or `8.5ms`, to the unit of a key. Keys take plain numbers; the
+//! error about a number with a unit shows the plain number that would have been right.
 
-/// Units of size by the letters before the `b`, as powers. If a key counts in KiB, MiB or GiB, `MB` is taken as for memory:
-/// powers of 1024.
+/// Units of size: the letter before the `b`, and the power of 1000 or 1024 that it stands for. For a key in KiB, MiB or GiB, `MB`
+/// means a power of 1024, as for memory.
 const SIZES: [(&str, u32); 5] = [("", 0), ("k", 1), ("m", 2), ("g", 3), ("t", 4)];
 
 /// Units of time, in nanoseconds.
@@ -42,32 +42,32 @@ pub fn name(unit: &str) -> &str {
 /// kind.
 ///
 /// ```
-/// use seekwise_drives::figure::units::amount;
+/// use seekwise_drives::figure::units::convert_quantity;
 ///
-/// assert_eq!(amount("256MB", "KiB"), Some(262_144.0));
-/// assert_eq!(amount("8.5 ms", "us"), Some(8_500.0));
-/// assert_eq!(amount("7.2k", "rpm"), Some(7_200.0));
-/// assert_eq!(amount("256", "KiB"), None);
-/// assert_eq!(amount("256MB", "ms"), None);
+/// assert_eq!(convert_quantity("256MB", "KiB"), Some(262_144.0));
+/// assert_eq!(convert_quantity("8.5 ms", "us"), Some(8_500.0));
+/// assert_eq!(convert_quantity("7.2k", "rpm"), Some(7_200.0));
+/// assert_eq!(convert_quantity("256", "KiB"), None);
+/// assert_eq!(convert_quantity("256MB", "ms"), None);
 /// ```
-pub fn amount(text: &str, unit: &str) -> Option<f64> {
+pub fn convert_quantity(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim().trim_matches('"').to_lowercase();
     let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).filter(|end| *end > 0)?;
-    let (number, written) = (text[..end].replace('_', "").parse::<f64>().ok()?, text[end..].trim());
-    let of_size = |base: f64, whole: &str| Some(unit_bytes(written, base)? / unit_bytes(whole, base)?);
+    let (number, written_unit) = (text[..end].replace('_', "").parse::<f64>().ok()?, text[end..].trim());
+    let size_factor = |base: f64, unit: &str| Some(unit_bytes(written_unit, base)? / unit_bytes(unit, base)?);
     let factor = match unit {
-        "KiB" | "MiB" | "GiB" => of_size(1024.0, unit),
-        "bytes" => unit_bytes(written, 1024.0),
-        "sectors" => unit_bytes(written, 1024.0).map(|bytes| bytes / 512.0),
-        "MB" => of_size(1000.0, unit),
-        "MB/s" => unit_megabytes_per_s(written),
-        "us" | "ms" | "s" => Some(unit_nanoseconds(written)? / unit_nanoseconds(unit)?),
-        "rpm" => match written {
+        "KiB" | "MiB" | "GiB" => size_factor(1024.0, unit),
+        "bytes" => unit_bytes(written_unit, 1024.0),
+        "sectors" => unit_bytes(written_unit, 1024.0).map(|bytes| bytes / 512.0),
+        "MB" => size_factor(1000.0, unit),
+        "MB/s" => unit_megabytes_per_s(written_unit),
+        "us" | "ms" | "s" => Some(unit_nanoseconds(written_unit)? / unit_nanoseconds(unit)?),
+        "rpm" => match written_unit {
             "rpm" | "u/min" | "/min" => Some(1.0),
             "k" | "krpm" | "k rpm" => Some(1000.0),
             _ => None,
         },
-        "%" => matches!(written, "%" | "percent" | "per cent").then_some(1.0),
+        "%" => matches!(written_unit, "%" | "percent" | "per cent").then_some(1.0),
         _ => None,
     }?;
     Some(number * factor).filter(|amount| amount.is_finite())
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn quantities_come_in_the_unit_of_the_key() {
-        for (text, unit, is) in [
+        for (text, unit, expected) in [
             ("256MB", "KiB", 262_144.0),
             ("256 MiB", "KiB", 262_144.0),
             ("64k", "KiB", 64.0),
@@ -117,12 +117,12 @@ mod tests {
             ("10k", "rpm", 10_000.0),
             ("50%", "%", 50.0),
         ] {
-            let found = amount(text, unit).unwrap_or(f64::NAN);
-            assert!((found / is - 1.0).abs() < 1e-9, "{text} in {unit}: {found}");
+            let found = convert_quantity(text, unit).unwrap_or(f64::NAN);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{text} in {unit}: {found}");
         }
         for (text, unit) in [("256", "KiB"), ("MB", "KiB"), ("8 parsecs", "ms"), ("256MB", "ms"), ("3", ""), ("3x", "")]
         {
-            assert_eq!(amount(text, unit), None, "{text} in {unit}");
+            assert_eq!(convert_quantity(text, unit), None, "{text} in {unit}");
         }
     }
 
@@ -143,11 +143,11 @@ mod tests {
                     (&plain, "MB", by_1000 / 1e6),
                     (&binary, "MB", by_1024 / 1e6),
                 ] {
-                    let found = amount(text, unit).unwrap_or(f64::NAN);
+                    let found = convert_quantity(text, unit).unwrap_or(f64::NAN);
                     assert!((found / expected - 1.0).abs() < 1e-12, "{text} in {unit}: {found}, not {expected}");
                 }
                 for second in ["/s", "/sec", "ps"] {
-                    let found = amount(&format!("{plain}{second}"), "MB/s").unwrap_or(f64::NAN);
+                    let found = convert_quantity(&format!("{plain}{second}"), "MB/s").unwrap_or(f64::NAN);
                     assert!((found / (by_1000 / 1e6) - 1.0).abs() < 1e-12, "{plain}{second}: {found}");
                 }
             }
@@ -172,10 +172,10 @@ mod tests {
         ];
         for (seconds, word) in words {
             for (unit, factor) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
-                let found = amount(&format!("2.5 {word}"), unit).unwrap_or(f64::NAN);
+                let found = convert_quantity(&format!("2.5 {word}"), unit).unwrap_or(f64::NAN);
                 assert!((found / (2.5 * seconds * factor) - 1.0).abs() < 1e-9, "2.5 {word} in {unit}: {found}");
             }
-            assert_eq!(amount(&format!("2{word}"), "MB/s"), None, "{word} is no rate");
+            assert_eq!(convert_quantity(&format!("2{word}"), "MB/s"), None, "{word} is no rate");
         }
     }
 }

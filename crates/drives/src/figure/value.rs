@@ -1,4 +1,4 @@
-//! A figure: a value with its unit, its kind and its source.
+//! The type of a figure: a value with its unit, its origin and its source.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl fmt::Display for FigureOrigin {
     }
 }
 
-/// The words for a kind.
+/// The words for origins in a file. The user's own settings have none.
 pub(crate) const KINDS: [(&str, FigureOrigin); 4] = [
     ("measured", FigureOrigin::Measured),
     ("datasheet", FigureOrigin::Datasheet),
@@ -72,7 +72,7 @@ pub struct ZoneBand {
 /// Tracks of one surface on neighbouring cylinders.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunRow {
-    /// The surface.
+    /// The head, which numbers the surface.
     pub head: u8,
     /// Cylinder of the first track, relative to the band.
     pub first: u32,
@@ -128,7 +128,6 @@ pub struct Figure {
     pub value: FigureValue,
     /// The unit; empty for counts and words.
     pub unit: &'static str,
-    /// The origin.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,

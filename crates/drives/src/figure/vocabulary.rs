@@ -1,11 +1,11 @@
-//! The words that an error may suggest: the keys of the layers, the values that they take, and the names of
-//! presets. Each reader passes in the vocabulary of its file or setting.
+//! The words that an error about an unknown key or value may suggest: the keys of the layers, the values that they take, and the
+//! names of presets. Each reader passes in the vocabulary of its file or setting.
 
 use super::key::{KeyDomain, ProfileKey};
-use super::units::{self, amount};
+use super::units::{self, convert_quantity};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
 use crate::limits::terms;
-use crate::spelling::{endings, is_same, meant_word, nearest};
+use crate::spelling::{is_same, nearest, same_or_only_ending, words_ending_in};
 
 /// The words that are allowed in a file or a setting.
 #[derive(Default)]
@@ -14,12 +14,12 @@ pub struct Vocabulary {
     pub figures: Vec<(String, &'static ProfileKey)>,
     /// Keys that are not figures.
     pub plain: Vec<&'static str>,
-    /// Presets: the layer's key, and the name.
-    pub ready: Vec<(&'static str, String)>,
+    /// Presets: the layer's key, and the preset's name.
+    pub presets: Vec<(&'static str, String)>,
 }
 
 /// An empty vocabulary, for texts that are part of the program.
-pub static NO_WORDS: Vocabulary = Vocabulary { figures: Vec::new(), plain: Vec::new(), ready: Vec::new() };
+pub static NO_WORDS: Vocabulary = Vocabulary { figures: Vec::new(), plain: Vec::new(), presets: Vec::new() };
 
 impl Vocabulary {
     /// The vocabulary of one layer's figures.
@@ -35,18 +35,17 @@ impl Vocabulary {
         let synonyms = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
         let synonyms: Vec<String> = synonyms.map(|(name, _)| name.clone()).collect();
         let unknown = Diagnostic::at(file, line, UNKNOWN_KEY).with_key(key);
-        // A word of the field that is no key by itself has a written explanation, better than a key that only ends in it.
+        // The written explanation of a field's term is better than a key that merely ends in the term.
         let is_key = names.iter().any(|name| is_same(name, key));
         if !is_key && terms::is_term(key) {
             return unknown.explain_limit(key);
         }
         let suggest = |nearest: String| Diagnostic { nearest: Some(nearest), ..unknown.clone() };
-        if let Some(name) = meant_word(key, names.iter().copied()) {
+        if let Some(name) = same_or_only_ending(key, names.iter().copied()) {
             return suggest(name.to_owned());
         }
-        let longer: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
-        // Keys that end in it, else keys for which it is another word, else settings of which it is a value.
-        for found in [longer, synonyms, self.settings_with_value(key)] {
+        let ending_in_key: Vec<String> = words_ending_in(key, &names).into_iter().map(str::to_owned).collect();
+        for found in [ending_in_key, synonyms, self.settings_with_value(key)] {
             match &found[..] {
                 [] => {}
                 [only] if !sata_caution(only).is_empty() => {
@@ -62,14 +61,14 @@ impl Vocabulary {
     /// Completes an error about a `word` that `key` does not take: the accepted values, and the word or number that was meant.
     pub(crate) fn explain_refusal(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
         let accepts = &key.accepts;
-        if let Some(number) = amount(word, key.unit).filter(|_| accepts.is_number()) {
-            // A number with its unit, such as 7.2k: the key takes it without.
+        if let Some(number) = convert_quantity(word, key.unit).filter(|_| accepts.is_number()) {
+            // The word is a number with a unit, such as 7.2k, but the key takes a plain number.
             let expected = format!("{} as a number: {}", units::name(key.unit), number_text(number, accepts));
             return wrong.with_expected(expected);
         }
         let is_word = matches!(accepts, KeyDomain::Word(_));
         let nearest = match is_word {
-            true => self.find_meant_value(word, accepts.words()),
+            true => self.find_meant_value(word, accepts.accepted_words()),
             // A word where a number is expected may be a key of its own: `segments=adaptive`.
             false => self.find_meant_key(word),
         };
@@ -78,11 +77,11 @@ impl Vocabulary {
         if is_word { refused.explain_limit(word) } else { refused }
     }
 
-    /// The word or setting that was meant by `word`, if one of `known` is expected. A word that belongs to another key or layer
-    /// is taken for that, not for a misspelling of a known one.
+    /// The word or setting that was meant by `word`, where one of `known` is expected. A word that is a value of another key or
+    /// layer means that setting, not a misspelt known word.
     pub fn find_meant_value<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
         let known: Vec<&str> = known.into_iter().collect();
-        if let Some(found) = meant_word(word, known.iter().copied()) {
+        if let Some(found) = same_or_only_ending(word, known.iter().copied()) {
             return Some(found.to_owned());
         }
         match &self.settings_with_value(word)[..] {
@@ -96,17 +95,18 @@ impl Vocabulary {
     fn find_meant_key(&self, word: &str) -> Option<String> {
         let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
         let names = self.figures.iter().map(|(name, _)| name.as_str());
-        meant_word(word, names).filter(|_| is_word).map(str::to_owned)
+        same_or_only_ending(word, names).filter(|_| is_word).map(str::to_owned)
     }
 
     /// The settings whose value is `word`: `driver=linux-mq-deadline`.
     fn settings_with_value(&self, word: &str) -> Vec<String> {
         let setting = |key: &str, value: &str| format!("{key}={value}");
-        if let Some(found) = meant_word(word, self.ready.iter().map(|ready| ready.1.as_str())) {
-            let layers = self.ready.iter().filter(|ready| ready.1 == found);
+        if let Some(found) = same_or_only_ending(word, self.presets.iter().map(|preset| preset.1.as_str())) {
+            let layers = self.presets.iter().filter(|preset| preset.1 == found);
             return layers.map(|(layer, name)| setting(layer, name)).collect();
         }
-        let words = self.figures.iter().flat_map(|(path, key)| key.accepts.words().map(move |word| (path, word)));
+        let words =
+            self.figures.iter().flat_map(|(path, key)| key.accepts.accepted_words().map(move |word| (path, word)));
         words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(path, known)).collect()
     }
 }

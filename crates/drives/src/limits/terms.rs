@@ -1,7 +1,7 @@
-//! Words of the field that users type first, and what each leads to: keys, metrics, and a sentence with the page or the command
-//! that answers. Errors about unknown keys, metrics, jobs and drives say it, and `seekwise keys WORD` shows it.
+//! Terms of the field that users type first. Each leads to keys, to metrics, and to a sentence that names the page or the command
+//! with the answer. Errors about unknown keys, metrics, jobs and drives show them, and so does `seekwise keys WORD`.
 //!
-//! Words that name something that is not modelled are in [`limits`](crate::limits); words for one key alone stand beside that key.
+//! Terms for something that is not modelled are in [`limits`](crate::limits). Other words for one key alone stand beside that key.
 
 use crate::spelling::is_same;
 
@@ -194,12 +194,12 @@ pub const TERMS: &[Term] = &[
 
 /// The term that `word` means, by itself or as the last part of a dotted key: `drive.fsync`.
 pub fn find(word: &str) -> Option<&'static Term> {
-    let tail = word.rsplit('.').next().unwrap_or(word);
-    let means = |term: &&Term| term.words.iter().any(|known| is_same(known, word) || is_same(known, tail));
-    TERMS.iter().find(means)
+    let last = word.rsplit('.').next().unwrap_or(word);
+    let is_meant = |term: &&Term| term.words.iter().any(|known| is_same(known, word) || is_same(known, last));
+    TERMS.iter().find(is_meant)
 }
 
-/// Whether `word` as it stands is a term.
+/// True if `word` as a whole is a term.
 pub(crate) fn is_term(word: &str) -> bool {
     TERMS.iter().any(|term| term.words.iter().any(|known| is_same(known, word)))
 }
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn a_word_is_in_one_place() {
         let all: Vec<&str> = TERMS.iter().flat_map(|term| term.words).copied().collect();
-        for (place, word) in all.iter().enumerate() {
+        for (index, word) in all.iter().enumerate() {
             assert!(limits::explain_limit(word).is_none(), "{word} is a limit");
-            assert!(!all[..place].contains(word), "{word} stands twice");
+            assert!(!all[..index].contains(word), "{word} stands twice");
         }
     }
 

@@ -1,4 +1,5 @@
-//! Builds the model's drive from figures. Checks whether they are consistent; each value was checked when it was read.
+//! Builds the model's drive from the figures of a profile. Checks whether the figures are consistent; the reader has checked each
+//! value alone.
 
 use std::ops::Deref;
 
@@ -22,6 +23,12 @@ use crate::diagnostic::Diagnostic;
 use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span_from_ms};
 
 type Errors = Vec<Diagnostic>;
+
+/// The first of some consecutive slots, and their number.
+type SlotRange = (u64, u64);
+
+/// The original slot of a remapped block, and the slot in a hole that holds the block.
+type Remap = (u64, u64);
 
 pub(super) fn build_profile(drive: &DriveFile, cache: &ReadingCache) -> Result<Profile, Errors> {
     let figures = DriveFigures { file: &drive.file, figures: Figures::new(KEYS, &drive.figures) };
@@ -49,8 +56,8 @@ pub(super) fn build_profile(drive: &DriveFile, cache: &ReadingCache) -> Result<P
 }
 
 fn build_link(figures: &DriveFigures<'_>) -> Link {
-    let mut link = Link::new(figures.rate("link.rate_mb_s"));
-    link.write_rate = figures.rate(figures.first_given("link.write_rate_mb_s", "link.rate_mb_s"));
+    let mut link = Link::new(figures.bytes_per_s("link.rate_mb_s"));
+    link.write_rate = figures.bytes_per_s(figures.given_key_or("link.write_rate_mb_s", "link.rate_mb_s"));
     link.command = figures.span("link.command_ms");
     link.max_transfer = figures.whole("link.max_transfer_sectors") as u32;
     link.buffer_full = figures.whole("link.buffer_full_percent") as u32;
@@ -91,30 +98,30 @@ fn build_overhead(figures: &DriveFigures<'_>) -> Overhead {
     overhead.reselect = figures.span("overhead.reselect_ms");
     overhead.completion = figures.span("overhead.completion_ms");
     overhead.write_completion =
-        figures.span(figures.first_given("overhead.write_completion_ms", "overhead.completion_ms"));
+        figures.span(figures.given_key_or("overhead.write_completion_ms", "overhead.completion_ms"));
     overhead
 }
 
-/// Builds the buffer: segments are equal shares of it, up to the limit of the drive. An adaptive one starts with three.
+/// Builds the buffer: segments are equal shares of it, up to the limit of the drive. An adaptive buffer starts with three.
 fn build_cache(figures: &DriveFigures<'_>, media_cache: Option<MediaCacheSpec>) -> CacheSpec {
     let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
-    let share = figures.whole("cache.dirty_percent");
+    let dirty_percent = figures.whole("cache.dirty_percent");
     let adaptive = figures.flag("cache.adaptive").then_some(AdaptiveDivision {
         sectors: sectors as u32,
         most: limit.min(sectors / 8) as u32,
-        dirty_percent: share as u32,
+        dirty_percent: dirty_percent as u32,
         own_lengths: figures.word("cache.adaptive_lengths") == "own",
     });
-    let (segments, runs) = divide_buffer(figures, adaptive.as_ref(), limit);
-    let dirty = segments * share / 100;
+    let BufferDivision { segments, dirty_runs } = divide_buffer(figures, adaptive.as_ref(), limit);
+    let dirty = segments * dirty_percent / 100;
     let mut cache = CacheSpec::NONE;
     cache.segments = segments as u32;
     cache.segment_sectors = sectors.checked_div(segments).unwrap_or(0) as u32;
     cache.read_ahead = build_read_ahead(figures);
     cache.write_back = segments > 0 && figures.flag("cache.write_back");
     cache.dirty_segments = dirty.clamp(segments.min(1), segments) as u32;
-    cache.dirty_runs = runs;
+    cache.dirty_runs = dirty_runs;
     cache.fills_while_draining = figures.flag("cache.fills_while_draining");
     cache.room_runs = figures.count("cache.room_runs");
     cache.destage_idle = figures.span("cache.destage_idle_ms");
@@ -132,22 +139,32 @@ fn build_cache(figures: &DriveFigures<'_>, media_cache: Option<MediaCacheSpec>) 
     cache
 }
 
-/// The number of segments, and the most dirty runs. If segments have lengths of their own, the dirty share of the most segments
+/// The division of the buffer when a run starts.
+struct BufferDivision {
+    segments: u64,
+    /// The most runs of dirty blocks; `None` for one per segment.
+    dirty_runs: Option<u32>,
+}
+
+/// Divides the buffer into at most `limit` segments. If segments have lengths of their own, the dirty share of the most segments
 /// that there can be are runs; the others are for reading.
-fn divide_buffer(figures: &DriveFigures<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> (u64, Option<u32>) {
-    let given = figures.may_count("cache.dirty_runs");
+fn divide_buffer(figures: &DriveFigures<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> BufferDivision {
+    let given_runs = figures.may_count("cache.dirty_runs");
     match adaptive {
-        None => (figures.whole("cache.segments").min(limit), given),
-        Some(it) if it.own_lengths => {
-            let runs = (it.most * it.dirty_percent / 100).clamp(1, it.most.saturating_sub(FEWEST as u32).max(1));
-            (u64::from(it.most - runs.min(it.most)), Some(given.unwrap_or(runs)))
+        None => BufferDivision { segments: figures.whole("cache.segments").min(limit), dirty_runs: given_runs },
+        Some(division) if division.own_lengths => {
+            let most = division.most;
+            let most_runs = most.saturating_sub(INITIAL_SEGMENTS as u32).max(1);
+            let runs = (most * division.dirty_percent / 100).clamp(1, most_runs);
+            let segments = u64::from(most - runs.min(most));
+            BufferDivision { segments, dirty_runs: Some(given_runs.unwrap_or(runs)) }
         }
-        Some(_) => (FEWEST, given),
+        Some(_) => BufferDivision { segments: INITIAL_SEGMENTS, dirty_runs: given_runs },
     }
 }
 
 /// Initial segments of an adaptive buffer, as study C reports for the Cheetah 15K.4's Server Mode.
-const FEWEST: u64 = 3;
+const INITIAL_SEGMENTS: u64 = 3;
 
 fn build_read_ahead(figures: &DriveFigures<'_>) -> ReadAhead {
     let mut ahead = ReadAhead::NONE;
@@ -175,15 +192,16 @@ fn build_read_ahead(figures: &DriveFigures<'_>) -> ReadAhead {
     ahead
 }
 
+/// Builds the layout, and the regions that a media cache takes of it.
 pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
     let rows = figures.zone_rows();
     let heads = figures.whole("geometry.heads") as usize;
-    let physical = figures.whole("geometry.physical_sector") as u32 / 512;
+    let sectors_per_physical = figures.whole("geometry.physical_sector") as u32 / 512;
     let mut errors = Vec::new();
     let mut end = 0u64;
     for (index, row) in rows.iter().enumerate() {
         errors.extend(check_zone_start(figures.file, rows, index, end));
-        errors.extend(check_tracks(figures.file, row, index, heads, physical));
+        errors.extend(check_tracks(figures.file, row, index, heads, sectors_per_physical));
         end = u64::from(row.first) + u64::from(row.cylinders);
     }
     if end > u64::from(u32::MAX) {
@@ -206,11 +224,11 @@ pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Op
     if !errors.is_empty() {
         return Err(errors);
     }
-    let skews = (figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
+    let skews = model_skews(figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
     let zones: Vec<Zone> = rows.iter().flat_map(|row| row_zones(row, order, heads, skews)).collect();
     let mut holes = figures.expand_holes().map_err(|error| vec![error])?;
-    let remaps = figures.pairs("geometry.remaps");
-    if let Some(error) = find_split_sector(figures, &holes, remaps, u64::from(physical)) {
+    let remaps = figures.remaps();
+    if let Some(error) = check_split_sectors(figures, &holes, remaps, u64::from(sectors_per_physical)) {
         return Err(vec![error]);
     }
     let media_cache = reserve_media_cache(figures, &zones, &mut holes).map_err(|error| vec![error])?;
@@ -219,28 +237,32 @@ pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Op
     Ok((geometry, media_cache))
 }
 
-/// Reserves the regions of the media cache: evenly over all slots, each in the middle of its share.
+/// Reserves the regions of the media cache, if there is one, and adds them to `holes`: evenly over all slots, each in the middle
+/// of its share.
 fn reserve_media_cache(
     figures: &DriveFigures<'_>,
     zones: &[Zone],
-    holes: &mut Vec<(u64, u64)>,
+    holes: &mut Vec<SlotRange>,
 ) -> Result<Option<MediaCacheSpec>, Diagnostic> {
     let key = "cache.media_cache_mib";
-    let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
-    match (figures.whole(key), largest) {
-        (0, _) => return Ok(None),
-        (_, 0) => return Err(figures.missing_key("cache.media_cache_largest_kib", "a media cache")),
-        _ => {}
+    let size_mib = figures.whole(key);
+    if size_mib == 0 {
+        return Ok(None);
     }
-    // Complete physical sectors of either size.
-    let whole = |slots: u64| slots / 8 * 8;
-    let all: u64 = zones.iter().map(Zone::slots).sum();
+    let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
+    if largest == 0 {
+        return Err(figures.missing_key("cache.media_cache_largest_kib", "a media cache"));
+    }
+    // Regions consist of whole physical sectors of either size, 512 or 4096 bytes.
+    let round_down = |slots: u64| slots / 8 * 8;
+    let all_slots: u64 = zones.iter().map(Zone::slots).sum();
     let stretches = figures.whole("cache.media_cache_stretches");
-    let (stride, slots) = (whole(all / stretches), whole(figures.whole(key) * 2048 / stretches));
-    let first_slot = whole((stride / 2).saturating_sub(slots / 2));
+    let (stride, slots) = (round_down(all_slots / stretches), round_down(size_mib * 2048 / stretches));
+    let first_slot = round_down((stride / 2).saturating_sub(slots / 2));
     let stretch = |index: u64| (first_slot + index * stride, slots);
-    let meets = |(first, slots): (u64, u64)| holes.iter().any(|hole| hole.0 < first + slots && first < hole.0 + hole.1);
-    if (0..stretches).map(stretch).any(meets) {
+    let overlaps_hole =
+        |(first, slots): SlotRange| holes.iter().any(|hole| hole.0 < first + slots && first < hole.0 + hole.1);
+    if (0..stretches).map(stretch).any(overlaps_hole) {
         let message = "the media cache overlaps slots without blocks";
         let line = figures.line(key);
         return Err(Diagnostic::at(figures.file, line, message)
@@ -253,31 +275,32 @@ fn reserve_media_cache(
     Ok(Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest }))
 }
 
-/// Refuses holes and remaps that split physical sectors.
-fn find_split_sector(
+/// The error about a hole or a remap that splits a physical sector, if one does.
+fn check_split_sectors(
     figures: &DriveFigures<'_>,
-    holes: &[(u64, u64)],
-    remaps: &[(u64, u64)],
-    physical: u64,
+    holes: &[SlotRange],
+    remaps: &[Remap],
+    sectors_per_physical: u64,
 ) -> Option<Diagnostic> {
-    let cut = holes.iter().find(|hole| hole.0 % physical != 0 || hole.1 % physical != 0);
-    let (key, slot) = match (cut, remaps.first()) {
+    let is_split = |hole: &&SlotRange| {
+        !hole.0.is_multiple_of(sectors_per_physical) || !hole.1.is_multiple_of(sectors_per_physical)
+    };
+    let (key, slot) = match (holes.iter().find(is_split), remaps.first()) {
         (Some(hole), _) => ("geometry.holes", hole.0),
-        (None, Some(remap)) if physical > 1 => ("geometry.remaps", remap.0),
+        (None, Some(remap)) if sectors_per_physical > 1 => ("geometry.remaps", remap.0),
         _ => return None,
     };
     let message = format!("a physical sector is split at slot {slot}");
-    let expected = format!("multiples of {physical} slots, and remaps only with sectors of 512 bytes");
+    let expected = format!("multiples of {sectors_per_physical} slots, and remaps only with sectors of 512 bytes");
     Some(Diagnostic::at(figures.file, figures.line(key), message).with_key(key).with_expected(expected))
 }
 
 /// The zones of one row: several if its cylinders are not a multiple of the band.
-fn row_zones(row: &ZoneRow, order: TrackOrder, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
+fn row_zones(row: &ZoneRow, order: TrackOrder, heads: usize, default_skews: Skews) -> Vec<Zone> {
     let mut zones = match &row.band {
         Some(band) => vec![listed_zone(row, band)],
         None => {
-            let (cylinder, head) = row.skews.unwrap_or(skews);
-            let skews = Skews { head: model_angle(head), cylinder: model_angle(cylinder) };
+            let skews = row.skews.map_or(default_skews, |(track, head)| model_skews(track, head));
             let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
             Zone::lay(row.first, row.cylinders, order, &spt, skews)
         }
@@ -288,8 +311,9 @@ fn row_zones(row: &ZoneRow, order: TrackOrder, heads: usize, skews: (f64, f64)) 
     zones
 }
 
+/// A zone whose tracks are listed as runs.
 fn listed_zone(row: &ZoneRow, band: &ZoneBand) -> Zone {
-    let run = |run: &RunRow| SurfaceRun {
+    let surface_run = |run: &RunRow| SurfaceRun {
         head: run.head,
         first: run.first,
         backwards: run.tracks < 0,
@@ -302,7 +326,7 @@ fn listed_zone(row: &ZoneRow, band: &ZoneBand) -> Zone {
         first_cylinder: row.first,
         cylinders: row.cylinders,
         band_cylinders: band.cylinders,
-        runs: band.runs.iter().map(run).collect(),
+        runs: band.runs.iter().map(surface_run).collect(),
         angle: 0,
         band_skew: model_angle(band.skew),
         restart: None,
@@ -310,14 +334,19 @@ fn listed_zone(row: &ZoneRow, band: &ZoneBand) -> Zone {
 }
 
 /// Revolutions as the model's angle: 2^64 is one revolution.
-fn model_angle(share: f64) -> u64 {
-    (share * 2f64.powi(64)) as u64
+fn model_angle(revolutions: f64) -> u64 {
+    (revolutions * 2f64.powi(64)) as u64
 }
 
-fn check_zone_start(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Option<Diagnostic> {
+fn model_skews(track_revolutions: f64, head_revolutions: f64) -> Skews {
+    Skews { head: model_angle(head_revolutions), cylinder: model_angle(track_revolutions) }
+}
+
+/// The error about zone `index`, unless it begins after the previous zone's end (its last cylinder plus 1) and its own gap.
+fn check_zone_start(file: &str, rows: &[ZoneRow], index: usize, previous_end: u64) -> Option<Diagnostic> {
     let row = &rows[index];
     let first = u64::from(row.first);
-    let expected = expected + u64::from(row.gap);
+    let expected = previous_end + u64::from(row.gap);
     let here = format!("zone {index} begins at cylinder {first}");
     let message = match index.checked_sub(1) {
         _ if first == expected => return None,
@@ -332,7 +361,14 @@ fn check_zone_start(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -
     Some(diagnostic.with_expected(format!("first = {expected}")))
 }
 
-fn check_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u32) -> Option<Diagnostic> {
+/// The error about the tracks of zone `index`, if their heads or their sectors do not fit.
+fn check_tracks(
+    file: &str,
+    row: &ZoneRow,
+    index: usize,
+    heads: usize,
+    sectors_per_physical: u32,
+) -> Option<Diagnostic> {
     let wrong = |message: String, expected: String| {
         let diagnostic = Diagnostic::at(file, row.line, message);
         Some(diagnostic.with_key("geometry.zones").with_expected(expected))
@@ -346,9 +382,9 @@ fn check_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical:
         return wrong(message, format!("one number, or {heads}"));
     }
     let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
-    if physical == 0 || row.spt.iter().copied().chain(runs).any(|spt| spt % physical != 0) {
+    if sectors_per_physical == 0 || row.spt.iter().copied().chain(runs).any(|spt| spt % sectors_per_physical != 0) {
         let message = format!("zone {index} has tracks with a partial physical sector");
-        return wrong(message, format!("multiples of {physical}"));
+        return wrong(message, format!("multiples of {sectors_per_physical}"));
     }
     None
 }
@@ -377,30 +413,30 @@ fn layout_error(figures: &DriveFigures<'_>, zones: &[Zone], error: &LayoutError)
     }
 }
 
-/// The error of a zone of the model, at the last row that starts at or before it: a row may have become several zones.
-fn zone_error(figures: &DriveFigures<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
+/// The error about a zone of the model, at the last row that starts at or before it: a row may have become several zones.
+fn zone_error(figures: &DriveFigures<'_>, zones: &[Zone], zone_index: usize, problem: &str) -> Diagnostic {
     let rows = figures.zone_rows();
-    let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
+    let first = zones.get(zone_index).map_or(0, |zone| zone.first_cylinder);
     let row = rows.iter().rposition(|row| row.first <= first).unwrap_or(0);
     let line = rows.get(row).map_or(0, |row| row.line);
-    Diagnostic::at(figures.file, line, format!("zone {row} {what}")).with_key("geometry.zones")
+    Diagnostic::at(figures.file, line, format!("zone {row} {problem}")).with_key("geometry.zones")
 }
 
 pub(super) fn build_mechanics(figures: &DriveFigures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
-    let curve = seek_curve(figures, cylinders)?;
-    let settle = figures.number("mechanics.write_settle_ms");
+    let curve = build_seek_curve(figures, cylinders)?;
+    let settle_ms = figures.number("mechanics.write_settle_ms");
     let write = match figures.curve_points("mechanics.seek.write_points") {
         points if points.is_empty() => None,
         points => Some(SeekCurve::from_points(&points, cylinders).map_err(|error| vec![figures.seek_error(error)])?),
     };
     // A write that settles faster than a read has shorter seeks.
-    let write = match settle < 0.0 {
-        true => Some(write.as_ref().unwrap_or(&curve).shortened_by(span_from_ms(-settle))),
+    let write = match settle_ms < 0.0 {
+        true => Some(write.as_ref().unwrap_or(&curve).shortened_by(span_from_ms(-settle_ms))),
         false => write,
     };
     let head_switch = figures.span("mechanics.head_switch_ms");
-    let mechanics = Mechanics::new(curve, head_switch, span_from_ms(settle.max(0.0)), millirpm);
+    let mechanics = Mechanics::new(curve, head_switch, span_from_ms(settle_ms.max(0.0)), millirpm);
     let mechanics = mechanics.map_err(|error| vec![figures.seek_error(error)])?;
     let mechanics = mechanics.with_least_write(figures.span("mechanics.least_write_ms"));
     Ok(match write {
@@ -409,36 +445,36 @@ pub(super) fn build_mechanics(figures: &DriveFigures<'_>, cylinders: u32) -> Res
     })
 }
 
-fn seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
-    const THREE: [&str; 3] = ["mechanics.seek.single_ms", "mechanics.seek.average_ms", "mechanics.seek.full_ms"];
+fn build_seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
+    const THREE_TIMES: [&str; 3] = ["mechanics.seek.single_ms", "mechanics.seek.average_ms", "mechanics.seek.full_ms"];
     let form = figures.word("mechanics.seek.form");
     let needed: &[&'static str] = match form {
         "table" => &["mechanics.seek.points"],
-        _ => &THREE,
+        _ => &THREE_TIMES,
     };
     let absent = needed.iter().filter(|key| figures.find(key).is_none());
     let missing: Errors = absent.map(|key| figures.missing_key(key, &format!("the seek curve `{form}`"))).collect();
     if !missing.is_empty() {
         return Err(missing);
     }
-    let through = |[single, average, full]: [f64; 3]| match form {
+    let curve_through = |[single, average, full]: [f64; 3]| match form {
         "sibling" => seek::sibling_curve(single, average, full, cylinders),
         "lee" => SeekCurve::lee(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
         _ => SeekCurve::three_point(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
     };
     let curve = match form {
         "table" => SeekCurve::from_points(&figures.curve_points("mechanics.seek.points"), cylinders),
-        _ => through(THREE.map(|key| figures.number(key))),
+        _ => curve_through(THREE_TIMES.map(|key| figures.number(key))),
     };
     curve.map_err(|error| {
         let fault = figures.seek_error(error);
         if form == "table" || error != SeekError::Times {
             return vec![fault];
         }
-        let [single, average, full] = THREE.map(|key| figures.number(key));
+        let [single, average, full] = THREE_TIMES.map(|key| figures.number(key));
         let message = format!("no rising seek curve has single_ms={single}, average_ms={average} and full_ms={full}");
-        let rises = |average: &f64| through([single, *average, full]).is_ok();
-        let expected = match rising_averages(single, full, rises) {
+        let rises = |average: &f64| curve_through([single, *average, full]).is_ok();
+        let expected = match rising_averages_ms(single, full, rises) {
             Some([low, high]) => format!("average_ms from {low:.2} to {high:.2} with the other two"),
             None => "single_ms below average_ms below full_ms".to_owned(),
         };
@@ -446,13 +482,13 @@ fn seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCurve, E
     })
 }
 
-/// The least and the largest average, of a hundred between the two ends, at which a curve rises.
-fn rising_averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64; 2]> {
+/// The least and the largest average seek, of a hundred between the two other times, at which a curve rises.
+fn rising_averages_ms(single_ms: f64, full_ms: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64; 2]> {
     const STEPS: u32 = 100;
-    let step = |step: u32| single + (full - single) * f64::from(step) / f64::from(STEPS);
-    let low = (0..=STEPS).map(step).find(&rises)?;
-    let high = (0..=STEPS).rev().map(step).find(&rises)?;
-    // Rounded inwards to the two digits that are printed, so that the printed values do.
+    let average = |step: u32| single_ms + (full_ms - single_ms) * f64::from(step) / f64::from(STEPS);
+    let low = (0..=STEPS).map(average).find(&rises)?;
+    let high = (0..=STEPS).rev().map(average).find(&rises)?;
+    // Two digits are printed. Rounding inwards makes sure that the curve rises at the printed values too.
     Some([(low * 100.0).ceil() / 100.0, (high * 100.0).floor() / 100.0])
 }
 
@@ -472,28 +508,29 @@ impl<'a> Deref for DriveFigures<'a> {
 
 impl<'a> DriveFigures<'a> {
     /// All holes in the order of their slots, with repetitions expanded.
-    fn expand_holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
+    fn expand_holes(&self) -> Result<Vec<SlotRange>, Diagnostic> {
         // Twice the tracks of the largest drives: 10 platters with 500,000 tracks per surface.
-        const MOST: u64 = 20_000_000;
+        const MOST_HOLES: u64 = 20_000_000;
         let Some(FigureValue::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
             return Ok(Vec::new());
         };
         let mut holes = Vec::new();
-        for (index, &[first, length, period, times]) in rows.iter().enumerate() {
-            let last = times.checked_mul(period).and_then(|turns| turns.checked_add(first)?.checked_add(length));
-            if last.is_none() || times >= MOST.saturating_sub(holes.len() as u64) {
-                let message = format!("row {index} leads beyond the last slot, or to more than {MOST} holes");
+        for (index, &[first, length, period, repetitions]) in rows.iter().enumerate() {
+            let offset = repetitions.checked_mul(period);
+            let end = offset.and_then(|offset| offset.checked_add(first)?.checked_add(length));
+            if end.is_none() || repetitions >= MOST_HOLES.saturating_sub(holes.len() as u64) {
+                let message = format!("row {index} leads beyond the last slot, or to more than {MOST_HOLES} holes");
                 let fault = Diagnostic::at(self.file, self.line("geometry.holes"), message).with_key("geometry.holes");
                 return Err(fault.with_expected("[first slot, slots, period, times more]"));
             }
-            holes.extend((0..=times).map(|time| (first + time * period, length)));
+            holes.extend((0..=repetitions).map(|repetition| (first + repetition * period, length)));
         }
         holes.sort_unstable();
         Ok(holes)
     }
 
-    fn pairs(&self, key: &str) -> &'a [(u64, u64)] {
-        match self.find(key).map(|figure| &figure.value) {
+    fn remaps(&self) -> &'a [Remap] {
+        match self.find("geometry.remaps").map(|figure| &figure.value) {
             Some(FigureValue::Pairs(pairs)) => pairs,
             _ => &[],
         }
@@ -517,16 +554,19 @@ impl<'a> DriveFigures<'a> {
 
     fn curve_points(&self, key: &str) -> Vec<(u32, Span)> {
         match self.find(key).map(|f| &f.value) {
-            Some(FigureValue::Points(points)) => points.iter().map(|&(d, t)| (d, span_from_ms(t))).collect(),
+            Some(FigureValue::Points(points)) => {
+                points.iter().map(|&(cylinders, ms)| (cylinders, span_from_ms(ms))).collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    /// An overhead by the kind of the previous command; the same after both kinds if only one is given.
-    fn overhead_after(&self, key: &str, after_write: &str) -> OverheadAfter {
-        OverheadAfter { read: self.span(key), write: self.span(self.first_given(after_write, key)) }
+    /// An overhead after a read and after a write: equal, unless `after_write_key` is given.
+    fn overhead_after(&self, key: &str, after_write_key: &str) -> OverheadAfter {
+        OverheadAfter { read: self.span(key), write: self.span(self.given_key_or(after_write_key, key)) }
     }
 
+    /// The discipline of the queue whose keys begin with `prefix`.
     fn discipline(&self, prefix: &str) -> Discipline {
         let key = |name: &str| format!("{prefix}.{name}");
         let plain = queue_discipline(
@@ -540,8 +580,8 @@ impl<'a> DriveFigures<'a> {
         Discipline { patience, round, ..plain }
     }
 
-    fn missing_key(&self, key: &str, needs: &str) -> Diagnostic {
-        Diagnostic::at(self.file, 0, format!("missing key: required by {needs}")).with_key(key)
+    fn missing_key(&self, key: &str, required_by: &str) -> Diagnostic {
+        Diagnostic::at(self.file, 0, format!("missing key: required by {required_by}")).with_key(key)
     }
 
     /// An error of the model's profile, with the key that corresponds to its field.

@@ -1,42 +1,44 @@
-//! Implausible combinations of figures, which no real drive has, as warnings with the line of the figure. Impossible ones
+//! Warns of implausible combinations of figures, which no real drive has, at the line of the figure. Impossible combinations
 //! (zones that hold less than the drive offers, zones that overlap) are errors in `build`. Figures that were measured or fitted,
 //! or set for a run, are not checked.
 //!
-//! | rule | how wide | where from |
+//! | rule | bound | source of the bound |
 //! |---|---|---|
 //! | zones hold what the drive offers, its holes and media cache left out | [`SPARE`] more | the built-in drives and those of `validation` hold at most 0.5 % more; spares are of that order |
 //! | the link carries the outermost zone | as fast | a slower link limits every stream |
-//! | sectors a track fall towards the spindle, to a third at least | `INWARD` | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
-//! | a full stroke takes some averages | `STROKE` | 1.6 to 2.4 averages on all drives here |
-//! | spindle speed | `SPEED` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
-//! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
+//! | sectors per track fall towards the spindle, to a third at least | `MOST_OUTER_TO_INNER` | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
+//! | a full stroke takes some averages | `FULL_STROKE_AVERAGES` | 1.6 to 2.4 averages on all drives here |
+//! | spindle speed | `SPEED_RPM` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
+//! | density | `MOST_CYLINDERS`, `MOST_SECTORS_PER_TRACK` | the drives of 22 TB here reach about half of both |
 //! | patience needs `sptf` | | no other policy has positioning times to weigh |
-//! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
+//! | a segment holds a fair part of a track | `LEAST_SEGMENT_TRACKS` | 0.4 tracks at least on all drives here |
+
+use std::ops::RangeInclusive;
 
 use super::drive_file::DriveFile;
 use crate::diagnostic::Diagnostic;
-use crate::figure::{Figure, FigureOrigin, FigureValue, ZoneRow};
+use crate::figure::{Figure, FigureOrigin, FigureValue, RunRow, ZoneRow};
 
-/// Surplus of the zones over the drive's capacity.
+/// Largest surplus of the zones over the drive's capacity, as a share of the capacity.
 pub const SPARE: f64 = 0.02;
-/// Ratio of the sectors of the outermost track to those of the innermost.
-const INWARD: f64 = 3.5;
+/// Largest ratio of the sectors of the outermost track to those of the innermost.
+const MOST_OUTER_TO_INNER: f64 = 3.5;
 /// Ratio of full-stroke to average seek.
-const STROKE: (f64, f64) = (1.2, 3.5);
-/// Revolutions per minute.
-const SPEED: (f64, f64) = (2_000.0, 20_000.0);
-/// Cylinders, and sectors per track.
-const DENSEST: (u64, u64) = (1_000_000, 12_000);
-/// Size of a segment relative to the outermost track.
-const SEGMENT: f64 = 0.05;
+const FULL_STROKE_AVERAGES: RangeInclusive<f64> = 1.2..=3.5;
+const SPEED_RPM: RangeInclusive<f64> = 2_000.0..=20_000.0;
+const MOST_CYLINDERS: u64 = 1_000_000;
+const MOST_SECTORS_PER_TRACK: u64 = 12_000;
+/// Least size of a segment, as a share of the outermost track.
+const LEAST_SEGMENT_TRACKS: f64 = 0.05;
 
-/// The sectors of all zones without holes and media cache, which the drive could offer; `None` without zones.
-pub fn zone_sectors(drive: &DriveFile) -> Option<u64> {
+/// The sectors that the drive could offer: those of all zones without holes and media cache. `None` without zones.
+pub fn usable_zone_sectors(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
     let all = zone_rows(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(row_sectors(row, heads)?))?;
     let holes = match drive.figure("geometry.holes").map(|figure| &figure.value) {
         Some(FigureValue::Holes(rows)) => {
-            rows.iter().fold(0u64, |sum, row| sum.saturating_add(row[1].saturating_mul(row[3].saturating_add(1))))
+            let slots = |&[_, slots, _, repetitions]: &[u64; 4]| slots.saturating_mul(repetitions.saturating_add(1));
+            rows.iter().map(slots).fold(0u64, u64::saturating_add)
         }
         _ => 0u64,
     };
@@ -56,47 +58,56 @@ fn row_sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
     let cylinders = u64::from(row.cylinders);
     match &row.band {
         Some(band) => {
-            let run = |run: &crate::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
+            let run_sectors = |run: &RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
             let bands = cylinders / u64::from(band.cylinders.max(1));
-            band.runs.iter().try_fold(0u64, |sum, it| sum.checked_add(run(it)))?.checked_mul(bands)
+            band.runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run_sectors(run)))?.checked_mul(bands)
         }
         None => {
-            let each: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
+            let listed: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
             // A row has one number for all heads, or one per head.
             let tracks = if row.spt.len() == 1 { heads } else { 1 };
-            each.checked_mul(tracks)?.checked_mul(cylinders)
+            listed.checked_mul(tracks)?.checked_mul(cylinders)
         }
     }
 }
 
 /// Sectors of a row's longest track.
-fn longest_track(row: &ZoneRow) -> u64 {
+fn longest_track_sectors(row: &ZoneRow) -> u64 {
     let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
     row.spt.iter().copied().chain(runs).max().map_or(0, u64::from)
 }
 
 /// Warnings about implausible figures.
 pub(super) fn find_doubts(drive: &DriveFile) -> Vec<Diagnostic> {
-    let all = [check_capacity, check_speed, check_inward, check_density, check_link, check_stroke, check_segment];
-    all.into_iter().filter_map(|doubt| doubt(drive)).chain(check_patience(drive)).collect()
+    let checks = [
+        check_capacity,
+        check_spindle_speed,
+        check_inward_density,
+        check_density,
+        check_link_rate,
+        check_full_stroke,
+        check_segment_size,
+    ];
+    checks.into_iter().filter_map(|check| check(drive)).chain(check_patience(drive)).collect()
 }
 
 /// Warns of patience under a policy that has no positioning times to weigh. If a run sets the policy alone, the drive's own
 /// patience is not warned of.
 fn check_patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
-    ["firmware.queue", "firmware.destage"].into_iter().filter_map(|at| {
-        let policy = drive.figure(&format!("{at}.policy"))?;
+    ["firmware.queue", "firmware.destage"].into_iter().filter_map(|queue| {
+        let policy = drive.figure(&format!("{queue}.policy"))?;
         let FigureValue::Word(word) = &policy.value else { return None };
-        let figure = drive.figure(&format!("{at}.patience"))?;
-        let in_force = !matches!(figure.value, FigureValue::Whole(0));
-        let meant = figure.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
+        let patience = drive.figure(&format!("{queue}.patience"))?;
+        let in_force = !matches!(patience.value, FigureValue::Whole(0));
+        let intended = patience.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
         let message = format!("no effect: the policy is `{word}`");
-        (in_force && meant && word != "sptf").then(|| figure_warning(drive, figure, message).with_expected("`sptf`"))
+        (in_force && intended && word != "sptf")
+            .then(|| figure_warning(drive, patience, message).with_expected("`sptf`"))
     })
 }
 
-/// The figure, unless it was measured or fitted, or set for a run.
-pub fn stated_figure<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
+/// The figure, if it is from a datasheet or inferred: not measured, fitted or set for a run.
+pub fn datasheet_or_inferred_figure<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
     let stated = |figure: &&Figure| matches!(figure.kind, FigureOrigin::Datasheet | FigureOrigin::Inferred);
     drive.figure(key).filter(stated)
 }
@@ -106,9 +117,9 @@ fn figure_warning(drive: &DriveFile, figure: &Figure, message: String) -> Diagno
 }
 
 fn check_capacity(drive: &DriveFile) -> Option<Diagnostic> {
-    let (offered, held) = (drive.number("geometry.sectors")?, zone_sectors(drive)? as f64);
-    stated_figure(drive, "geometry.zones")?;
-    let figure = stated_figure(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
+    let (offered, held) = (drive.number("geometry.sectors")?, usable_zone_sectors(drive)? as f64);
+    datasheet_or_inferred_figure(drive, "geometry.zones")?;
+    let figure = datasheet_or_inferred_figure(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
     let gb = |sectors: f64| sectors * 512.0 / 1e9;
     let message = format!(
         "the drive has {:.1} GB, but its zones hold {:.1} GB, {:.1} times as much: the inner tracks are never used",
@@ -122,84 +133,84 @@ fn check_capacity(drive: &DriveFile) -> Option<Diagnostic> {
     )
 }
 
-fn check_speed(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rpm) = (stated_figure(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
-    let outside = !(SPEED.0..=SPEED.1).contains(&rpm);
+fn check_spindle_speed(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rpm) = (datasheet_or_inferred_figure(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
+    let outside = !SPEED_RPM.contains(&rpm);
     let message = format!("no drive ran at {rpm} rpm");
     outside.then(|| figure_warning(drive, figure, message).with_expected("3,600 to 15,000 for a real drive"))
 }
 
-fn check_inward(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rows) = (stated_figure(drive, "geometry.zones")?, zone_rows(drive)?);
-    let mean = |row: &ZoneRow| match row.band {
-        Some(_) => longest_track(row) as f64,
+fn check_inward_density(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rows) = (datasheet_or_inferred_figure(drive, "geometry.zones")?, zone_rows(drive)?);
+    let track_sectors = |row: &ZoneRow| match row.band {
+        Some(_) => longest_track_sectors(row) as f64,
         None => row.spt.iter().map(|&spt| f64::from(spt)).sum::<f64>() / row.spt.len().max(1) as f64,
     };
-    let denser = rows.windows(2).position(|pair| mean(&pair[1]) > 1.1 * mean(&pair[0]));
+    let denser = rows.windows(2).position(|pair| track_sectors(&pair[1]) > 1.1 * track_sectors(&pair[0]));
     if let Some(zone) = denser {
         let row = &rows[zone + 1];
         let message = format!(
             "zone {} has {:.0} sectors per track, but zone {zone} before it has {:.0}: zones are listed from the outside in",
             zone + 1,
-            mean(row),
-            mean(&rows[zone])
+            track_sectors(row),
+            track_sectors(&rows[zone])
         );
-        let at = Diagnostic::at(&drive.file, row.line, message).with_key(figure.key);
-        return Some(at.with_expected("no more sectors per track than farther out"));
+        let warning = Diagnostic::at(&drive.file, row.line, message).with_key(figure.key);
+        return Some(warning.with_expected("no more sectors per track than farther out"));
     }
-    let (outer, inner) = (mean(rows.first()?), mean(rows.last()?));
+    let (outer, inner) = (track_sectors(rows.first()?), track_sectors(rows.last()?));
     let message = format!("{outer:.0} sectors on outer tracks and {inner:.0} on inner ones: no platter is that wide");
-    let expected = format!("an outermost track of at most {INWARD} times the innermost");
-    (outer > INWARD * inner).then(|| figure_warning(drive, figure, message).with_expected(expected))
+    let expected = format!("an outermost track of at most {MOST_OUTER_TO_INNER} times the innermost");
+    (outer > MOST_OUTER_TO_INNER * inner).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
 fn check_density(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rows) = (stated_figure(drive, "geometry.zones")?, zone_rows(drive)?);
+    let (figure, rows) = (datasheet_or_inferred_figure(drive, "geometry.zones")?, zone_rows(drive)?);
     let last = rows.last()?;
     let cylinders = u64::from(last.first) + u64::from(last.cylinders);
-    let longest = rows.iter().map(longest_track).max()?;
+    let longest = rows.iter().map(longest_track_sectors).max()?;
     let message = format!("{cylinders} cylinders with up to {longest} sectors per track: denser than any drive");
-    let expected = format!("at most {} cylinders and {} sectors per track", DENSEST.0, DENSEST.1);
-    (cylinders > DENSEST.0 || longest > DENSEST.1)
+    let expected = format!("at most {MOST_CYLINDERS} cylinders and {MOST_SECTORS_PER_TRACK} sectors per track");
+    (cylinders > MOST_CYLINDERS || longest > MOST_SECTORS_PER_TRACK)
         .then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
-/// MB/s under the heads of the outermost zone.
-fn media_rate(drive: &DriveFile) -> Option<f64> {
-    Some(longest_track(zone_rows(drive)?.first()?) as f64 * 512.0 * drive.number("mechanics.rpm")? / 60.0 / 1e6)
+/// The rate at which the outermost zone passes under a head.
+fn outer_media_rate_mb_s(drive: &DriveFile) -> Option<f64> {
+    Some(longest_track_sectors(zone_rows(drive)?.first()?) as f64 * 512.0 * drive.number("mechanics.rpm")? / 60.0 / 1e6)
 }
 
-fn check_link(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, link) = (stated_figure(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
-    let media = media_rate(drive)?;
+fn check_link_rate(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, link) = (datasheet_or_inferred_figure(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
+    let media = outer_media_rate_mb_s(drive)?;
     let message =
         format!("the link transfers {link} MB/s, but the outermost zone {media:.0} MB/s: the link limits every stream");
     (link < media).then(|| figure_warning(drive, figure, message).with_expected(format!("{media:.0} or more")))
 }
 
-fn check_stroke(drive: &DriveFile) -> Option<Diagnostic> {
-    let figure = stated_figure(drive, "mechanics.seek.full_ms")?;
-    let of = |key| drive.number(key).filter(|ms| *ms > 0.0);
-    let (full, average) = (of("mechanics.seek.full_ms")?, of("mechanics.seek.average_ms")?);
+fn check_full_stroke(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = datasheet_or_inferred_figure(drive, "mechanics.seek.full_ms")?;
+    let time_ms = |key| drive.number(key).filter(|ms| *ms > 0.0);
+    let (full, average) = (time_ms("mechanics.seek.full_ms")?, time_ms("mechanics.seek.average_ms")?);
     let times = full / average;
     let message = format!("a full stroke of {full} ms is {times:.1} times the average of {average} ms");
-    let expected = format!("{} to {} times", STROKE.0, STROKE.1);
-    (!(STROKE.0..=STROKE.1).contains(&times)).then(|| figure_warning(drive, figure, message).with_expected(expected))
+    let expected = format!("{} to {} times", FULL_STROKE_AVERAGES.start(), FULL_STROKE_AVERAGES.end());
+    (!FULL_STROKE_AVERAGES.contains(&times)).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
-fn check_segment(drive: &DriveFile) -> Option<Diagnostic> {
-    let figure = stated_figure(drive, "cache.size_kib")?;
-    let segments = drive.number("cache.segments").filter(|&count| count > 0.0 && !drive.is_adaptive())?;
+fn check_segment_size(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = datasheet_or_inferred_figure(drive, "cache.size_kib")?;
+    let segments = drive.number("cache.segments").filter(|&count| count > 0.0 && !drive.has_adaptive_buffer())?;
     let segments = segments.min(drive.number("cache.max_segments").unwrap_or(f64::INFINITY));
     let sectors = drive.number("cache.size_kib")? * 2.0 / segments;
-    let track = longest_track(zone_rows(drive)?.first()?) as f64;
+    let track = longest_track_sectors(zone_rows(drive)?.first()?) as f64;
     let message = format!(
         "{segments} segments of {:.1} KiB each, but tracks of {:.0} KiB: read-ahead ends before it helps",
         sectors / 2.0,
         track / 2.0
     );
-    let expected = format!("at least {:.0} KiB for this many segments", SEGMENT * track / 2.0 * segments);
-    (sectors < SEGMENT * track).then(|| figure_warning(drive, figure, message).with_expected(expected))
+    let expected = format!("at least {:.0} KiB for this many segments", LEAST_SEGMENT_TRACKS * track / 2.0 * segments);
+    (sectors < LEAST_SEGMENT_TRACKS * track).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
 #[cfg(test)]
@@ -210,17 +221,17 @@ mod tests {
     use super::super::parse;
     use super::*;
 
-    fn root() -> PathBuf {
+    fn repository_root() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
     fn exos() -> String {
-        fs::read_to_string(root().join("crates/drives/profiles/exos-x18.toml")).unwrap()
+        fs::read_to_string(repository_root().join("crates/drives/profiles/exos-x18.toml")).unwrap()
     }
 
     #[test]
     fn no_drive_of_ours_is_doubtful() {
-        let folders = [root().join("crates/drives/profiles"), root().join("validation")];
+        let folders = [repository_root().join("crates/drives/profiles"), repository_root().join("validation")];
         let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
         let mut seen = 0;
         for file in files.filter(|file| file.extension().is_some_and(|ext| ext == "toml")) {
@@ -230,7 +241,7 @@ mod tests {
             assert_eq!(find_doubts(&drive), [], "{}", file.display());
             // The calculated capacity of the zones is that of the layout.
             let mut full = drive.clone();
-            let held = zone_sectors(&drive).unwrap();
+            let held = usable_zone_sectors(&drive).unwrap();
             full.set("geometry.sectors", &held.to_string()).unwrap();
             assert!(full.profile().is_ok(), "{}: {held}", file.display());
             full.set("geometry.sectors", &(held + 1).to_string()).unwrap();

@@ -24,7 +24,7 @@ pub struct DriveFile {
     pub interface: String,
     /// Citations by their short names; the figures' sources carry them in full.
     pub sources: BTreeMap<String, String>,
-    /// Everyday cases in which it deviates from the arithmetic.
+    /// Everyday cases in which the drive really deviates from the arithmetic on its figures.
     pub otherwise: Vec<CaseException>,
     /// Parameters of a foreign description that are not modelled.
     pub not_modelled: Vec<ForeignParameter>,
@@ -42,7 +42,7 @@ impl DriveFile {
         self.figures.iter().find(|figure| figure.key == key)
     }
 
-    /// The value of a figure that is a number.
+    /// The value of a figure; `None` if it is missing or is no number.
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.figure(key)?.value {
             FigureValue::Whole(n) => Some(n as f64),
@@ -67,7 +67,7 @@ impl DriveFile {
         self.figures.retain(|figure| figure.key != key);
     }
 
-    pub(super) fn is_adaptive(&self) -> bool {
+    pub(super) fn has_adaptive_buffer(&self) -> bool {
         self.figure("cache.adaptive").map(|figure| &figure.value) == Some(&FigureValue::Flag(true))
     }
 }

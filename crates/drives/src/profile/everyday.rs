@@ -1,5 +1,5 @@
-//! `[everyday]`: the cases in which a drive really deviates from the arithmetic on its own figures, each with its
-//! source. The cases are those of `seekwise drives NAME --check`; the laboratory defines what they run and expect.
+//! The section `[everyday]` of a profile: the cases in which a drive really deviates from the arithmetic on its own figures,
+//! each with its source. The cases are those of `seekwise drives NAME --check`; `lab/everyday` defines what they run and expect.
 //!
 //! ```toml
 //! [everyday]
@@ -65,7 +65,7 @@ pub struct CaseException {
     pub case: &'static str,
     /// The reason.
     pub misses: String,
-    /// The kind of its source.
+    /// The origin of the observation.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
@@ -90,8 +90,8 @@ impl FigureReader<'_> {
                 self.errors.push(wrong);
                 continue;
             };
-            match self.read_exception(entry.get_ref(), &key, line) {
-                Some((misses, kind, source)) => all.push(CaseException { case, misses, kind, source }),
+            match self.read_exception(case, entry.get_ref(), &key, line) {
+                Some(exception) => all.push(exception),
                 None => {
                     let wrong = self.diagnostic(line, "is not a case with a reason and a source").with_key(key);
                     self.errors
@@ -104,10 +104,11 @@ impl FigureReader<'_> {
 
     fn read_exception(
         &mut self,
+        case: &'static str,
         entry: &DeValue<'_>,
         key: &str,
         line: usize,
-    ) -> Option<(String, FigureOrigin, String)> {
+    ) -> Option<CaseException> {
         let (mut misses, mut source) = (None, None);
         for (word, text) in entry.as_table()? {
             let (word, text) = (word.get_ref().as_ref(), text.get_ref().as_str()?.trim());
@@ -122,6 +123,6 @@ impl FigureReader<'_> {
             }
         }
         let (kind, source) = source?;
-        Some((misses?, kind, source))
+        Some(CaseException { case, misses: misses?, kind, source })
     }
 }

@@ -1,5 +1,5 @@
-//! The keys of a drive profile: unit, range, default and meaning. Each is defined only here; the reader,
-//! `--set`, `seekwise keys`, the table of the catalogue, the guide and the errors all use this list.
+//! The list of keys of a drive profile: unit, range, default and meaning. The reader, `--set`, `seekwise keys`, the table of the
+//! catalogue, the guide and the errors all use this list, and no key is defined elsewhere.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,6 @@
-//! Platters and arms, built once: their tables take milliseconds and a megabyte, and the cells of a study mostly differ in
-//! other figures. A cached mechanism holds the figures that its building asked for; a drive with these figures shares its
-//! tables.
+//! Builds platters and arms once for all drives with the same figures: their tables take milliseconds and a megabyte, and the
+//! cells of a study mostly differ in other figures. A cached mechanism holds the figures that its building read; a drive in which
+//! these figures are equal shares its tables.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::figure::FigureValue;
 use crate::recent_cache::RecentCache;
 
-/// The places of blocks, and the times to get there.
+/// The positions of blocks on the platters, and the times to move between them.
 #[derive(Clone)]
 pub(super) struct Mechanism {
     pub geometry: Geometry,
@@ -23,28 +23,30 @@ pub(super) struct Mechanism {
     pub mechanics: Mechanics,
 }
 
-/// A mechanism, and each figure that building it asked for.
+/// A mechanism, and each figure that was read to build it.
 pub(super) struct CachedMechanism {
-    asked: Vec<(&'static str, Option<FigureValue>)>,
+    /// Key, and value if the figure was given.
+    read_figures: Vec<(&'static str, Option<FigureValue>)>,
     mechanism: Mechanism,
 }
 
-/// The mechanism of these figures, as `built` before or built now.
+/// The mechanism of these figures: from `cache`, or built and added to it.
 pub(super) fn find_or_build(
     figures: &DriveFigures<'_>,
-    built: &RecentCache<CachedMechanism>,
+    cache: &RecentCache<CachedMechanism>,
 ) -> Result<Mechanism, Vec<Diagnostic>> {
-    let is = |it: &CachedMechanism| it.asked.iter().all(|(key, was)| figure_value(figures, key) == *was);
-    if let Some(mechanism) = built.find(is, |found| found.mechanism.clone()) {
+    let has_same_figures =
+        |cached: &CachedMechanism| cached.read_figures.iter().all(|(key, value)| figure_value(figures, key) == *value);
+    if let Some(mechanism) = cache.find_and_touch(has_same_figures, |cached| cached.mechanism.clone()) {
         return Ok(mechanism);
     }
-    let asked = RefCell::new(BTreeSet::new());
-    let noting = DriveFigures { file: figures.file, figures: figures.figures.with_recorder(&asked) };
-    let (geometry, media_cache) = build::build_geometry(&noting)?;
-    let mechanics = build::build_mechanics(&noting, geometry.cylinders())?;
+    let read_keys = RefCell::new(BTreeSet::new());
+    let recording = DriveFigures { file: figures.file, figures: figures.figures.recording_keys(&read_keys) };
+    let (geometry, media_cache) = build::build_geometry(&recording)?;
+    let mechanics = build::build_mechanics(&recording, geometry.cylinders())?;
     let mechanism = Mechanism { geometry, media_cache, mechanics };
-    let asked = asked.borrow().iter().map(|&key| (key, figure_value(figures, key))).collect();
-    built.add(CachedMechanism { asked, mechanism: mechanism.clone() });
+    let read_figures = read_keys.borrow().iter().map(|&key| (key, figure_value(figures, key))).collect();
+    cache.add(CachedMechanism { read_figures, mechanism: mechanism.clone() });
     Ok(mechanism)
 }
 
@@ -60,7 +62,7 @@ mod tests {
     #[test]
     fn a_drive_with_other_figures_has_another_mechanism() {
         let cache = ReadingCache::default();
-        let at = |set: &[(&str, &str)]| {
+        let built_with = |set: &[(&str, &str)]| {
             let mut drive = drives::load("barracuda-7200.7").unwrap();
             for (key, value) in set {
                 drive.set(key, value).unwrap();
@@ -68,11 +70,11 @@ mod tests {
             let profile = drive.build_profile(&cache).unwrap();
             (profile.mechanics.revolution(), profile.mechanics.seek().clone(), profile.geometry.sectors())
         };
-        let own = at(&[]);
-        assert_eq!(at(&[("cache.segments", "4")]).1, own.1);
-        assert_ne!(at(&[("mechanics.rpm", "5400")]).0, own.0);
-        assert_ne!(at(&[("mechanics.seek.full_ms", "19")]).1, own.1);
-        assert_eq!(at(&[]), own, "as before, whatever was built between");
+        let own = built_with(&[]);
+        assert_eq!(built_with(&[("cache.segments", "4")]).1, own.1);
+        assert_ne!(built_with(&[("mechanics.rpm", "5400")]).0, own.0);
+        assert_ne!(built_with(&[("mechanics.seek.full_ms", "19")]).1, own.1);
+        assert_eq!(built_with(&[]), own, "as before, whatever was built between");
     }
 
     #[test]

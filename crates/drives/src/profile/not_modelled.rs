@@ -1,5 +1,6 @@
-//! `[not_modelled]`: parameters of a foreign description without a counterpart in the model that would change a result, as
-//! `seekwise import` lists them. No figure changes; `seekwise validate` names those that may explain what it finds.
+//! The section `[not_modelled]` of a profile: parameters of a foreign description that would change a result and have no
+//! counterpart in the model. `seekwise import` writes them. They change no figure; `seekwise validate` names those that may
+//! explain a deviation.
 //!
 //! ```toml
 //! [not_modelled]

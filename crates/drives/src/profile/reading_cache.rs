@@ -1,5 +1,5 @@
-//! A cache of profiles and mechanisms. The cells of a study name few drives, so the caller that prepares several cells owns a cache
-//! and passes it on. Results do not depend on it.
+//! A cache of profiles and mechanisms. The cells of a study name few drives, so the caller that prepares several cells owns a
+//! cache and passes it on. Results do not depend on it.
 
 use std::sync::Arc;
 
@@ -14,11 +14,16 @@ pub struct ReadingCache {
     pub(super) mechanisms: RecentCache<CachedMechanism>,
 }
 
-/// A file's name, which messages and figures carry, its text, and the parsed drive.
-struct ParsedText(String, String, Arc<DriveFile>);
+/// A parsed profile with the inputs that it depends on.
+struct ParsedText {
+    /// The file's name, which messages and figures carry.
+    file: String,
+    text: String,
+    drive: Arc<DriveFile>,
+}
 
 /// The number of cached drives: no built-in study has as many. The longest built-in text has 11 KB. The largest mechanism has
-/// 545,536 cylinders: two tables of four bytes each, 4.4 MB; together they take 70 MB at most.
+/// 545,536 cylinders in two tables of four bytes each: 4.4 MB. So a full cache takes 70 MB at most.
 const DRIVES: usize = 16;
 
 impl Default for ReadingCache {
@@ -31,12 +36,13 @@ impl Default for ReadingCache {
 impl ReadingCache {
     /// Parses like [`parse`], but takes a text that was parsed before under this name from the cache. An error is not cached.
     pub(crate) fn parse_profile(&self, file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
-        let parsed = self.profiles.find(|it| it.0 == file && it.1 == text, |it| Arc::clone(&it.2));
-        if let Some(drive) = parsed {
+        let is_same = |parsed: &ParsedText| parsed.file == file && parsed.text == text;
+        if let Some(drive) = self.profiles.find_and_touch(is_same, |parsed| Arc::clone(&parsed.drive)) {
             return Ok(DriveFile::clone(&drive));
         }
         let drive = parse(file, text)?;
-        self.profiles.add(ParsedText(file.to_owned(), text.to_owned(), Arc::new(drive.clone())));
+        let (file, text) = (file.to_owned(), text.to_owned());
+        self.profiles.add(ParsedText { file, text, drive: Arc::new(drive.clone()) });
         Ok(drive)
     }
 }
@@ -51,7 +57,8 @@ mod tests {
         let (cache, text) = (ReadingCache::default(), drives::find_text("cheetah-10k.7").unwrap());
         let mut known = parse("one.toml", text).unwrap();
         known.set("cache.segments", "3").unwrap();
-        cache.profiles.add(ParsedText("one.toml".to_owned(), text.to_owned(), Arc::new(known.clone())));
+        let (file, drive) = ("one.toml".to_owned(), Arc::new(known.clone()));
+        cache.profiles.add(ParsedText { file, text: text.to_owned(), drive });
         assert_eq!(cache.parse_profile("one.toml", text).unwrap(), known);
         assert_eq!(cache.parse_profile("other.toml", text), parse("other.toml", text), "figures name their file");
         let other = format!("{text}\n");
@@ -67,7 +74,9 @@ mod tests {
         let (cache, text) = (ReadingCache::default(), drives::find_text("raptor-wd740gd").unwrap());
         let mut drive = cache.parse_profile("copy.toml", text).unwrap();
         drive.set("cache.segments", "3").unwrap();
-        let kept = cache.profiles.find(|it| it.0 == "copy.toml", |it| DriveFile::clone(&it.2));
-        assert_eq!(kept, parse("copy.toml", text).ok());
+        let cached = cache
+            .profiles
+            .find_and_touch(|parsed| parsed.file == "copy.toml", |parsed| DriveFile::clone(&parsed.drive));
+        assert_eq!(cached, parse("copy.toml", text).ok());
     }
 }

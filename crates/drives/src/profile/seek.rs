@@ -1,43 +1,50 @@
 //! A seek curve for a drive with only three known figures: single track, average, full stroke.
 //!
-//! The shape is what nine measured curves have in common: the eight that DIXtrac extracted from drives of 1991 to 1999 (2,051
-//! to 10,042 cylinders; `docs/validation.md`) and that of a Maxtor Atlas 10K V of 2004 (80,512 cylinders, published with
-//! Western Digital's DiskSim). Divided by each drive's average less its single-track time, they agree in two parts. The arm
-//! accelerates and then coasts: that part goes by the share of the stroke, `x`. And it settles: a move of a few *tracks* takes
-//! longer than one of a single track, on drives of any number of cylinders alike: `S(d) = SETTLING · (1 - 1/√d) + √x`, and from
-//! `x = COASTING` on a straight line with the slope that the root has there.
+//! The shape is common to nine measured curves: the eight that DIXtrac extracted from drives of 1991 to 1999 (2,051 to 10,042
+//! cylinders; `docs/validation.md`) and that of a Maxtor Atlas 10K V of 2004 (80,512 cylinders, published with Western Digital's
+//! DiskSim). Each was divided by its average less its single-track time. Then the curves agree in two terms:
 //!
-//! A drive's curve is `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`, with `a` and `b` such that the mean over
-//! uniformly drawn cylinders is the average and `t(C - 1)` the full stroke. `crates/lab/tests/ladder.rs` leaves each drive out.
+//! - Motion: the arm accelerates, then coasts. This time depends on `x`, the share of the whole stroke.
+//! - Settling: a move over a few tracks settles longer than one over a single track. This time depends on `d`, the number of
+//!   cylinders, and not on how many the drive has.
+//!
+//! The shape is `S(d) = SETTLING · (1 - 1/√d) + √x`; from `x = COASTING` on, a tangent replaces the root. A drive with `C`
+//! cylinders has the curve `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`. The coefficients `a` and `b` make the
+//! mean over uniformly drawn cylinders the average, and `t(C - 1)` the full stroke. `crates/lab/tests/ladder.rs` predicts each
+//! drive from the others.
 
 use seekwise_disk::drive::mechanics::{SeekCurve, SeekError};
 use seekwise_disk::time::Span;
 
-/// How much longer a move over many tracks settles than one over a single track, where the root over the whole stroke is 1.
-/// The least squares over the nine curves, each weighted by its average; with any one of them left out 0.055 to 0.075.
+/// Additional settling time of a move over many tracks relative to one over a single track; the root over the whole stroke is 1.
+/// Fitted by least squares over the nine curves, each weighted by its average. Without any one of them: 0.055 to 0.075.
 const SETTLING: f64 = 0.065;
 
-/// The share of the stroke from which on the arm coasts. From the same least squares; with any drive left out 0.18 to 0.20.
+/// The share of the stroke from which on the arm coasts, from the same fit. Without any one drive: 0.18 to 0.20.
 const COASTING: f64 = 0.2;
 
-/// The shape in nanoseconds where the root over the whole stroke is a second: any unit would do.
-const UNIT: f64 = 1e9;
+/// Nanoseconds for the root over the whole stroke in points of the shape. Any scale would do: the curve is scaled afterwards.
+const SHAPE_SCALE_NS: f64 = 1e9;
 
-/// The curve with a shape that drives have in common, through three figures in milliseconds, over `cylinders`. Fails if it
-/// would not rise.
-pub(super) fn sibling_curve(single: f64, average: f64, full: f64, cylinders: u32) -> Result<SeekCurve, SeekError> {
+/// The curve of the common shape through three times. Fails if the curve would not rise.
+pub(super) fn sibling_curve(
+    single_ms: f64,
+    average_ms: f64,
+    full_ms: f64,
+    cylinders: u32,
+) -> Result<SeekCurve, SeekError> {
     let points = shape_points(cylinders);
     let base = SeekCurve::from_points(&points, cylinders)?;
     let ms = |span: Span| span.nanos() as f64 / 1e6;
     let (first, mean, last) = (ms(base.seek_time(1)), ms(base.mean_time()), ms(base.seek_time(cylinders.max(2) - 1)));
     // The mean of (d - 1) / (C - 2) over pairs of different cylinders: d is (C + 1) / 3 on average.
     let third = 1.0 / 3.0;
-    let a = ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
-    let b = (full - single) - a * (last - first);
+    let a = ((average_ms - single_ms) - third * (full_ms - single_ms)) / ((mean - first) - third * (last - first));
+    let b = (full_ms - single_ms) - a * (last - first);
     let stroke = f64::from(cylinders.max(3) - 2);
     let scale = |&(d, t): &(u32, Span)| {
-        let time = single + a * (ms(t) - first) + b * f64::from(d - 1) / stroke;
-        (d, Span::from_nanos((time * 1e6).round().max(0.0) as u64))
+        let time_ms = single_ms + a * (ms(t) - first) + b * f64::from(d - 1) / stroke;
+        (d, Span::from_nanos((time_ms * 1e6).round().max(0.0) as u64))
     };
     let scaled: Vec<(u32, Span)> = points.iter().map(scale).collect();
     match a.is_finite() && scaled.windows(2).all(|pair| pair[0].1 <= pair[1].1) {
@@ -46,7 +53,8 @@ pub(super) fn sibling_curve(single: f64, average: f64, full: f64, cylinders: u32
     }
 }
 
-/// Points of the shape. Between points a sixty-fourth apart a straight line is within a thirty-thousandth of the root.
+/// Points of the shape, each a sixty-fourth farther than the previous one: a straight line between them deviates from the root by
+/// less than a thirty-thousandth.
 fn shape_points(cylinders: u32) -> Vec<(u32, Span)> {
     let last = cylinders.max(2) - 1;
     let next = |d: &u32| (*d < last).then(|| (d + 1 + d / 64).min(last));
@@ -59,7 +67,7 @@ fn shape_points(cylinders: u32) -> Vec<(u32, Span)> {
         SETTLING * (1.0 - 1.0 / f64::from(d).sqrt()) + motion
     };
     let points = std::iter::successors(Some(1), next);
-    points.map(|d| (d, Span::from_nanos((time(d) * UNIT).round() as u64))).collect()
+    points.map(|d| (d, Span::from_nanos((time(d) * SHAPE_SCALE_NS).round() as u64))).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a profile's errors say, word for word, and what a built drive holds.
+//! Tests of profiles: the texts of errors, word for word, and the figures of a built drive.
 
 use super::*;
 
@@ -61,16 +61,16 @@ queuing = { value = "ncq", inferred = "a" }
 cut_sector = { value = "finished", inferred = "a" }
 "#;
 
-fn errors_of(text: &str) -> String {
+fn build_errors(text: &str) -> String {
     let built = parse("d.toml", text).and_then(|drive| drive.profile());
     let errors = built.err().unwrap_or_default();
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
 
-/// `old` in the small profile becomes `new`; the errors must be `expected`, in full.
-fn check(old: &str, new: &str, expected: &str) {
+/// Asserts the errors of the small profile, in full, after `old` has been replaced by `new`.
+fn assert_errors(old: &str, new: &str, expected: &str) {
     assert!(SMALL.contains(old), "{old}");
-    assert_eq!(errors_of(&SMALL.replace(old, new)).trim_end(), expected);
+    assert_eq!(build_errors(&SMALL.replace(old, new)).trim_end(), expected);
 }
 
 #[test]
@@ -88,22 +88,22 @@ fn the_small_profile_builds() {
 }
 
 #[test]
-fn names_the_nearest_key() {
-    check("rpm =", "rmp =", "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?");
+fn an_error_names_the_nearest_key() {
+    assert_errors("rpm =", "rmp =", "d.toml:19: `mechanics.rmp`: unknown key; did you mean `mechanics.rpm`?");
 }
 
 #[test]
-fn asks_for_a_source() {
+fn a_figure_without_a_source_is_an_error() {
     let expected = "d.toml:19: `mechanics.rpm`: figure without a source; \
                     expected { value = …, measured | datasheet | inferred | fitted = \"…\" }";
-    check("{ value = 7200, inferred = \"a\" }", "7200", expected);
-    check("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
-    check(
+    assert_errors("{ value = 7200, inferred = \"a\" }", "7200", expected);
+    assert_errors("{ value = 7200, inferred = \"a\" }", "{ value = 7200 }", expected);
+    assert_errors(
         "{ value = 7200, inferred = \"a\" }",
         "{ value = 7200, infered = \"a\" }",
         &format!("d.toml:19: `mechanics.rpm`: unknown word `infered`; did you mean `inferred`?\n{expected}"),
     );
-    check(
+    assert_errors(
         "{ value = 7200, inferred = \"a\" }",
         "{ value = 7200, inferred = \"@manual p. 3\" }",
         "d.toml:19: `mechanics.rpm`: unknown source `@manual`",
@@ -116,11 +116,11 @@ fn a_fitted_number_has_an_interval_and_nothing_else_has_one() {
     let text = SMALL.replace(RPM, "{ value = 7200, fitted = \"a\", interval = [7100, 7300.5] }");
     let text = text.replace("\"serpentine\", inferred", "\"serpentine\", fitted");
     let drive = parse("d.toml", &text).unwrap();
-    let of = |key: &str| drive.figure(key).map(|figure| (figure.kind, figure.interval)).unwrap();
-    assert_eq!(of("mechanics.rpm"), (FigureOrigin::Fitted, Some((7100.0, 7300.5))));
-    assert_eq!(of("geometry.order"), (FigureOrigin::Fitted, None), "a word has none");
-    assert_eq!(of("cache.segments"), (FigureOrigin::Inferred, None));
-    for (figure, said) in [
+    let origin_and_interval = |key: &str| drive.figure(key).map(|figure| (figure.kind, figure.interval)).unwrap();
+    assert_eq!(origin_and_interval("mechanics.rpm"), (FigureOrigin::Fitted, Some((7100.0, 7300.5))));
+    assert_eq!(origin_and_interval("geometry.order"), (FigureOrigin::Fitted, None), "a word has none");
+    assert_eq!(origin_and_interval("cache.segments"), (FigureOrigin::Inferred, None));
+    for (figure, message) in [
         ("{ value = 7200, fitted = \"a\" }", "a fitted number without an interval"),
         ("{ value = 7200, fitted = \"a\", interval = [7300, 7100] }", "invalid `interval`"),
         ("{ value = 7200, fitted = \"a\", interval = [7200] }", "invalid `interval`"),
@@ -130,23 +130,23 @@ fn a_fitted_number_has_an_interval_and_nothing_else_has_one() {
         ),
     ] {
         let expected = "{ value = …, fitted = \"…\", interval = [low, high] }";
-        check(RPM, figure, &format!("d.toml:19: `mechanics.rpm`: {said}; expected {expected}"));
+        assert_errors(RPM, figure, &format!("d.toml:19: `mechanics.rpm`: {message}; expected {expected}"));
     }
 }
 
 #[test]
-fn tells_type_and_range() {
-    check(
+fn a_wrong_type_and_range_are_errors() {
+    assert_errors(
         "segments = { value = 32",
         "segments = { value = -3",
         "d.toml:29: `cache.segments`: -3 is out of range; expected a whole number from 0 to 4096",
     );
-    check(
+    assert_errors(
         "write_back = { value = true",
         "write_back = { value = \"maybe\"",
         "d.toml:31: `cache.write_back`: has type string; expected on or off (or true, false, yes, no, 1, 0)",
     );
-    check(
+    assert_errors(
         "\"sptf\"",
         "\"best\"",
         "d.toml:40: `firmware.queue.policy`: unknown word `best`; \
@@ -155,14 +155,14 @@ fn tells_type_and_range() {
 }
 
 #[test]
-fn tells_what_is_missing() {
-    check("rpm = { value = 7200, inferred = \"a\" }\n", "", "d.toml: `mechanics.rpm`: missing key");
-    check(
+fn missing_keys_are_errors() {
+    assert_errors("rpm = { value = 7200, inferred = \"a\" }\n", "", "d.toml: `mechanics.rpm`: missing key");
+    assert_errors(
         "run_tracks = { value = 5, inferred = \"a\" }\n",
         "",
         "d.toml: `geometry.run_tracks`: missing key: required by a serpentine order",
     );
-    check(
+    assert_errors(
         "form = { value = \"lee\"",
         "form = { value = \"table\"",
         "d.toml: `mechanics.seek.points`: missing key: required by the seek curve `table`",
@@ -170,20 +170,20 @@ fn tells_what_is_missing() {
 }
 
 #[test]
-fn names_both_zones() {
-    check(
+fn an_error_names_both_zones() {
+    assert_errors(
         "first = 20,",
         "first = 15,",
         "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 15 and overlaps zone 0 (line 15), \
          which ends before 20; expected first = 20",
     );
-    check(
+    assert_errors(
         "first = 20,",
         "first = 25,",
         "d.toml:16: `geometry.zones`: zone 1 begins at cylinder 25 and leaves a gap after zone 0 (line 15), \
          which ends before 20; expected first = 20",
     );
-    check(
+    assert_errors(
         "[90, 70]",
         "[90, 70, 60]",
         "d.toml:16: `geometry.zones`: zone 1 has sectors per track for 3 heads; expected one number, or 2",
@@ -191,24 +191,24 @@ fn names_both_zones() {
 }
 
 #[test]
-fn compares_claim_and_room() {
-    check("7_900", "8_001", "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001");
+fn zones_hold_less_than_the_capacity() {
+    assert_errors("7_900", "8_001", "d.toml:14: `geometry.zones`: the zones hold 8000 sectors, the drive claims 8001");
 }
 
 #[test]
-fn tells_what_does_not_go_together() {
-    check(
+fn contradictions_are_errors() {
+    assert_errors(
         "physical_sector = { value = 512",
         "physical_sector = { value = 1000",
         "d.toml:6: `geometry.physical_sector`: contradicts the other figures; expected 512 or 4096",
     );
-    check(
+    assert_errors(
         "min_sectors = { value = 0",
         "min_sectors = { value = 200",
         "d.toml:35: `cache.read_ahead.min_sectors`: contradicts the other figures; \
          expected at most cache.read_ahead.max",
     );
-    check(
+    assert_errors(
         "title = \"A small drive\"",
         "title = \"A small drive\"\n[sources]\nmanual = \"M\"",
         "d.toml: `sources.manual`: no figure cites it",
@@ -216,14 +216,14 @@ fn tells_what_does_not_go_together() {
 }
 
 #[test]
-fn reports_all_at_once() {
+fn all_errors_are_reported_at_once() {
     let text = SMALL.replace("rpm =", "rmp =").replace("value = 32, inferred", "value = 32, source");
-    assert_eq!(errors_of(&text).lines().count(), 5);
+    assert_eq!(build_errors(&text).lines().count(), 5);
 }
 
 #[test]
 fn refuses_a_curve_that_does_not_rise() {
-    check(
+    assert_errors(
         "single_ms = { value = 1.0",
         "single_ms = { value = 5.0",
         "d.toml:25: `mechanics.seek.average_ms`: \
@@ -236,10 +236,10 @@ fn refuses_a_curve_that_does_not_rise() {
 fn never_panics_on_broken_text() {
     for end in (0..SMALL.len()).step_by(3) {
         if SMALL.is_char_boundary(end) {
-            let _ = errors_of(&SMALL[..end]);
+            let _ = build_errors(&SMALL[..end]);
         }
     }
-    assert!(errors_of("= [").starts_with("d.toml:1: "));
+    assert!(build_errors("= [").starts_with("d.toml:1: "));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn sets_by_key() {
     );
 }
 
-/// Of 64 segments three quarters may be dirty: 48 runs as long as they are, and 16 segments for reading.
+/// Three quarters of 64 segments may be dirty: 48 runs of any length, and 16 segments for reading.
 #[test]
 fn adaptive_segments_of_their_own_lengths_are_runs_and_segments_for_reading() {
     let mut drive = parse("d.toml", SMALL).unwrap();
@@ -283,8 +283,8 @@ fn adaptive_segments_of_their_own_lengths_are_runs_and_segments_for_reading() {
     assert_eq!(drive.profile().unwrap().cache.dirty_runs, None);
 }
 
-/// A zone's rows, `holes` and `remaps` written out: cylinder order, so that slots can be counted by hand.
-fn laid_out(lists: &str) -> String {
+/// The small profile in cylinder order, so that slots can be counted by hand, with `lists` added to its layout.
+fn with_lists(lists: &str) -> String {
     let at = SMALL.find("[mechanics]").expect("a section");
     let plain = format!("{}{lists}{}", &SMALL[..at], &SMALL[at..]).replace("7_900", "100");
     plain.replace("\"serpentine\"", "\"cylinder\"").replace("run_tracks = { value = 5, inferred = \"a\" }\n", "")
@@ -294,42 +294,44 @@ fn laid_out(lists: &str) -> String {
 fn reads_holes_and_remaps() {
     let lists = "[geometry.holes]\ninferred = \"a\"\nvalue = [[118, 2, 120, 1], [5, 1]]\n\
                  [geometry.remaps]\ninferred = \"a\"\nvalue = [[7, 118]]\n";
-    let geometry = parse("d.toml", &laid_out(lists)).unwrap().profile().unwrap().geometry;
+    let geometry = parse("d.toml", &with_lists(lists)).unwrap().profile().unwrap().geometry;
     let place = |lba: u64| (geometry.extent(lba, 200).before, geometry.extent(lba, 200).sectors);
-    // Block 5 lies behind the hole at 5; block 6 would lie in slot 7 and lives in slot 118.
+    // Block 5 lies after the hole at slot 5. Block 6 would lie in slot 7 and is remapped to slot 118.
     assert_eq!([place(4), place(5), place(6), place(7)], [(4, 1), (6, 1), (118, 1), (8, 93)]);
 }
 
 #[test]
 fn tells_what_is_wrong_with_holes_and_remaps() {
-    let told =
-        |lists: &str| errors_of(&laid_out(&lists.replace('|', "\ninferred = \"a\"\nvalue = "))).trim_end().to_owned();
+    let errors = |lists: &str| {
+        build_errors(&with_lists(&lists.replace('|', "\ninferred = \"a\"\nvalue = "))).trim_end().to_owned()
+    };
     let form = "expected rows [first slot, slots] or [first slot, slots, period, times more]";
     let row = "not [first slot, slots] or [first slot, slots, period, times more]";
-    assert_eq!(told("[geometry.holes]|[[1]]\n"), format!("d.toml:19: `geometry.holes`: {row}; {form}"));
+    assert_eq!(errors("[geometry.holes]|[[1]]\n"), format!("d.toml:19: `geometry.holes`: {row}; {form}"));
     assert_eq!(
-        told("[geometry.holes]|[[3, 1], [2, 2]]\n"),
+        errors("[geometry.holes]|[[3, 1], [2, 2]]\n"),
         "d.toml:19: `geometry.holes`: hole 1 is empty, overlaps the previous one, or lies beyond the last slot; \
          expected first slots in ascending order"
     );
     assert_eq!(
-        told("[geometry.holes]|[[3, 1, 2, 9999999999]]\n"),
+        errors("[geometry.holes]|[[3, 1, 2, 9999999999]]\n"),
         "d.toml:19: `geometry.holes`: row 0 leads beyond the last slot, or to more than 20000000 holes; \
          expected [first slot, slots, period, times more]"
     );
     assert_eq!(
-        told("[geometry.remaps]|[[3, 9]]\n"),
+        errors("[geometry.remaps]|[[3, 9]]\n"),
         "d.toml:19: `geometry.remaps`: remap 0 is out of order, begins in a hole, or leads to a slot in use; \
          expected slots in ascending order, each with a slot in a hole"
     );
     assert_eq!(
-        told("[geometry.remaps]|[[3, -9]]\n"),
+        errors("[geometry.remaps]|[[3, -9]]\n"),
         "d.toml:19: `geometry.remaps`: not [slot, slot in a hole]; expected pairs [slot, slot in a hole]"
     );
-    let cut = laid_out("[geometry.holes]\ninferred = \"a\"\nvalue = [[8, 4]]\n").replace("value = 512", "value = 4096");
-    let cut = cut.replace("[90, 70]", "[96, 72]");
+    let split =
+        with_lists("[geometry.holes]\ninferred = \"a\"\nvalue = [[8, 4]]\n").replace("value = 512", "value = 4096");
+    let split = split.replace("[90, 70]", "[96, 72]");
     assert_eq!(
-        errors_of(&cut).trim_end(),
+        build_errors(&split).trim_end(),
         "d.toml:19: `geometry.holes`: a physical sector is split at slot 8; \
          expected multiples of 8 slots, and remaps only with sectors of 512 bytes"
     );
@@ -338,13 +340,13 @@ fn tells_what_is_wrong_with_holes_and_remaps() {
 #[test]
 fn tells_which_zone_cannot_be_laid_out() {
     let zone = "{ first = 20, cylinders = 20, spt = [90, 70] }";
-    let told = |new: &str| errors_of(&SMALL.replace(zone, new)).trim_end().to_owned();
+    let errors = |new: &str| build_errors(&SMALL.replace(zone, new)).trim_end().to_owned();
     assert_eq!(
-        told("{ first = 20, cylinders = 20, band = 3, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        errors("{ first = 20, cylinders = 20, band = 3, runs = [[0, 0, 3, 9, 0, 0]] }"),
         "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: cylinders; expected a whole number of bands"
     );
     assert_eq!(
-        told("{ first = 20, cylinders = 20, band = 2, runs = [[0, 0, 3, 9, 0, 0]] }"),
+        errors("{ first = 20, cylinders = 20, band = 2, runs = [[0, 0, 3, 9, 0, 0]] }"),
         "d.toml:16: `geometry.zones`: zone 1 cannot be laid out: runs; expected runs inside the band's cylinders"
     );
 }
@@ -355,7 +357,7 @@ fn with_power(power: &str, faults: &str) -> String {
 }
 
 #[test]
-fn power_flash_and_faults_are_taken_over_and_told() {
+fn power_flash_and_faults_are_built_and_warned_of() {
     let text = with_power(
         "protected = { value = true, inferred = \"a\" }",
         "ignores_fua = { value = true, inferred = \"a\" }\nearly_flush = { value = false, inferred = \"a\" }",
@@ -386,29 +388,29 @@ fn a_media_cache_takes_slots_of_the_layout() {
     // 4,800 + 3,200 slots of which 100 are spare: no room for a MiB.
     let mut drive = parse("d.toml", &SMALL.replace("7_900", "5_900")).unwrap();
     drive.set("cache.media_cache_mib", "1").unwrap();
-    let lacks = drive.profile().unwrap_err();
-    assert!(lacks[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: required by a media cache"));
+    let errors = drive.profile().unwrap_err();
+    assert!(errors[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: required by a media cache"));
     drive.set("cache.media_cache_largest_kib", "64").unwrap();
     drive.set("cache.media_cache_stretches", "2").unwrap();
     let profile = drive.profile().unwrap();
     let media = profile.cache.media_cache.unwrap();
     assert_eq!((media.stretches, media.slots, media.largest), (2, 1024, 128));
-    assert!(profile.geometry.is_reserved(media.first_slot + media.stride, media.slots));
-    assert!(!profile.geometry.is_reserved(media.first_slot - 1, media.slots));
+    assert!(profile.geometry.has_only_holes(media.first_slot + media.stride, media.slots));
+    assert!(!profile.geometry.has_only_holes(media.first_slot - 1, media.slots));
     drive.set("geometry.sectors", "7900").unwrap();
     assert!(!drive.profile().unwrap_err().is_empty());
 }
 
 #[test]
-fn a_profile_names_where_its_drive_does_otherwise() {
-    let says = |entries: &str| parse("small.toml", &format!("{SMALL}[everyday]\n{entries}"));
+fn a_profile_names_the_cases_in_which_its_drive_deviates() {
+    let parse_with = |entries: &str| parse("small.toml", &format!("{SMALL}[everyday]\n{entries}"));
     let drive =
-        says("\"random reads, 4 KiB, depth 2\" = { misses = \"it sleeps\", measured = \"a diary\" }\n").unwrap();
-    let known = &drive.otherwise[0];
-    assert_eq!((known.case, known.misses.as_str()), ("random reads, 4 KiB, depth 2", "it sleeps"));
-    assert_eq!((known.kind, known.source.as_str()), (FigureOrigin::Measured, "a diary"));
+        parse_with("\"random reads, 4 KiB, depth 2\" = { misses = \"it sleeps\", measured = \"a diary\" }\n").unwrap();
+    let exception = &drive.otherwise[0];
+    assert_eq!((exception.case, exception.misses.as_str()), ("random reads, 4 KiB, depth 2", "it sleeps"));
+    assert_eq!((exception.kind, exception.source.as_str()), (FigureOrigin::Measured, "a diary"));
     let line = SMALL.lines().count() + 2;
-    let error = |entries: &str| says(entries).unwrap_err()[0].to_string();
+    let error = |entries: &str| parse_with(entries).unwrap_err()[0].to_string();
     assert_eq!(
         error("\"random read, 4 KiB, depth 2\" = { misses = \"a\", measured = \"b\" }\n"),
         format!(

@@ -128,18 +128,23 @@ fn raid_level(word: &str) -> RaidLevel {
     }
 }
 
-/// md's defaults: `daemon_sleep` 5 s (drivers/md/md-bitmap.c); the region's size is the model's
+/// md's default of `daemon_sleep`, 5 s (drivers/md/md-bitmap.c). The default size of a region is the model's
 /// ([`BitmapSpec::chunk`]).
-const DELAY: Span = Span::from_millis(5000);
+const BITMAP_DELAY: Span = Span::from_millis(5000);
 
-fn build_bitmap(it: &Figures<'_>, volumes: usize, least_chunk_sectors: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
-    if it.may_word("bitmap") != Some("internal") {
+/// Builds the write-intent bitmap, if the array has one.
+fn build_bitmap(
+    figures: &Figures<'_>,
+    volumes: usize,
+    least_chunk_sectors: u64,
+) -> Result<Option<BitmapSpec>, LayerMisfit> {
+    if figures.may_word("bitmap") != Some("internal") {
         return Ok(None);
     }
     if volumes > 1 {
         return Err(("bitmap", "an array of one volume: md has a bitmap for each".to_owned()));
     }
-    let chunk_kib = it.may_whole("bitmap_chunk_kib");
+    let chunk_kib = figures.may_whole("bitmap_chunk_kib");
     if chunk_kib.is_some_and(|kib| !kib.is_power_of_two()) {
         return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
     }
@@ -149,14 +154,14 @@ fn build_bitmap(it: &Figures<'_>, volumes: usize, least_chunk_sectors: u64) -> R
         let expected = format!("at least {least_kib} on this drive: the bitmap has room for 128 KiB of bits");
         return Err(("bitmap_chunk_kib", expected));
     }
-    Ok(Some(BitmapSpec { chunk, delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
+    Ok(Some(BitmapSpec { chunk, delay: figures.may_span("bitmap_delay_ms").unwrap_or(BITMAP_DELAY) }))
 }
 
-fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let kib_to_sectors = |key: &str| it.count(key) * 2;
-    let members = it.count("drives");
-    let (first_permille, second) = (it.count("percent") * 10, it.may_word("second"));
-    let mut shares = vec![VolumeShare { level: raid_level(it.word("level")), permille: first_permille }];
+fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    let kib_to_sectors = |key: &str| figures.count(key) * 2;
+    let members = figures.count("drives");
+    let (first_permille, second) = (figures.count("percent") * 10, figures.may_word("second"));
+    let mut shares = vec![VolumeShare { level: raid_level(figures.word("level")), permille: first_permille }];
     match (second, first_permille) {
         (None, 1000) => {}
         (None, _) => return Err(("second", "a level for the rest of each drive".to_owned())),
@@ -173,28 +178,28 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
             return Err(("drives", "an even number, to form pairs".to_owned()));
         }
     }
-    let lost = it.may_whole("lose");
+    let lost = figures.may_whole("lose");
     if lost.is_some_and(|member| member >= u64::from(members)) {
         return Err(("lose", format!("a number from 0 to {}", members - 1)));
     }
-    let bitmap = build_bitmap(it, shares.len(), least_chunk_sectors)?;
+    let bitmap = build_bitmap(figures, shares.len(), least_chunk_sectors)?;
     Ok(Layer::Array(ArraySpec {
         members,
         shares,
         chunk: kib_to_sectors("chunk_kib"),
-        depth: it.count("depth"),
-        queue: queue_discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
-        balance: match it.word("read") {
+        depth: figures.count("depth"),
+        queue: queue_discipline(figures.word("queue.policy"), 0, 0, 0, 0.0),
+        balance: match figures.word("read") {
             "round-robin" => ReadBalance::RoundRobin,
             "first" => ReadBalance::First,
             _ => ReadBalance::Nearest,
         },
-        parity: match it.word("parity") {
+        parity: match figures.word("parity") {
             "modify" => ParityWrite::Modify,
             "reconstruct" => ParityWrite::Reconstruct,
             _ => ParityWrite::Fewest,
         },
-        rebuild_rate: it.rate("rebuild_mb_s"),
+        rebuild_rate: figures.bytes_per_s("rebuild_mb_s"),
         rebuild_run: kib_to_sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),
         bitmap,

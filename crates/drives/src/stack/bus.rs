@@ -26,6 +26,6 @@ static KEYS: &[ProfileKey] = &[ProfileKey::must(
 
 static BELONGS: &[KeyCondition] = &[];
 
-fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    Ok(Layer::Bus(it.rate("rate_mb_s")))
+fn build(figures: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    Ok(Layer::Bus(figures.bytes_per_s("rate_mb_s")))
 }

@@ -26,6 +26,6 @@ static KEYS: &[ProfileKey] = &[ProfileKey::must(
 
 static BELONGS: &[KeyCondition] = &[];
 
-fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    Ok(Layer::Channel(it.count("drives")))
+fn build(figures: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    Ok(Layer::Channel(figures.count("drives")))
 }

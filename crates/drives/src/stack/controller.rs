@@ -55,19 +55,21 @@ static BELONGS: &[KeyCondition] = &[
 ];
 
 /// Builds the adapter. Changes the drive's profile: a mode limits the rate of its link, in both directions.
-fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let mode = it.may_word("mode");
+fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    let mode = figures.may_word("mode");
     let link = &mut context.profile.link;
-    if let Some(most) = mode.and_then(modes::effective_rate) {
-        (link.rate, link.write_rate) = (link.rate.min(most), link.write_rate.min(most));
+    if let Some(limit) = mode.and_then(modes::effective_bytes_per_s) {
+        (link.rate, link.write_rate) = (link.rate.min(limit), link.write_rate.min(limit));
     }
-    let block = it.count("interrupt_block_sectors");
+    let block = figures.count("interrupt_block_sectors");
     let is_programmed = mode.is_some_and(|mode| mode.starts_with("pio"));
     let programmed = is_programmed.then_some(ProgrammedIo { rate: link.rate, block });
-    let wait = it.is_given("coalesce_us").then(|| it.micros("coalesce_us"));
-    let coalesce =
-        wait.map(|wait| InterruptCoalescing { count: it.count("coalesce"), wait }).filter(|both| both.count > 1);
-    let wake = if it.is_given("link_wake_us") { it.micros("link_wake_us") } else { Span::ZERO };
-    let plain = ControllerSpec::plain(it.count("depth"), it.span("command_ms"), it.rate("rate_mb_s"));
+    let wait = figures.is_given("coalesce_us").then(|| figures.micros("coalesce_us"));
+    let coalesce = wait
+        .map(|wait| InterruptCoalescing { count: figures.count("coalesce"), wait })
+        .filter(|coalesce| coalesce.count > 1);
+    let wake = if figures.is_given("link_wake_us") { figures.micros("link_wake_us") } else { Span::ZERO };
+    let plain =
+        ControllerSpec::plain(figures.count("depth"), figures.span("command_ms"), figures.bytes_per_s("rate_mb_s"));
     Ok(Layer::Controller(ControllerSpec { wake, programmed, coalesce, ..plain }))
 }

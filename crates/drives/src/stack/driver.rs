@@ -77,52 +77,56 @@ static BELONGS: &[KeyCondition] = &[
     ("retries", &["timeout_ms"], &[]),
 ];
 
-fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    beside.request_us += it.number("request_us");
-    let plug = it.may_span("plug.wait_ms").zip(it.may_count("plug.commands"));
+/// Builds the driver and adds its cost per request to the context, for the processor above.
+fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    context.request_us += figures.number("request_us");
+    let plug = figures.may_span("plug.wait_ms").zip(figures.may_count("plug.commands"));
     Ok(Layer::Driver(DriverSpec {
-        capacity: it.count("capacity"),
-        depth: it.count("depth"),
-        scheduler: build_scheduler(it),
-        max_transfer: it.count("max_transfer_sectors"),
-        merge: it.flag("merge"),
-        merge_reads: it.flag("merge_reads"),
+        capacity: figures.count("capacity"),
+        depth: figures.count("depth"),
+        scheduler: build_scheduler(figures),
+        max_transfer: figures.count("max_transfer_sectors"),
+        merge: figures.flag("merge"),
+        merge_reads: figures.flag("merge_reads"),
         plug: plug.map(|(wait, commands)| Plug { commands, wait }),
-        flush: flush_policy(it.word("flush")).unwrap_or_default(),
-        write_through: forced_write_policy(it.word("write_through")).unwrap_or_default(),
-        power_off: match it.word("power_off") {
+        flush: flush_policy(figures.word("flush")).unwrap_or_default(),
+        write_through: forced_write_policy(figures.word("write_through")).unwrap_or_default(),
+        power_off: match figures.word("power_off") {
             "at-once" => PowerOffPolicy::AtOnce,
-            "pause" => PowerOffPolicy::Pause(it.span("power_off_pause_ms")),
+            "pause" => PowerOffPolicy::Pause(figures.span("power_off_pause_ms")),
             _ => PowerOffPolicy::Orderly,
         },
-        timeout: it.may_span("timeout_ms"),
-        retries: it.count("retries"),
+        timeout: figures.may_span("timeout_ms"),
+        retries: figures.count("retries"),
     }))
 }
 
-/// Missing values default to Linux's.
-fn build_scheduler(it: &Figures<'_>) -> SchedulerSpec {
-    match it.word("queue.policy") {
+/// Builds the scheduler. The defaults of its keys are Linux's.
+fn build_scheduler(figures: &Figures<'_>) -> SchedulerSpec {
+    match figures.word("queue.policy") {
         "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
-            read_expire: it.span("queue.read_expire_ms"),
-            write_expire: it.span("queue.write_expire_ms"),
-            writes_starved: it.count("queue.writes_starved"),
-            fifo_batch: it.count("queue.fifo_batch"),
-            prio_aging: it.span("queue.prio_aging_ms"),
+            read_expire: figures.span("queue.read_expire_ms"),
+            write_expire: figures.span("queue.write_expire_ms"),
+            writes_starved: figures.count("queue.writes_starved"),
+            fifo_batch: figures.count("queue.fifo_batch"),
+            prio_aging: figures.span("queue.prio_aging_ms"),
         }),
         "fair" => SchedulerSpec::Fair(FairSpec {
-            slice_idle: it.span("queue.slice_idle_ms"),
-            seeky_idle: it.span("queue.seeky_idle_ms"),
-            timeout: it.span("queue.turn_ms"),
-            max_budget: it.count("queue.max_budget_sectors"),
-            async_charge: it.count("queue.async_charge"),
-            sync_writes: it.flag("queue.sync_writes"),
+            slice_idle: figures.span("queue.slice_idle_ms"),
+            seeky_idle: figures.span("queue.seeky_idle_ms"),
+            timeout: figures.span("queue.turn_ms"),
+            max_budget: figures.count("queue.max_budget_sectors"),
+            async_charge: figures.count("queue.async_charge"),
+            sync_writes: figures.flag("queue.sync_writes"),
         }),
         // A driver does not know positioning times, so SPTF and its limits do not apply.
         policy => {
-            let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
-            let round = it.count("queue.round_percent");
-            SchedulerSpec::Order(Discipline { round, ..queue_discipline(policy, it.whole("queue.window"), 0, 0, wait) })
+            let max_wait_ms = figures.may_number("queue.max_wait_ms").unwrap_or(0.0);
+            let round = figures.count("queue.round_percent");
+            SchedulerSpec::Order(Discipline {
+                round,
+                ..queue_discipline(policy, figures.whole("queue.window"), 0, 0, max_wait_ms)
+            })
         }
     }
 }

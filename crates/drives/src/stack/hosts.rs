@@ -1,4 +1,5 @@
-//! Presets of the layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
+//! Presets of the layers above a drive: named drivers, controllers, arrays and others with all their figures. They are read from
+//! `hosts.toml`, whose figures have the form of a drive's.
 
 use std::sync::LazyLock;
 
@@ -17,7 +18,7 @@ pub struct HostPreset {
     pub figures: Vec<Figure>,
 }
 
-/// Read once in a process: every stack that is built asks for them.
+/// The presets, read once in a process because every stack that is built needs them.
 static PRESETS: LazyLock<Result<Vec<HostPreset>, Vec<Diagnostic>>> = LazyLock::new(read_presets);
 
 /// All presets.
@@ -31,20 +32,20 @@ fn read_presets() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
     }
-    let mut hosts = Vec::new();
+    let mut presets = Vec::new();
     for kind in KINDS {
-        let named = table.remove(kind.name);
-        let entries = named.iter().filter_map(|value| value.get_ref().as_table());
+        let section = table.remove(kind.name);
+        let entries = section.iter().filter_map(|value| value.get_ref().as_table());
         for (name, entry) in entries.flatten() {
             let mut figures = Vec::new();
             if let Some(entry) = entry.get_ref().as_table() {
                 reader.read_figures(entry, "", kind.keys, false, &mut figures);
             }
-            hosts.push(HostPreset { layer: kind.name, name: name.get_ref().to_string(), figures });
+            presets.push(HostPreset { layer: kind.name, name: name.get_ref().to_string(), figures });
         }
     }
     match reader.errors.is_empty() {
-        true => Ok(hosts),
+        true => Ok(presets),
         false => Err(reader.errors),
     }
 }

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use super::hosts::hosts;
 use super::kinds::{keys_of, layers};
-use crate::figure::{Plain, Vocabulary};
+use crate::figure::{PlainKey, Vocabulary};
 use crate::key_names::{job, stack, trace};
 
 /// Keys of the stack as a whole.
-pub const STACK: &[Plain] = &[
+pub const STACK: &[PlainKey] = &[
     (
         stack::PLACE,
         "sim, or a real-time place (listed by `seekwise --version`)",
@@ -32,7 +32,7 @@ pub const STACK: &[Plain] = &[
 ];
 
 /// Keys of a job, besides the options of its own file.
-pub const JOB: &[Plain] = &[
+pub const JOB: &[PlainKey] = &[
     (
         "job",
         "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
@@ -64,15 +64,16 @@ pub const JOB: &[Plain] = &[
 
 /// The words that errors about a stack or its settings may suggest.
 pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
-    let of = |layer: &'static str| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key));
+    let dotted_keys =
+        |layer: &'static str| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key));
     let presets = hosts().expect("the presets are part of the program and load");
     Vocabulary {
-        figures: layers().flat_map(of).collect(),
+        figures: layers().flat_map(dotted_keys).collect(),
         plain: layers()
             .chain(["order"])
             .chain(JOB.iter().map(|plain| plain.0))
             .chain(trace::ALL.iter().copied())
             .collect(),
-        ready: presets.iter().map(|host| (host.layer, host.name.clone())).collect(),
+        presets: presets.iter().map(|host| (host.layer, host.name.clone())).collect(),
     }
 });

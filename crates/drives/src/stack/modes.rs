@@ -1,17 +1,17 @@
 //! Transfer modes of a link: the clock rate of each, and the effective rate.
 //!
-//! Clock rates are from the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). An equal share of them is
-//! effective in every mode, fitted to one measured mode: a Fireball Plus AS delivers 57.6 MB/s from its buffer in UDMA 4. At 64
-//! KiB a request that is 1,137.8 us, of which the command takes 24 us (the drive's and the link's overheads in its profile);
-//! 65,536 bytes in the remaining 1,113.8 us are 58.84 MB/s, 0.8825 of 66.67.
+//! Clock rates are from the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). The effective rate is the same
+//! share of the clock rate in every mode. The share is fitted to one measured mode: a Fireball Plus AS delivers 57.6 MB/s from
+//! its buffer in UDMA 4. A request of 64 KiB then takes 1,137.8 us, of which the command takes 24 us (the drive's and the link's
+//! overheads in its profile); 65,536 bytes in the remaining 1,113.8 us are 58.84 MB/s, 0.8825 of 66.67.
 //!
 //! A mode is only a limit: a drive with a slower link keeps its rate.
 
 /// The effective share of the clock rate.
-const SHARE: f64 = 0.8825;
+const EFFECTIVE_SHARE: f64 = 0.8825;
 
 /// Names and clock rates in MB/s.
-const RATES: [(&str, f64); 23] = [
+const CLOCK_RATES: [(&str, f64); 23] = [
     ("pio-0", 3.33),
     ("pio-1", 5.22),
     ("pio-2", 8.33),
@@ -37,11 +37,11 @@ const RATES: [(&str, f64); 23] = [
     ("sas-12", 1200.0),
 ];
 
-const NAMES: [&str; RATES.len()] = {
-    let mut names = [""; RATES.len()];
+const NAMES: [&str; CLOCK_RATES.len()] = {
+    let mut names = [""; CLOCK_RATES.len()];
     let mut index = 0;
-    while index < RATES.len() {
-        names[index] = RATES[index].0;
+    while index < CLOCK_RATES.len() {
+        names[index] = CLOCK_RATES[index].0;
         index += 1;
     }
     names
@@ -50,10 +50,10 @@ const NAMES: [&str; RATES.len()] = {
 /// The modes' names.
 pub(crate) static MODES: &[&str] = &NAMES;
 
-/// The effective rate of a mode in bytes per second; `None` for an unknown mode.
-pub(super) fn effective_rate(mode: &str) -> Option<u64> {
-    let (_, clock) = RATES.iter().find(|(name, _)| *name == mode)?;
-    Some((clock * 1e6 * SHARE).round() as u64)
+/// The effective rate of a mode; `None` for an unknown mode.
+pub(super) fn effective_bytes_per_s(mode: &str) -> Option<u64> {
+    let (_, clock) = CLOCK_RATES.iter().find(|(name, _)| *name == mode)?;
+    Some((clock * 1e6 * EFFECTIVE_SHARE).round() as u64)
 }
 
 #[cfg(test)]
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn the_share_of_one_mode_predicts_another() {
         // 64 KiB a request, 24 us a command: measured are 57.6 and 85.5 MB/s.
-        let measured = |mode: &str| 65_536.0 / (65_536.0 / effective_rate(mode).unwrap() as f64 + 24e-6) / 1e6;
-        assert!((measured("udma-4") - 57.6).abs() < 0.1);
-        assert!((measured("udma-5") - 85.5).abs() / 85.5 < 0.05);
-        assert_eq!(effective_rate("udma-7"), None);
+        let rate_mb_s = |mode: &str| 65_536.0 / (65_536.0 / effective_bytes_per_s(mode).unwrap() as f64 + 24e-6) / 1e6;
+        assert!((rate_mb_s("udma-4") - 57.6).abs() < 0.1);
+        assert!((rate_mb_s("udma-5") - 85.5).abs() / 85.5 < 0.05);
+        assert_eq!(effective_bytes_per_s("udma-7"), None);
     }
 }

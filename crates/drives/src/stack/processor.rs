@@ -57,16 +57,16 @@ static KEYS: &[ProfileKey] = &[
 
 static BELONGS: &[KeyCondition] = &[];
 
-/// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
-fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let at_speed = |us: f64| span_from_ms(us / 1e3 / it.number("speed"));
-    let half = it.number("request_us") / 2.0;
+/// Builds the processor: scales its costs and those of the drivers below from the reference machine to its speed.
+fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    let at_speed = |us: f64| span_from_ms(us / 1e3 / figures.number("speed"));
+    let half = figures.number("request_us") / 2.0;
     Ok(Layer::Processor(ProcessorSpec {
-        cores: it.count("cores"),
-        issue: at_speed(half + beside.request_us),
+        cores: figures.count("cores"),
+        issue: at_speed(half + context.request_us),
         finish: at_speed(half),
-        interrupt: at_speed(it.number("interrupt_us")),
-        copy: it.rate("copy_mb_s"),
-        parity: it.rate("parity_mb_s"),
+        interrupt: at_speed(figures.number("interrupt_us")),
+        copy: figures.bytes_per_s("copy_mb_s"),
+        parity: figures.bytes_per_s("parity_mb_s"),
     }))
 }

@@ -45,18 +45,19 @@ static KEYS: &[ProfileKey] = &[
 
 static BELONGS: &[KeyCondition] = &[];
 
-fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let (rate, link) = (it.rate("rate_mb_s"), &mut beside.profile.link);
+/// Builds the bus. Changes the drive's profile: the bus limits the rate of the drive's link, in both directions.
+fn build(figures: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+    let (rate, link) = (figures.bytes_per_s("rate_mb_s"), &mut context.profile.link);
     (link.rate, link.write_rate) = (link.rate.min(rate), link.write_rate.min(rate));
-    let (command, reconnect) = (it.micros("command_us"), it.micros("reconnect_us"));
-    Ok(Layer::Scsi(ScsiSpec { rate, command, reconnect, fair: it.flag("fair") }))
+    let (command, reconnect) = (figures.micros("command_us"), figures.micros("reconnect_us"));
+    Ok(Layer::Scsi(ScsiSpec { rate, command, reconnect, fair: figures.flag("fair") }))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::stack::hosts;
 
-    /// In nanoseconds, of the standards' timing and of the account of a command's phases beside them in `hosts.toml`.
+    /// The sums of the standards' times in nanoseconds are the figures in `hosts.toml`, whose comments list a command's phases.
     #[test]
     fn the_phases_add_up() {
         let (settle, free, arbitration, clear, answer) = (400, 800, 2400, 800, 400);
@@ -70,8 +71,8 @@ mod tests {
             let wanted = if bus.name == "ultra320" { packets } else { classic };
             for (key, ns) in [("command_us", wanted.0), ("reconnect_us", wanted.1)] {
                 let figure = bus.figures.iter().find(|figure| figure.key == key).unwrap();
-                let stands: f64 = figure.value.to_string().parse().unwrap();
-                assert!((stands - f64::from(ns) / 1e3).abs() < 0.005, "{} {key}: {stands}", bus.name);
+                let actual_us: f64 = figure.value.to_string().parse().unwrap();
+                assert!((actual_us - f64::from(ns) / 1e3).abs() < 0.005, "{} {key}: {actual_us}", bus.name);
             }
         }
     }

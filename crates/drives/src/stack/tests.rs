@@ -1,4 +1,4 @@
-//! What a stack builds, and what its errors say.
+//! Tests of stacks: the built stack, and the texts of errors.
 
 use seekwise_disk::block::Control;
 use seekwise_disk::block::setting::{DriverSetting, LayerSetting};
@@ -15,35 +15,35 @@ use super::*;
 
 const DRIVE: &str = include_str!("../../profiles/barracuda-7200.7.toml");
 
-fn drives(name: &str) -> Result<String, Vec<Diagnostic>> {
+fn profile_text(name: &str) -> Result<String, Vec<Diagnostic>> {
     if name == "barracuda" { Ok(DRIVE.to_owned()) } else { Err(vec![Diagnostic::at("", 0, "no such drive")]) }
 }
 
-fn order(built: &BuiltStack) -> Discipline {
+fn driver_discipline(built: &BuiltStack) -> Discipline {
     match built.stack.drivers().next().unwrap().scheduler {
         SchedulerSpec::Order(discipline) => discipline,
         other => panic!("{other:?}"),
     }
 }
 
-fn error_of(text: &str) -> String {
-    let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+fn build_errors(text: &str) -> String {
+    let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&profile_text));
     let errors = built.err().unwrap_or_default();
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
 
-fn controller(built: &BuiltStack) -> Option<ControllerSpec> {
-    let of = |layer: &model::Layer| if let model::Layer::Controller(spec) = layer { Some(*spec) } else { None };
-    built.stack.layers.iter().find_map(of)
+fn controller_spec(built: &BuiltStack) -> Option<ControllerSpec> {
+    let spec_of = |layer: &model::Layer| if let model::Layer::Controller(spec) = layer { Some(*spec) } else { None };
+    built.stack.layers.iter().find_map(spec_of)
 }
 
 #[test]
 fn a_bare_name_measures_the_drive() {
-    let built = StackFile::named_drive("barracuda").build(&drives).unwrap();
+    let built = StackFile::named_drive("barracuda").build(&profile_text).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
-    assert_eq!(order(&built).policy, Policy::Fcfs);
+    assert_eq!(driver_discipline(&built).policy, Policy::Fcfs);
     assert_eq!(driver.max_transfer, 65_536);
-    assert!(controller(&built).is_none());
+    assert!(controller_spec(&built).is_none());
 }
 
 #[test]
@@ -56,15 +56,15 @@ fn names_and_overrides_make_a_stack() {
     stack.set("driver.queue.round_percent", "100").unwrap();
     stack.set("drive.firmware.queue.patience", "2").unwrap();
     stack.set("drive.firmware.destage.round_percent", "50").unwrap();
-    let built = stack.build(&drives).unwrap();
+    let built = stack.build(&profile_text).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
-    assert_eq!((order(&built).policy, order(&built).window), (Policy::CLook, 4));
-    assert_eq!((order(&built).round, order(&built).patience), (100, 0));
+    assert_eq!((driver_discipline(&built).policy, driver_discipline(&built).window), (Policy::CLook, 4));
+    assert_eq!((driver_discipline(&built).round, driver_discipline(&built).patience), (100, 0));
     let firmware = built.stack.profile.firmware;
     assert_eq!((firmware.queue.round, firmware.queue.patience), (0, 2));
     assert_eq!((firmware.destage.round, firmware.destage.patience), (50, 0));
     assert_eq!(driver.max_transfer, 256);
-    let controller = controller(&built).unwrap();
+    let controller = controller_spec(&built).unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
     assert_eq!(built.stack.profile.cache.segments, 8);
     assert!(!built.stack.profile.cache.write_back);
@@ -78,29 +78,29 @@ fn names_and_overrides_make_a_stack() {
 fn none_leaves_the_driver_out() {
     let mut stack = StackFile::named_drive("barracuda");
     stack.set("driver", "none").unwrap();
-    assert!(stack.build(&drives).unwrap().stack.drivers().next().is_none());
+    assert!(stack.build(&profile_text).unwrap().stack.drivers().next().is_none());
 }
 
 #[test]
 fn errors_name_key_and_nearest() {
     assert_eq!(
-        error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
+        build_errors("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
         "s.toml:2: `driver`: unknown driver `windows-xq`; \
          expected none or one of direct, intel-ata, linux-bfq, linux-mq-deadline, linux-none, nforce-sw, via-ide, \
          windows-2000, windows-98, windows-me, windows-scsi, windows-xp; did you mean `windows-xp`?\n"
     );
     assert_eq!(
-        error_of("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
+        build_errors("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
         "s.toml:3: `drive.cache.segmets`: unknown key; did you mean `drive.cache.segments`?\n"
     );
     assert_eq!(
-        error_of("drve = \"barracuda\"\n"),
+        build_errors("drve = \"barracuda\"\n"),
         "s.toml: `drive`: missing key; expected the name of a drive, or the path of a profile\n\
          s.toml:1: `drve`: unknown key; did you mean `drive`?\n"
     );
-    assert_eq!(error_of("drive = \"x\"\n"), "s.toml:1: `drive`: `x`: no such drive\n");
+    assert_eq!(build_errors("drive = \"x\"\n"), "s.toml:1: `drive`: `x`: no such drive\n");
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
+        build_errors("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
         "s.toml:2: `controller.command_ms`: missing key; \
          expected a number from 0 to 10000, or the name of a preset\n"
     );
@@ -116,14 +116,21 @@ fn errors_name_key_and_nearest() {
 fn a_driver_has_its_policies() {
     let text = "drive = \"barracuda\"\n[driver]\nname = \"linux-mq-deadline\"\nqueue.fifo_batch = 1\nflush = \"drop\"\n\
                 power_off = \"pause\"\npower_off_pause_ms = 2000\n";
-    let driver =
-        StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap().stack.drivers().next().copied().unwrap();
+    let driver = StackFile::parse("s.toml", text)
+        .unwrap()
+        .build(&profile_text)
+        .unwrap()
+        .stack
+        .drivers()
+        .next()
+        .copied()
+        .unwrap();
     let SchedulerSpec::Deadline(deadline) = driver.scheduler else { panic!("{driver:?}") };
     assert_eq!((deadline.fifo_batch, deadline.read_expire), (1, Span::from_millis(500)));
     assert_eq!((driver.flush, driver.power_off), (FlushPolicy::Drop, PowerOffPolicy::Pause(Span::from_secs(2))));
     let mut stack = StackFile::named_drive("barracuda");
     stack.set("driver", "windows-xp").unwrap();
-    let driver = stack.build(&drives).unwrap().stack.drivers().next().copied().unwrap();
+    let driver = stack.build(&profile_text).unwrap().stack.drivers().next().copied().unwrap();
     assert_eq!(
         (driver.flush, driver.write_through),
         (FlushPolicy::Cached, ForcedWritePolicy::Fua),
@@ -137,12 +144,12 @@ fn a_link_sleeps_only_where_it_is_said() {
         let mut stack = StackFile::named_drive("barracuda");
         stack.set("controller", "ahci").unwrap();
         set.into_iter().for_each(|us| stack.set("controller.link_wake_us", us).unwrap());
-        controller(&stack.build(&drives).unwrap()).unwrap().wake
+        controller_spec(&stack.build(&profile_text).unwrap()).unwrap().wake
     };
     assert_eq!(wake(None), Span::ZERO);
     assert_eq!(wake(Some("50")), Span::from_micros(50));
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\nlink_wake_us = -1\n"),
+        build_errors("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\nlink_wake_us = -1\n"),
         "s.toml:4: `controller.link_wake_us`: -1 is out of range; expected a number from 0.001 to 100000\n"
     );
 }
@@ -150,38 +157,38 @@ fn a_link_sleeps_only_where_it_is_said() {
 #[test]
 fn a_key_that_changes_nothing_is_an_error() {
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nqueue.fifo_batch = 1\n"),
+        build_errors("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nqueue.fifo_batch = 1\n"),
         "s.toml:2: `driver.queue.fifo_batch`: has no effect here; \
          expected `driver.queue.policy` = deadline as well\n"
     );
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nretries = 2\n"),
+        build_errors("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nretries = 2\n"),
         "s.toml:2: `driver.retries`: has no effect here; expected `driver.timeout_ms` as well\n"
     );
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\ncoalesce = 4\n"),
+        build_errors("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\ncoalesce = 4\n"),
         "s.toml:2: `controller.coalesce`: has no effect here; expected `controller.coalesce_us` as well\n"
     );
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[array]\nname = \"raid-0\"\nparity = \"modify\"\n"),
+        build_errors("drive = \"barracuda\"\n[array]\nname = \"raid-0\"\nparity = \"modify\"\n"),
         "s.toml:2: `array.parity`: has no effect here; \
          expected `array.level` or `array.second` = raid-5 or raid-6 as well\n"
     );
 }
 
 #[test]
-fn every_ready_made_layer_builds() {
+fn every_preset_builds() {
     for host in hosts().unwrap() {
         let mut stack = StackFile::named_drive("barracuda");
         stack.set(host.layer, &host.name).unwrap();
-        let built = stack.build(&drives).unwrap();
-        assert_eq!(controller(&built).is_some(), host.layer == "controller");
+        let built = stack.build(&profile_text).unwrap();
+        assert_eq!(controller_spec(&built).is_some(), host.layer == "controller");
         assert!(host.figures.iter().all(|figure| !figure.source.is_empty()));
     }
 }
 
 #[test]
-fn a_clamp_is_a_warning() {
+fn a_limited_number_of_segments_is_a_warning() {
     let text = include_str!("../../profiles/cheetah-15k.4.toml");
     let mut stack = StackFile::named_drive("cheetah");
     stack.set("drive.cache.segments", "128").unwrap();
@@ -198,19 +205,19 @@ fn an_array_is_a_layer_with_its_drives() {
     stack.set("array.drives", "4").unwrap();
     stack.set("array.chunk_kib", "64").unwrap();
     stack.set("array.lose", "2").unwrap();
-    let built = stack.build(&drives).unwrap();
+    let built = stack.build(&profile_text).unwrap();
     let array = built.stack.array().unwrap();
     assert_eq!((array.members, array.chunk, array.lost), (4, 128, 0b100));
     assert_eq!(array.shares, [VolumeShare { level: RaidLevel::Raid5, permille: 1000 }]);
     assert!(built.stack.layers.contains(&model::Layer::Bus(100_000_000)));
     stack.set("array", "matrix").unwrap();
-    let shares = stack.build(&drives).unwrap().stack.array().unwrap().shares.clone();
+    let shares = stack.build(&profile_text).unwrap().stack.array().unwrap().shares.clone();
     assert_eq!(shares.iter().map(|share| share.level).collect::<Vec<_>>(), [RaidLevel::Raid0, RaidLevel::Raid1]);
 }
 
 #[test]
-fn what_does_not_fit_an_array_is_named() {
-    let of = |keys: &str| error_of(&format!("drive = \"barracuda\"\n[array]\n{keys}\n"));
+fn figures_that_do_not_fit_an_array_are_refused() {
+    let errors = |keys: &str| build_errors(&format!("drive = \"barracuda\"\n[array]\n{keys}\n"));
     let fits = "`: contradicts the other figures of the array; expected ";
     let cases = [
         ("name = \"raid-5\"\ndrives = 2", format!("array.drives{fits}at least 3")),
@@ -236,10 +243,11 @@ fn what_does_not_fit_an_array_is_named() {
         ),
     ];
     for (keys, expected) in cases {
-        assert_eq!(of(keys), format!("s.toml:2: `{expected}\n"));
+        assert_eq!(errors(keys), format!("s.toml:2: `{expected}\n"));
     }
     assert!(
-        of("name = \"raid-5\"\nlevel = \"raid-7\"").contains("one of linear, raid-0, raid-1, raid-10, raid-5, raid-6")
+        errors("name = \"raid-5\"\nlevel = \"raid-7\"")
+            .contains("one of linear, raid-0, raid-1, raid-10, raid-5, raid-6")
     );
 }
 
@@ -248,19 +256,20 @@ fn an_accelerator_is_a_name_and_overrides() {
     let text = "drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nsize_mb = 64\nidle_ms = 2.5\n";
     let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("accelerator.flush", "forward").unwrap();
-    let spec = stack.build(&drives).unwrap().stack.accelerators().next().copied().unwrap();
+    let spec = stack.build(&profile_text).unwrap().stack.accelerators().next().copied().unwrap();
     assert_eq!((spec.size, spec.write_back, spec.drops_flushes), (64 << 20, true, false));
     assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
-    assert!(StackFile::named_drive("barracuda").build(&drives).unwrap().stack.accelerators().next().is_none());
-    let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
-    assert!(said.contains("unknown accelerator `maxbost`") && said.contains("maxboost"), "{said}");
-    let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
+    assert!(StackFile::named_drive("barracuda").build(&profile_text).unwrap().stack.accelerators().next().is_none());
+    let errors = build_errors("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
+    assert!(errors.contains("unknown accelerator `maxbost`") && errors.contains("maxboost"), "{errors}");
+    let errors = build_errors("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
     assert!(
-        said.contains("accelerator.hit_us") && said.contains("`accelerator.size_mb`: needs an accelerator"),
-        "{said}"
+        errors.contains("accelerator.hit_us") && errors.contains("`accelerator.size_mb`: needs an accelerator"),
+        "{errors}"
     );
-    let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
-    assert!(said.contains("has no effect") && said.contains("`accelerator.write_back` = true as well"), "{said}");
+    let errors =
+        build_errors("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
+    assert!(errors.contains("has no effect") && errors.contains("`accelerator.write_back` = true as well"), "{errors}");
 }
 
 #[test]
@@ -279,25 +288,25 @@ fn the_guide_names_every_layer_key_and_word() {
     assert!(missing.is_empty(), "docs/stack.md does not name {missing:?}");
 }
 
-/// Names of the layers of a built stack, from the program's side down.
-fn standing(text: &str) -> Vec<String> {
-    let built = StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap();
+/// Names of the layers of a built stack, from the program down.
+fn layer_names(text: &str) -> Vec<String> {
+    let built = StackFile::parse("s.toml", text).unwrap().build(&profile_text).unwrap();
     built.stack.layer_names().into_iter().rev().collect()
 }
 
-const TWICE: &str = "drive = \"barracuda\"\narray = \"raid-1\"\ncontroller = \"ahci\"\n\
+const TWO_DRIVERS: &str = "drive = \"barracuda\"\narray = \"raid-1\"\ncontroller = \"ahci\"\n\
                      [driver-2]\nname = \"linux-none\"\nflush = \"drop\"\n";
 
 #[test]
-fn layers_stand_in_the_order_that_a_stack_says() {
-    assert_eq!(standing(TWICE), ["driver", "driver-2", "array", "controller"]);
-    let below = format!("order = [\"driver\", \"array\", \"driver-2\", \"controller\", \"drive\"]\n{TWICE}");
-    assert_eq!(standing(&below), ["driver", "array", "driver-2", "controller"]);
-    let mut stack = StackFile::parse("s.toml", TWICE).unwrap();
+fn layers_have_the_order_that_a_stack_gives() {
+    assert_eq!(layer_names(TWO_DRIVERS), ["driver", "driver-2", "array", "controller"]);
+    let below = format!("order = [\"driver\", \"array\", \"driver-2\", \"controller\", \"drive\"]\n{TWO_DRIVERS}");
+    assert_eq!(layer_names(&below), ["driver", "array", "driver-2", "controller"]);
+    let mut stack = StackFile::parse("s.toml", TWO_DRIVERS).unwrap();
     stack.set("order", "array, driver, driver-2, controller").unwrap();
     stack.set("driver-2.depth", "7").unwrap();
     stack.set("at.1 s.driver-2.flush", "forward").unwrap();
-    let built = stack.build(&drives).unwrap();
+    let built = stack.build(&profile_text).unwrap();
     let drivers: Vec<(u32, FlushPolicy)> = built.stack.drivers().map(|it| (it.depth, it.flush)).collect();
     assert_eq!((drivers.len(), drivers[0]), (2, (7, FlushPolicy::Drop)));
     assert_ne!(drivers[1].1, FlushPolicy::Drop);
@@ -322,65 +331,65 @@ fn a_change_that_no_layer_knows_or_whose_value_does_not_fit_is_refused() {
         ("array.lose", "none", "the value does not fit; expected the number of a drive of the array"),
     ] {
         let text = format!("drive = \"barracuda\"\narray = \"raid-1\"\n[at.\"1 s\"]\n{key} = \"{value}\"\n");
-        assert_eq!(error_of(&text), format!("s.toml: `at`: `{key}` = `{value}` during a run: {why}\n"));
+        assert_eq!(build_errors(&text), format!("s.toml: `at`: `{key}` = `{value}` during a run: {why}\n"));
     }
 }
 
 #[test]
 fn an_order_that_makes_no_sense_is_refused_with_the_reason() {
-    let of = |order: &str| error_of(&format!("order = [{order}]\n{TWICE}"));
+    let errors = |order: &str| build_errors(&format!("order = [{order}]\n{TWO_DRIVERS}"));
     let order = "layers from the program down, such as processor, driver, array, controller";
     assert_eq!(
-        of("\"driver\", \"aray\""),
+        errors("\"driver\", \"aray\""),
         format!(
             "s.toml:1: `order`: names `aray`, which is not in the stack; expected {order}, each of which is there; \
              did you mean `array`?\n"
         )
     );
     assert_eq!(
-        of("\"driver\", \"driver-2\", \"array\""),
+        errors("\"driver\", \"driver-2\", \"array\""),
         "s.toml:1: `order`: omits `controller`; expected each layer of the stack\n"
     );
     assert_eq!(
-        of("\"driver\", \"driver\""),
+        errors("\"driver\", \"driver\""),
         "s.toml:1: `order`: names `driver` twice; expected `driver-2` for a second one\n"
     );
     assert_eq!(
-        of("\"driver-2\", \"driver\", \"array\", \"controller\""),
+        errors("\"driver-2\", \"driver\", \"array\", \"controller\""),
         "s.toml:5: `driver-2`: has the wrong number; expected `driver`: layers of a kind are numbered from the top\n"
     );
-    assert_eq!(of("1"), format!("s.toml:1: `order`: is not a list of layers; expected {order}\n"));
+    assert_eq!(errors("1"), format!("s.toml:1: `order`: is not a list of layers; expected {order}\n"));
     assert_eq!(
-        error_of("drive = \"barracuda\"\n[driver-3]\nname = \"linux-none\"\n"),
+        build_errors("drive = \"barracuda\"\n[driver-3]\nname = \"linux-none\"\n"),
         "s.toml:2: `driver-3`: has the wrong number; expected `driver-2`: layers of a kind are numbered from the top\n"
     );
     let bus =
         "order = [\"driver\", \"bus\", \"array\"]\ndrive = \"barracuda\"\narray = \"raid-0\"\nbus = \"pci-32-33\"\n";
     assert_eq!(
-        error_of(bus),
+        build_errors(bus),
         "s.toml:1: `bus`: cannot stand there: the array's drives share it: it stands right below the array\n"
     );
     let processor = "order = [\"driver\", \"processor\"]\ndrive = \"barracuda\"\nprocessor = \"pentium-iii-800\"\n";
-    assert!(error_of(processor).contains("it stands on top"), "{}", error_of(processor));
+    assert!(build_errors(processor).contains("it stands on top"), "{}", build_errors(processor));
 }
 
 #[test]
-fn what_a_driver_leaves_out_is_as_in_linux() {
+fn defaults_of_a_driver_are_those_of_linux() {
     for (policy, linux) in
         [("deadline", SchedulerSpec::Deadline(DeadlineSpec::LINUX)), ("fair", SchedulerSpec::Fair(FairSpec::LINUX))]
     {
         let text = format!("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nqueue.policy = \"{policy}\"\n");
-        let built = StackFile::parse("s.toml", &text).unwrap().build(&drives).unwrap();
+        let built = StackFile::parse("s.toml", &text).unwrap().build(&profile_text).unwrap();
         assert_eq!(built.stack.drivers().next().unwrap().scheduler, linux);
     }
 }
 
-/// What SCSI port's defaults come to: a request of 512 KiB is eight commands, 16 of which are below at once.
+/// SCSI port's defaults: a request of 512 KiB is eight commands, and 16 commands are outstanding at once.
 #[test]
 fn windows_above_a_scsi_adapter_splits_at_64_kib_and_keeps_16() {
     let text = "drive = \"barracuda\"\ndriver = \"windows-scsi\"\ncontroller = \"scsi-u320\"\n";
-    let built = StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap();
+    let built = StackFile::parse("s.toml", text).unwrap().build(&profile_text).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!((driver.depth, driver.max_transfer * 512), (16, 64 << 10));
-    assert_eq!(standing(text), ["driver", "controller"]);
+    assert_eq!(layer_names(text), ["driver", "controller"]);
 }

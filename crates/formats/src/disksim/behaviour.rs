@@ -1,4 +1,5 @@
-//! Buffer, firmware, overheads and bus of a `disksim_disk`, and the parameters that the model has no counterpart for.
+//! Converts the buffer, firmware, overheads and bus of a `disksim_disk` to sections of the profile, and lists the parameters that
+//! the model has no counterpart for.
 
 use super::fields::ParameterFields;
 use super::syntax::{Errors, ParameterBlock, SourcePosition};
@@ -75,73 +76,83 @@ pub(super) const DISK: &[&str] = &[
 ];
 
 /// The longest time, in milliseconds.
-const LONGEST: f64 = 10_000.0;
+const LONGEST_MS: f64 = 10_000.0;
 
+/// Writes the sections `cache`, `firmware`, `overhead`, `link` and `power`.
 pub(super) fn write_behaviour(
     disk: &ParameterFields<'_>,
     buses: &[&ParameterBlock],
-    text: &mut ProfileWriter,
+    writer: &mut ProfileWriter,
 ) -> Result<(), Errors> {
-    write_cache_section(disk, text)?;
-    write_firmware_section(disk, text)?;
-    write_overhead_section(disk, text)?;
-    write_link_section(disk, buses, text)?;
-    text.begin_section("power");
-    text.write_inferred(
+    write_cache_section(disk, writer)?;
+    write_firmware_section(disk, writer)?;
+    write_overhead_section(disk, writer)?;
+    write_link_section(disk, buses, writer)?;
+    writer.begin_section("power");
+    writer.write_inferred(
         "cut_sector",
         "\"finished\"",
         "drives finish the sector under the head from the spindle's energy",
     );
-    note_unmodelled_keys(disk, text)
+    note_unmodelled_keys(disk, writer)
 }
 
 fn read_flag(disk: &ParameterFields<'_>, key: &str) -> Result<bool, Errors> {
     Ok(disk.number_or(key, -1.0, 9.0, 0.0)? != 0.0)
 }
 
-fn write_cache_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_cache_section(disk: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<(), Errors> {
     let segments = disk.whole_number("Number of buffer segments", 0, 4096)?;
-    let size = disk.whole_number("Segment size (in blks)", 0, 1 << 24)?;
-    let writes = disk.number_or("Maximum number of write segments", 0.0, 4096.0, 1.0)? as u64;
-    text.begin_section("cache");
-    let (at, key) = (disk.position("Segment size (in blks)"), "Number of buffer segments times Segment size");
-    text.write_given("size_kib", (segments * size).div_ceil(2), at, key);
-    text.write_given("segments", segments, disk.position("Number of buffer segments"), "Number of buffer segments");
-    let fast = disk.whole_number("Fast write level", 0, 2)? > 0;
-    text.write_given("write_back", fast && segments > 0, disk.position("Fast write level"), "Fast write level");
-    let percent = (100 * writes.min(segments)).div_ceil(segments.max(1)).clamp(1, 100);
-    let (at, key) = (disk.position("Maximum number of write segments"), "Maximum number of write segments");
-    text.write_given("dirty_percent", percent, at, key);
-    write_segment_rules(disk, segments, writes, text)?;
-    text.write_inferred("destage_idle_ms", 0.0, "DiskSim destages a cached write at once");
-    write_read_ahead_section(disk, size, text)
+    let segment_sectors = disk.whole_number("Segment size (in blks)", 0, 1 << 24)?;
+    let write_segments = disk.number_or("Maximum number of write segments", 0.0, 4096.0, 1.0)? as u64;
+    writer.begin_section("cache");
+    let parameters = "Number of buffer segments times Segment size";
+    let position = disk.position("Segment size (in blks)");
+    writer.write_given("size_kib", (segments * segment_sectors).div_ceil(2), position, parameters);
+    writer.write_given("segments", segments, disk.position("Number of buffer segments"), "Number of buffer segments");
+    let has_write_cache = disk.whole_number("Fast write level", 0, 2)? > 0;
+    writer.write_given(
+        "write_back",
+        has_write_cache && segments > 0,
+        disk.position("Fast write level"),
+        "Fast write level",
+    );
+    let percent = (100 * write_segments.min(segments)).div_ceil(segments.max(1)).clamp(1, 100);
+    let key = "Maximum number of write segments";
+    writer.write_given("dirty_percent", percent, disk.position(key), key);
+    write_segment_rules(disk, segments, write_segments, writer)?;
+    writer.write_inferred("destage_idle_ms", 0.0, "DiskSim destages a cached write at once");
+    write_read_ahead_section(disk, segment_sectors, writer)
 }
 
-/// Writes read hits on written data, and segments for writes alone (which DiskSim refuses with a single segment).
+/// Writes the rules of segments: read hits on written data, and segments for writes alone (which DiskSim refuses with a single
+/// segment).
 fn write_segment_rules(
     disk: &ParameterFields<'_>,
     segments: u64,
-    writes: u64,
-    text: &mut ProfileWriter,
+    write_segments: u64,
+    writer: &mut ProfileWriter,
 ) -> Result<(), Errors> {
     let key = "Allow read hits on write data";
     if segments > 0 && disk.block.get(key).is_some() {
         let hits = if read_flag(disk, key)? { "\"all\"" } else { "\"none\"" };
-        text.write_given("written_hits", hits, disk.position(key), key);
+        writer.write_given("written_hits", hits, disk.position(key), key);
     }
     let key = "Use separate write segment";
-    let apart = read_flag(disk, key)?;
-    let fits = (1..segments).contains(&writes);
-    if apart && fits {
-        text.write_given("writes_apart", true, disk.position(key), key);
-    }
-    if apart && !fits {
-        text.note_unmodelled(disk.block, key, true, "reads would have no segment left");
+    let leaves_segments = (1..segments).contains(&write_segments);
+    match read_flag(disk, key)? {
+        false => {}
+        true if leaves_segments => writer.write_given("writes_apart", true, disk.position(key), key),
+        true => writer.note_unmodelled(disk.block, key, true, "reads would have no segment left"),
     }
     Ok(())
 }
 
-fn write_read_ahead_section(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_read_ahead_section(
+    disk: &ParameterFields<'_>,
+    segment_sectors: u64,
+    writer: &mut ProfileWriter,
+) -> Result<(), Errors> {
     let key = "Buffer continuous read";
     let until = match disk.whole_number(key, 0, 4)? {
         0 => None,
@@ -151,30 +162,35 @@ fn write_read_ahead_section(disk: &ParameterFields<'_>, segment: u64, text: &mut
         _ => Some("next-track"),
     };
     let cached = disk.number_or("Enable caching in buffer", 0.0, 2.0, 1.0)? > 0.0;
-    let most = disk.number_or("Maximum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
+    let stated_most = disk.number_or("Maximum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
     let most = match (until, cached) {
         (None, _) | (_, false) => 0,
-        _ if most == 0 => segment,
-        _ => most,
+        _ if stated_most == 0 => segment_sectors,
+        _ => stated_most,
     };
     let least = disk.number_or("Minimum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
-    text.begin_section("cache.read_ahead");
-    text.write_given("max_sectors", most, disk.position("Maximum read-ahead (blks)"), "Maximum read-ahead");
-    text.write_given("min_sectors", least.min(most), disk.position("Minimum read-ahead (blks)"), "Minimum read-ahead");
-    text.write_given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.position(key), key);
+    writer.begin_section("cache.read_ahead");
+    writer.write_given("max_sectors", most, disk.position("Maximum read-ahead (blks)"), "Maximum read-ahead");
+    writer.write_given(
+        "min_sectors",
+        least.min(most),
+        disk.position("Minimum read-ahead (blks)"),
+        "Minimum read-ahead",
+    );
+    writer.write_given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.position(key), key);
     let (over, free) = ("Read-ahead over requested", "Read any free blocks");
-    text.write_given("over_requested", read_flag(disk, over)?, disk.position(over), over);
-    text.write_given("free_blocks", read_flag(disk, free)?, disk.position(free), free);
+    writer.write_given("over_requested", read_flag(disk, over)?, disk.position(over), over);
+    writer.write_given("free_blocks", read_flag(disk, free)?, disk.position(free), free);
     Ok(())
 }
 
-fn write_firmware_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_firmware_section(disk: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<(), Errors> {
     let depth = disk.number_or("Max queue length", 0.0, 1e6, 1.0)?.clamp(1.0, 256.0) as u64;
-    text.begin_section("firmware");
-    text.write_given("depth", depth, disk.position("Max queue length"), "Max queue length");
-    text.write_inferred("dispatch_ms", 0.0, "DiskSim chooses the next command when the arm is free");
+    writer.begin_section("firmware");
+    writer.write_given("depth", depth, disk.position("Max queue length"), "Max queue length");
+    writer.write_inferred("dispatch_ms", 0.0, "DiskSim chooses the next command when the arm is free");
     let key = "Immediate buffer read";
-    text.write_given("zero_latency", read_flag(disk, key)?, disk.position(key), key);
+    writer.write_given("zero_latency", read_flag(disk, key)?, disk.position(key), key);
     let scheduler = disk.required_block("Scheduler")?;
     let fields = ParameterFields::new(scheduler, &[]);
     let key = "Scheduling policy";
@@ -186,11 +202,11 @@ fn write_firmware_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) 
         8 => ("sptf", true),
         _ => ("sptf", false),
     };
-    text.begin_section("firmware.queue");
-    text.write_given("policy", format!("\"{policy}\""), fields.position(key), key);
-    text.begin_section("firmware.destage");
-    text.write_inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
-    text.note_unmodelled(
+    writer.begin_section("firmware.queue");
+    writer.write_given("policy", format!("\"{policy}\""), fields.position(key), key);
+    writer.begin_section("firmware.destage");
+    writer.write_inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
+    writer.note_unmodelled(
         fields.block,
         key,
         !exact && depth > 1,
@@ -199,30 +215,30 @@ fn write_firmware_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) 
     Ok(())
 }
 
-fn write_overhead_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_overhead_section(disk: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<(), Errors> {
     let scale = disk.number_or("Time scale for overheads", 0.0, 1000.0, 1.0)?;
-    let part = |key: &str| Ok::<f64, Errors>(disk.number_or(key, 0.0, LONGEST, 0.0)? * scale);
-    let each = part("Per-request overhead time")?;
-    let data = part("Data preparation overhead")?;
-    text.begin_section("overhead");
+    let scaled_ms = |key: &str| Ok::<f64, Errors>(disk.number_or(key, 0.0, LONGEST_MS, 0.0)? * scale);
+    let per_request = scaled_ms("Per-request overhead time")?;
+    let preparation = scaled_ms("Data preparation overhead")?;
+    writer.begin_section("overhead");
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
         // Data preparation precedes an immediate transfer. A read miss has released the bus before its data arrive; if it never
         // disconnects, the preparation overlaps with the access (DiskSim's `disk_read_arrive`).
-        let data = if name == "read_miss" { 0.0 } else { data };
+        let preparation = if name == "read_miss" { 0.0 } else { preparation };
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
-            let ms = part(&key)? + each + data;
-            text.write_given(&format!("{name}{suffix}_ms"), round_to_nanos(ms), disk.position(&key), &key);
+            let ms = scaled_ms(&key)? + per_request + preparation;
+            writer.write_given(&format!("{name}{suffix}_ms"), round_to_nanos(ms), disk.position(&key), &key);
         }
     }
-    let hit = part("Read hit over. after read")? + each;
-    text.write_inferred("flush_ms", round_to_nanos(hit), "not said; a command without data, decoded as a read hit");
+    let hit = scaled_ms("Read hit over. after read")? + per_request;
+    writer.write_inferred("flush_ms", round_to_nanos(hit), "not said; a command without data, decoded as a read hit");
     let reselect = "First reselect overhead";
-    let held = read_flag(disk, "Never disconnect")?;
-    let ms = if held { 0.0 } else { part(reselect)? + data };
-    text.write_given(
+    let never_disconnects = read_flag(disk, "Never disconnect")?;
+    let ms = if never_disconnects { 0.0 } else { scaled_ms(reselect)? + preparation };
+    writer.write_given(
         "reselect_ms",
         round_to_nanos(ms),
         disk.position(reselect),
@@ -231,78 +247,83 @@ fn write_overhead_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) 
     for (name, key) in
         [("completion_ms", "Read completion overhead"), ("write_completion_ms", "Write completion overhead")]
     {
-        text.write_given(name, round_to_nanos(part(key)?), disk.position(key), key);
+        writer.write_given(name, round_to_nanos(scaled_ms(key)?), disk.position(key), key);
     }
     Ok(())
 }
 
+/// Rounds milliseconds to whole nanoseconds.
 fn round_to_nanos(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
-/// Writes the link; a sector takes as long as in the slowest of drive, buses and controller.
+/// Writes the link. A sector takes as long as the slowest of drive, buses and controller needs.
 fn write_link_section(
     disk: &ParameterFields<'_>,
     buses: &[&ParameterBlock],
-    text: &mut ProfileWriter,
+    writer: &mut ProfileWriter,
 ) -> Result<(), Errors> {
-    let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
-    text.begin_section("link");
+    let drive_ms = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
+    writer.begin_section("link");
     for (name, key) in [("rate_mb_s", "Read block transfer time"), ("write_rate_mb_s", "Write block transfer time")] {
-        let (mut slowest, mut at, mut which) =
-            (own, disk.position("Bulk sector transfer time"), "Bulk sector transfer time");
+        let (mut slowest_ms, mut position, mut parameter) =
+            (drive_ms, disk.position("Bulk sector transfer time"), "Bulk sector transfer time");
         for bus in buses {
             let fields = ParameterFields::new(bus, &[]);
             for key in [key, "Bulk sector transfer time"] {
                 let ms = fields.number_or(key, 0.0, 100.0, 0.0)?;
-                if ms > slowest {
-                    (slowest, at, which) = (ms, fields.position(key), key);
+                if ms > slowest_ms {
+                    (slowest_ms, position, parameter) = (ms, fields.position(key), key);
                 }
             }
         }
         // A transfer time of zero means that the link is never the limit.
-        let rate = if slowest > 0.0 { 0.512 / slowest } else { 100_000.0 };
-        text.write_given(
+        let rate_mb_s = if slowest_ms > 0.0 { 0.512 / slowest_ms } else { 100_000.0 };
+        writer.write_given(
             name,
-            (rate * 1e6).round() / 1e6,
-            at,
-            &format!("{which}, {slowest} ms for 512 bytes, the slowest on the way"),
+            (rate_mb_s * 1e6).round() / 1e6,
+            position,
+            &format!("{parameter}, {slowest_ms} ms for 512 bytes, the slowest on the way"),
         );
     }
-    text.write_inferred("command_ms", 0.0, "within the overheads");
-    text.write_inferred("max_transfer_sectors", 65_536, "no limit is given");
+    writer.write_inferred("command_ms", 0.0, "within the overheads");
+    writer.write_inferred("max_transfer_sectors", 65_536, "no limit is given");
     let by_request = read_flag(disk, "Set watermark by reqsize")?;
     let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
     let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
-    text.write_given("buffer_full_percent", percent, disk.position("High (read) water mark"), "High (read) water mark");
-    text.note_unmodelled(
+    writer.write_given(
+        "buffer_full_percent",
+        percent,
+        disk.position("High (read) water mark"),
+        "High (read) water mark",
+    );
+    writer.note_unmodelled(
         disk.block,
         "Set watermark by reqsize",
         !by_request && mark > 0.0,
         "the model uses a share of the request",
     );
-    text.write_inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
-    text.write_inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
-    let slow = find_setup_delay(buses);
-    if let Some((at, what)) = slow {
-        text.note_active(what, at, "an arbitration or initiation delay before each transfer");
+    writer.write_inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
+    writer.write_inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
+    if let Some((position, key)) = find_setup_delay(buses) {
+        writer.note_unmodelled_effect(key, position, "an arbitration or initiation delay before each transfer");
     }
     Ok(())
 }
 
-/// Finds a delay of buses or controllers that the model's link does not have.
+/// Finds a delay of buses or controllers that the model's link does not have: its position and key.
 fn find_setup_delay<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosition, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
-            let ms = ParameterFields::new(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
+            let ms = ParameterFields::new(bus, &[]).number_or(key, 0.0, LONGEST_MS, 0.0).unwrap_or(0.0);
             (ms > 0.0).then(|| (&bus.get(key).expect("it has a value").at, key))
         })
     })
 }
 
-/// Parameters without a counterpart: the key; the values with which DiskSim behaves as the model does (none listed: no value matters);
-/// what the key governs.
-const LEFT: &[(&str, &[f64], &str)] = &[
+/// Parameters without a counterpart: the key; the values with which DiskSim behaves as the model does (an empty list: any value);
+/// the behaviour that the key governs.
+const UNMODELLED: &[(&str, &[f64], &str)] = &[
     ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
     ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
     ("Allow almost read hits", &[1.0], "in the model, a read just ahead of a prefetch waits for it"),
@@ -337,12 +358,12 @@ const LEFT: &[(&str, &[f64], &str)] = &[
     ("Avg sectors per cylinder", &[], "only used to estimate distances"),
 ];
 
-fn note_unmodelled_keys(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
-    for &(key, quiet, why) in LEFT {
-        // An absent key is NaN, which is no quiet value; `note_unmodelled` passes over absent keys.
+fn note_unmodelled_keys(disk: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<(), Errors> {
+    for &(key, model_values, why) in UNMODELLED {
+        // The default is not a number, which no list contains; `note_unmodelled` passes over missing keys.
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
-        let active = !quiet.is_empty() && !quiet.contains(&value);
-        text.note_unmodelled(disk.block, key, active, why);
+        let changes_result = !model_values.is_empty() && !model_values.contains(&value);
+        writer.note_unmodelled(disk.block, key, changes_result, why);
     }
     Ok(())
 }

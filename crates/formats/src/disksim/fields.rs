@@ -1,5 +1,5 @@
-//! The values of a block by key: numbers in range, words, lists and blocks, with located errors; and its
-//! unknown keys.
+//! Typed access to the values of a block by key: numbers in range, words, lists and blocks, or an error with its position. Also
+//! reports the unknown keys of a block.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -17,21 +17,21 @@ impl<'a> ParameterFields<'a> {
         ParameterFields { block, known }
     }
 
-    /// Unknown keys of the block: an error if one is close to a missing key, and thus probably
-    /// a misspelling, otherwise a warning.
-    pub(super) fn report_unknown_keys(&self, text: &mut ProfileWriter) -> Errors {
+    /// Reports unknown keys of the block. A key close to a missing one is probably a misspelling and an error, which is returned;
+    /// others are warnings.
+    pub(super) fn report_unknown_keys(&self, writer: &mut ProfileWriter) -> Errors {
         let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
-        let lacking = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
+        let missing = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
         let mut errors = Vec::new();
         for entry in self.block.entries.iter().filter(|entry| !known(&entry.key)) {
             let expected = format!("a parameter of {}", self.block.kind);
             let fault = entry.at.diagnostic("unknown parameter").with_key(shorten(&entry.key)).with_expected(expected);
-            let fault = fault.suggest_nearest(&entry.key, lacking());
+            let fault = fault.suggest_nearest(&entry.key, missing());
             match fault.nearest {
                 Some(_) => errors.push(fault),
                 None => {
-                    let what = format!("unknown parameter with {}, ignored", describe_value(&entry.value));
-                    text.warn(entry.at.diagnostic(what).with_key(shorten(&entry.key)));
+                    let message = format!("unknown parameter with {}, ignored", describe_value(&entry.value));
+                    writer.warn(entry.at.diagnostic(message).with_key(shorten(&entry.key)));
                 }
             }
         }
@@ -40,11 +40,11 @@ impl<'a> ParameterFields<'a> {
 
     pub(super) fn required_entry(&self, key: &str) -> Result<&'a ParameterEntry, Errors> {
         self.block.get(key).ok_or_else(|| {
-            let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
-            let fault = self.block.at.diagnostic(format!("`{}` lacks this parameter", shorten(what))).with_key(key);
-            let near = self.block.entries.iter().map(|entry| entry.key.as_str());
-            let strange = near.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
-            vec![fault.suggest_nearest(key, strange)]
+            let block = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
+            let fault = self.block.at.diagnostic(format!("`{}` lacks this parameter", shorten(block))).with_key(key);
+            let keys = self.block.entries.iter().map(|entry| entry.key.as_str());
+            let unknown = keys.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
+            vec![fault.suggest_nearest(key, unknown)]
         })
     }
 
@@ -65,9 +65,9 @@ impl<'a> ParameterFields<'a> {
         }
     }
 
-    /// An optional number.
-    pub(super) fn number_or(&self, key: &str, low: f64, high: f64, absent: f64) -> Result<f64, Errors> {
-        if self.block.get(key).is_some() { self.number(key, low, high) } else { Ok(absent) }
+    /// A number in a range; `default` if the key is missing.
+    pub(super) fn number_or(&self, key: &str, low: f64, high: f64, default: f64) -> Result<f64, Errors> {
+        if self.block.get(key).is_some() { self.number(key, low, high) } else { Ok(default) }
     }
 
     /// A whole number in a range.
@@ -103,13 +103,18 @@ impl<'a> ParameterFields<'a> {
         values.iter().map(number).collect()
     }
 
-    /// The place of a key, for sources and errors.
+    /// The position of a key, or of the block if the key is missing.
     pub(super) fn position(&self, key: &str) -> &'a SourcePosition {
         self.block.get(key).map_or(&self.block.at, |entry| &entry.at)
     }
 }
 
 /// The error about an invalid value.
-pub(super) fn invalid_value(at: &SourcePosition, key: &str, value: &ParameterValue, expected: &str) -> Diagnostic {
-    at.diagnostic(format!("{} is invalid", describe_value(value))).with_key(key).with_expected(expected)
+pub(super) fn invalid_value(
+    position: &SourcePosition,
+    key: &str,
+    value: &ParameterValue,
+    expected: &str,
+) -> Diagnostic {
+    position.diagnostic(format!("{} is invalid", describe_value(value))).with_key(key).with_expected(expected)
 }

@@ -1,36 +1,38 @@
-//! Layouts of generation 1 (zones with a sparing scheme) and 4 (an index of tracks) as our zones, holes and remaps.
+//! Converts a drive's layout to zones, holes and remaps of a profile: layouts of generation 1 (zones with a sparing scheme) here,
+//! those of generation 4 (an index of tracks) in `layout_g4`.
 //!
-//! Generation 1 numbers the slots of a zone track after track; blocks fill them in that order, except for the space at
-//! the zone's front, slipped slots, and the spares of each unit (track, cylinder, range of cylinders or zone, as the scheme
-//! says). All of these become holes.
+//! Generation 1 numbers the slots of a zone track after track. Blocks fill the slots in that order and leave out three kinds,
+//! which become holes: the space at the zone's front, slipped slots, and spares. A *unit* has spares of its own; the scheme says
+//! whether it is a track, a cylinder, a range of cylinders or the zone.
 //!
-//! | what | meaning |
+//! | parameter | meaning |
 //! |---|---|
-//! | slips, defects | slots of the zone, its spares counted in; tracks of the zone in scheme 1 |
-//! | a slip | uses up one spare of its unit; where the scheme slips to the end, the zone holds one block less |
-//! | front | blocks that the zone would hold before its first; slips and spares among them come on top |
-//! | offset | where slot 0 of the zone lies, in sectors; skews add up from there anew in each zone |
-//! | ranges | counted from the zone's first cylinder; a part range at its end has no spares |
+//! | slips, defects | numbers of slots in the zone, spares included; numbers of tracks in scheme 1 |
+//! | a slip | uses up one spare of its unit; in schemes that slip to the end, the zone holds one block less instead |
+//! | empty space at the front | blocks that the zone would hold before its first; slips and spares among them are additional |
+//! | offset of the first block | position of slot 0 of the zone, in sectors; each zone adds up its skews from there |
+//! | range size | cylinders of a range, from the zone's first cylinder; an incomplete range at the end has no spares |
 //!
-//! If a block count or a number of cylinders contradicts the zones, the zones are used, with a warning that names both.
-//! Slips may be unsorted, repeated and beyond the zone; defects without a valid spare stay in their place.
+//! If a block count or a number of cylinders contradicts the zones, the zones are used, with a warning that names both. Slips may
+//! be unsorted, repeated and beyond the zone. A defect without a valid spare stays in its place.
 //!
-//! A block that a slip pushes into the spares of its cylinder stays there. The reference program wraps it onto the next
-//! cylinder, onto another block (scheme 2); its inverse mapping then disagrees, and it aborts. The program also rotates all
-//! tracks after a slip by a sector in schemes 2 to 6, an assumption of its own; here the skews alone place the tracks.
+//! DiskSim's program deviates in two points. In scheme 2 it moves a block that a slip pushes into the spares of its cylinder onto
+//! another block of the next cylinder; its inverse mapping then disagrees, and it aborts. Here the block stays among the spares.
+//! In schemes 2 to 6 the program rotates all tracks after a slip by a sector. Here the skews alone determine the angles of
+//! tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::fields::ParameterFields;
-use super::slots::{MOST_CYLINDERS, SlotHole, format_hole, write_sectors};
+use super::slots::{MOST_CYLINDERS, SlotHole, SlotRun, format_hole, write_sectors};
 use super::syntax::{Errors, ParameterValue, describe_value};
 use super::write::{ProfileWriter, revolution_fraction};
 
-const GENERATION_1: &[&str] =
+const GENERATION_1_KEYS: &[&str] =
     &["LBN-to-PBN mapping scheme", "Sparing scheme used", "Rangesize for sparing", "Skew units", "Zones"];
 
-const ZONE: &[&str] = &[
+const ZONE_KEYS: &[&str] = &[
     "First cylinder number",
     "Last cylinder number",
     "Blocks per track",
@@ -45,16 +47,16 @@ const ZONE: &[&str] = &[
 ];
 
 /// Writes the geometry, and returns the number of cylinders.
-pub(super) fn write_geometry(model: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<u32, Errors> {
+pub(super) fn write_geometry(model: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<u32, Errors> {
     let heads = model.whole_number("Number of data surfaces", 1, 64)?;
     let cylinders = model.whole_number("Number of cylinders", 1, MOST_CYLINDERS)?;
     let block = model.required_block("Layout Model")?;
-    text.begin_section("geometry");
-    text.write_inferred("physical_sector", 512, "DiskSim's blocks are sectors of 512 bytes");
-    text.write_given("heads", heads, model.position("Number of data surfaces"), "Number of data surfaces");
+    writer.begin_section("geometry");
+    writer.write_inferred("physical_sector", 512, "DiskSim's blocks are sectors of 512 bytes");
+    writer.write_given("heads", heads, model.position("Number of data surfaces"), "Number of data surfaces");
     let end = match block.kind.as_str() {
-        "dm_layout_g1" => write_generation_1(&ParameterFields::new(block, GENERATION_1), heads, model, text)?,
-        "dm_layout_g4" => super::layout_g4::write_generation_4(block, model, text)?,
+        "dm_layout_g1" => write_generation_1(&ParameterFields::new(block, GENERATION_1_KEYS), heads, model, writer)?,
+        "dm_layout_g4" => super::layout_g4::write_generation_4(block, model, writer)?,
         "dm_layout_g2" => {
             let fault = block.at.diagnostic("its block map cannot be read").with_key("dm_layout_g2");
             return Err(vec![fault.with_expected("an extraction as dm_layout_g1 or dm_layout_g4")]);
@@ -66,24 +68,29 @@ pub(super) fn write_geometry(model: &ParameterFields<'_>, text: &mut ProfileWrit
         }
     };
     let why = if end == cylinders { "the layout gives it" } else { &format!("the layout has {end}, which is used") };
-    text.note_unmodelled(model.block, "Number of cylinders", end != cylinders, why);
+    writer.note_unmodelled(model.block, "Number of cylinders", end != cylinders, why);
     Ok(end as u32)
 }
 
-/// The figures of a zone.
+/// The parameters of a zone; angles are in revolutions.
 struct DisksimZone {
-    first: u64,
-    last: u64,
+    first_cylinder: u64,
+    last_cylinder: u64,
     spt: u64,
     offset: f64,
+    /// Blocks of the empty space at the front.
     front: u64,
-    /// Between cylinders, between heads.
-    skews: (f64, f64),
+    cylinder_skew: f64,
+    head_skew: f64,
+    /// Spares of each unit.
     spares: u64,
+    /// Slots or tracks, as the scheme says.
     slips: Vec<u64>,
-    /// Slots or tracks, and their replacements.
-    defects: Vec<(u64, u64)>,
+    defects: Vec<Defect>,
 }
+
+/// A defective slot or track, and its replacement.
+type Defect = (u64, u64);
 
 /// The unit that has spares of its own.
 #[derive(Clone, Copy, PartialEq)]
@@ -93,39 +100,41 @@ enum SparingUnit {
     Zone,
 }
 
-/// A sparing scheme.
 #[derive(Clone, Copy)]
-struct Scheme {
+struct SparingScheme {
     unit: SparingUnit,
     /// Spares are at the start of their unit, not at the end.
-    front: bool,
+    spares_first: bool,
     /// Slips, defects and spares are whole tracks.
-    tracks: bool,
+    counts_tracks: bool,
     /// Slips do not use up spares.
-    to_end: bool,
-    /// Spares are slots of the unit.
-    spares: bool,
-    /// The scheme has slips.
-    slips: bool,
+    slips_to_end: bool,
+    /// Units have spares.
+    has_spares: bool,
+    has_slips: bool,
 }
 
-/// How to read the zones of a layout.
+/// The rules by which the zones of a layout are read.
 #[derive(Clone, Copy)]
-struct Rules {
-    /// 0, 1 or 2.
+struct LayoutRules {
+    /// The order of tracks: 0 by cylinder; 1 and 2 with the heads reversed on every other cylinder, counted from the zone's first
+    /// (1) or the drive's first (2).
     mapping: u64,
-    scheme: Scheme,
+    scheme: SparingScheme,
     heads: u64,
     /// Skews are in revolutions, not sectors.
-    revolutions: bool,
+    skews_in_revolutions: bool,
 }
 
-/// The resulting layout.
+/// The layout of the zones so far.
 #[derive(Default)]
 struct ConvertedLayout {
+    /// Zones as rows of the profile.
     rows: Vec<String>,
     holes: Vec<SlotHole>,
+    /// Remapped slots, and the slots that hold their blocks.
     remaps: Vec<(u64, u64)>,
+    /// The cylinder after the last zone.
     cylinders: u64,
     slots: u64,
 }
@@ -134,99 +143,104 @@ fn write_generation_1(
     fields: &ParameterFields<'_>,
     heads: u64,
     model: &ParameterFields<'_>,
-    text: &mut ProfileWriter,
+    writer: &mut ProfileWriter,
 ) -> Result<u64, Errors> {
-    let mut errors = fields.report_unknown_keys(text);
+    let mut errors = fields.report_unknown_keys(writer);
     let mapping = fields.whole_number("LBN-to-PBN mapping scheme", 0, 2)?;
     let scheme = read_scheme(fields)?;
-    let rules = Rules { mapping, scheme, heads, revolutions: skews_in_revolutions(fields, false)? };
+    let rules = LayoutRules { mapping, scheme, heads, skews_in_revolutions: are_skews_in_revolutions(fields, false)? };
     let entry = fields.required_entry("Zones")?;
     let ParameterValue::List(values) = &entry.value else {
         return Err(vec![
             entry.at.diagnostic("is not a list").with_key("Zones").with_expected("[ dm_layout_g1_zone { … }, … ]"),
         ]);
     };
-    let mut laid = ConvertedLayout::default();
+    let mut layout = ConvertedLayout::default();
     for value in values {
         let ParameterValue::Block(block) = value else {
             return Err(vec![
                 entry.at.diagnostic(format!("{} is not a zone", describe_value(value))).with_key("Zones"),
             ]);
         };
-        let fields = ParameterFields::new(block, ZONE);
-        errors.extend(fields.report_unknown_keys(text));
-        append_zone(&fields, rules, &mut laid, text)?;
+        let fields = ParameterFields::new(block, ZONE_KEYS);
+        errors.extend(fields.report_unknown_keys(writer));
+        append_zone(&fields, rules, &mut layout, writer)?;
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    write_sectors(model, laid.slots, &laid.holes, text)?;
-    let at = fields.position("LBN-to-PBN mapping scheme");
+    write_sectors(model, layout.slots, &layout.holes, writer)?;
+    let key = "LBN-to-PBN mapping scheme";
     let order = if mapping == 0 { "cylinder" } else { "switchback" };
-    text.write_given("order", format!("\"{order}\""), at, "LBN-to-PBN mapping scheme");
-    text.write_inferred("track_skew", 0.0, "each zone has its own");
-    text.write_inferred("head_skew", 0.0, "each zone has its own");
-    text.write_rows("geometry.zones", &laid.rows, &entry.at, "its zones; skews and offsets as shares of a revolution");
-    if !laid.holes.is_empty() {
-        let rows: Vec<String> = laid.holes.iter().map(format_hole).collect();
-        text.write_rows("geometry.holes", &rows, &entry.at, "space at zone fronts, spares and slipped slots");
+    writer.write_given("order", format!("\"{order}\""), fields.position(key), key);
+    writer.write_inferred("track_skew", 0.0, "each zone has its own");
+    writer.write_inferred("head_skew", 0.0, "each zone has its own");
+    writer.write_rows(
+        "geometry.zones",
+        &layout.rows,
+        &entry.at,
+        "its zones; skews and offsets as shares of a revolution",
+    );
+    if !layout.holes.is_empty() {
+        let rows: Vec<String> = layout.holes.iter().map(format_hole).collect();
+        writer.write_rows("geometry.holes", &rows, &entry.at, "space at zone fronts, spares and slipped slots");
     }
-    if !laid.remaps.is_empty() {
-        laid.remaps.sort_unstable();
-        let rows: Vec<String> = laid.remaps.iter().map(|(own, lives)| format!("[{own}, {lives}]")).collect();
-        text.write_rows("geometry.remaps", &rows, &entry.at, "defects");
+    if !layout.remaps.is_empty() {
+        layout.remaps.sort_unstable();
+        let rows: Vec<String> = layout.remaps.iter().map(|(slot, spare)| format!("[{slot}, {spare}]")).collect();
+        writer.write_rows("geometry.remaps", &rows, &entry.at, "defects");
     }
-    text.note_unmodelled(fields.block, "Rangesize for sparing", false, "part of the holes");
-    Ok(laid.cylinders)
+    writer.note_unmodelled(fields.block, "Rangesize for sparing", false, "part of the holes");
+    Ok(layout.cylinders)
 }
 
 /// Appends a zone to the layout.
 fn append_zone(
     fields: &ParameterFields<'_>,
-    rules: Rules,
-    laid: &mut ConvertedLayout,
-    text: &mut ProfileWriter,
+    rules: LayoutRules,
+    layout: &mut ConvertedLayout,
+    writer: &mut ProfileWriter,
 ) -> Result<(), Errors> {
-    let mut zone = read_zone(fields, laid.cylinders, rules, text)?;
-    let tracks = (zone.last + 1 - zone.first) * rules.heads;
-    // Slips and defects are slots or tracks.
-    let inside = if rules.scheme.tracks {
-        SlipUnits { all: tracks, slots: zone.spt }
+    let mut zone = read_zone(fields, layout.cylinders, rules, writer)?;
+    let tracks = (zone.last_cylinder + 1 - zone.first_cylinder) * rules.heads;
+    let slip_units = if rules.scheme.counts_tracks {
+        SlipUnits { count: tracks, slots_each: zone.spt }
     } else {
-        SlipUnits { all: tracks * zone.spt, slots: 1 }
+        SlipUnits { count: tracks * zone.spt, slots_each: 1 }
     };
-    drop_outer_slips(fields, &mut zone.slips, inside.all, text);
+    drop_outer_slips(fields, &mut zone.slips, slip_units.count, writer);
     let holes = zone_holes(fields, &zone, rules, tracks)?;
-    let at = laid.slots;
-    laid.remaps
-        .extend(remap_defects(fields, &zone, inside, &holes, text).iter().map(|(own, lives)| (own + at, lives + at)));
-    laid.holes.extend(holes.iter().map(|hole| shift_hole(hole, laid.slots)));
-    laid.rows.extend(format_zone_rows(&zone, laid.cylinders, rules));
-    laid.cylinders = zone.last + 1;
-    laid.slots += tracks * zone.spt;
-    if !rules.scheme.spares && zone.spares > 0 {
-        text.note_unmodelled(
+    let zone_start = layout.slots;
+    let remaps = remap_defects(fields, &zone, slip_units, &holes, writer);
+    layout.remaps.extend(remaps.iter().map(|(slot, spare)| (slot + zone_start, spare + zone_start)));
+    layout.holes.extend(holes.iter().map(|hole| shift_hole(hole, zone_start)));
+    layout.rows.extend(format_zone_rows(&zone, layout.cylinders, rules));
+    layout.cylinders = zone.last_cylinder + 1;
+    layout.slots += tracks * zone.spt;
+    if !rules.scheme.has_spares && zone.spares > 0 {
+        writer.note_unmodelled(
             fields.block,
             "Number of spares",
             false,
             "this sparing scheme has none, or all after the last block",
         );
     }
-    if !rules.scheme.slips && !zone.slips.is_empty() {
-        text.note_unmodelled(fields.block, "slips", false, "this sparing scheme has none");
+    if !rules.scheme.has_slips && !zone.slips.is_empty() {
+        writer.note_unmodelled(fields.block, "slips", false, "this sparing scheme has none");
     }
     Ok(())
 }
 
-/// Whether skews are in revolutions; the setting of a zone overrides that of the layout.
-fn skews_in_revolutions(fields: &ParameterFields<'_>, otherwise: bool) -> Result<bool, Errors> {
+/// True if skews are in revolutions, false if in sectors; `default` if the block does not say it.
+fn are_skews_in_revolutions(fields: &ParameterFields<'_>, default: bool) -> Result<bool, Errors> {
     if fields.block.get("Skew units").is_none() {
-        return Ok(otherwise);
+        return Ok(default);
     }
-    let (word, at) = fields.required_word("Skew units")?;
+    let (word, position) = fields.required_word("Skew units")?;
     let words = ["sectors", "revolutions"];
     let fault = || {
-        at.diagnostic(format!("`{word}` is not a unit of skew"))
+        position
+            .diagnostic(format!("`{word}` is not a unit of skew"))
             .with_key("Skew units")
             .with_expected(words.join(" or "))
     };
@@ -237,96 +251,105 @@ fn skews_in_revolutions(fields: &ParameterFields<'_>, otherwise: bool) -> Result
     }
 }
 
-fn shift_hole(hole: &SlotHole, by: u64) -> SlotHole {
-    [hole[0] + by, hole[1], hole[2], hole[3]]
+fn shift_hole(hole: &SlotHole, slots: u64) -> SlotHole {
+    [hole[0] + slots, hole[1], hole[2], hole[3]]
 }
 
-fn read_scheme(fields: &ParameterFields<'_>) -> Result<Scheme, Errors> {
-    // Only one scheme has ranges; the others ignore the value.
+fn read_scheme(fields: &ParameterFields<'_>) -> Result<SparingScheme, Errors> {
+    // Only scheme 8 has ranges; the others ignore the value.
     let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
-    let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
-    let to_end = |unit| Scheme { to_end: true, ..plain(unit) };
+    let plain = |unit| SparingScheme {
+        unit,
+        spares_first: false,
+        counts_tracks: false,
+        slips_to_end: false,
+        has_spares: true,
+        has_slips: true,
+    };
+    let to_end = |unit| SparingScheme { slips_to_end: true, ..plain(unit) };
     Ok(match fields.whole_number("Sparing scheme used", 0, 10)? {
-        0 => Scheme { spares: false, slips: false, ..plain(SparingUnit::Zone) },
-        1 => Scheme { tracks: true, ..plain(SparingUnit::Zone) },
+        0 => SparingScheme { has_spares: false, has_slips: false, ..plain(SparingUnit::Zone) },
+        1 => SparingScheme { counts_tracks: true, ..plain(SparingUnit::Zone) },
         2 => plain(SparingUnit::Cylinders(1)),
         3 => plain(SparingUnit::Track),
         4 => to_end(SparingUnit::Cylinders(1)),
-        5 => Scheme { front: true, ..plain(SparingUnit::Cylinders(1)) },
-        6 => Scheme { front: true, ..to_end(SparingUnit::Cylinders(1)) },
-        7 => Scheme { spares: false, ..to_end(SparingUnit::Zone) },
+        5 => SparingScheme { spares_first: true, ..plain(SparingUnit::Cylinders(1)) },
+        6 => SparingScheme { spares_first: true, ..to_end(SparingUnit::Cylinders(1)) },
+        7 => SparingScheme { has_spares: false, ..to_end(SparingUnit::Zone) },
         8 => plain(SparingUnit::Cylinders(range()? as u64)),
         9 => plain(SparingUnit::Zone),
         _ => to_end(SparingUnit::Zone),
     })
 }
 
+/// Reads a zone; `previous_end` is the cylinder after the previous one.
 fn read_zone(
     fields: &ParameterFields<'_>,
-    next: u64,
-    rules: Rules,
-    text: &mut ProfileWriter,
+    previous_end: u64,
+    rules: LayoutRules,
+    writer: &mut ProfileWriter,
 ) -> Result<DisksimZone, Errors> {
     let first = fields.whole_number("First cylinder number", 0, MOST_CYLINDERS - 1)?;
     let last = fields.whole_number("Last cylinder number", 0, MOST_CYLINDERS - 1)?;
-    let (key, at) = ("First cylinder number", fields.position("First cylinder number"));
+    let (key, position) = ("First cylinder number", fields.position("First cylinder number"));
     if last < first {
         let fault = fields
             .position("Last cylinder number")
             .diagnostic(format!("{last} is below the zone's first cylinder, {first}"));
         return Err(vec![fault.with_key("Last cylinder number").with_expected(format!("{first} or more"))]);
     }
-    if first < next {
-        let fault = at.diagnostic(format!("the zone starts at {first}, inside the previous one")).with_key(key);
-        return Err(vec![fault.with_expected(format!("{next} or more"))]);
+    if first < previous_end {
+        let fault = position.diagnostic(format!("the zone starts at {first}, inside the previous one")).with_key(key);
+        return Err(vec![fault.with_expected(format!("{previous_end} or more"))]);
     }
     let spt = fields.whole_number("Blocks per track", 1, 1 << 20)?;
-    let revolutions = skews_in_revolutions(fields, rules.revolutions)?;
-    // Fractions of a sector are dropped, as in the reference program. Negative values only rotate the other way.
-    let turn = |given: f64| if revolutions { given } else { given.trunc() / spt as f64 }.rem_euclid(1.0);
-    let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, -1e6, 1e6, 0.0)?));
+    let in_revolutions = are_skews_in_revolutions(fields, rules.skews_in_revolutions)?;
+    // Fractions of a sector are dropped, as in DiskSim's program. Negative values rotate the other way.
+    let revolutions = |value: f64| if in_revolutions { value } else { value.trunc() / spt as f64 }.rem_euclid(1.0);
+    let skew = |key: &str| Ok::<f64, Errors>(revolutions(fields.number_or(key, -1e6, 1e6, 0.0)?));
     Ok(DisksimZone {
-        first,
-        last,
+        first_cylinder: first,
+        last_cylinder: last,
         spt,
         offset: skew("Offset of first block")?,
         front: fields.number_or("Empty space at zone front", 0.0, 1e12, 0.0)? as u64,
-        skews: (skew("Skew for cylinder switch")?, skew("Skew for track switch")?),
+        cylinder_skew: skew("Skew for cylinder switch")?,
+        head_skew: skew("Skew for track switch")?,
         spares: fields.number_or("Number of spares", 0.0, 1e9, 0.0)? as u64,
-        slips: read_slips(fields, text)?,
+        slips: read_slips(fields, writer)?,
         defects: read_defects(fields)?,
     })
 }
 
 /// The slips, sorted and without duplicates.
-fn read_slips(fields: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<Vec<u64>, Errors> {
+fn read_slips(fields: &ParameterFields<'_>, writer: &mut ProfileWriter) -> Result<Vec<u64>, Errors> {
     let (key, numbers) = ("slips", fields.number_list("slips")?);
-    if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
-        let fault = fields.position(key).diagnostic(format!("{strange} is not a slot")).with_key(key);
+    if let Some(invalid) = numbers.iter().find(|number| !is_slot(number)) {
+        let fault = fields.position(key).diagnostic(format!("{invalid} is not a slot")).with_key(key);
         return Err(vec![fault.with_expected("whole numbers from 0")]);
     }
     let mut slips: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
     if let Some(pair) = slips.windows(2).find(|pair| pair[1] < pair[0]) {
         let message = format!("{} follows {}; sorted in ascending order", pair[1], pair[0]);
-        text.warn(fields.position(key).diagnostic(message).with_key(key));
+        writer.warn(fields.position(key).diagnostic(message).with_key(key));
         slips.sort_unstable();
     }
-    let all = slips.len();
+    let listed = slips.len();
     slips.dedup();
-    if slips.len() < all {
-        let message = format!("of {all} slots, {} are distinct; each is slipped once", slips.len());
-        text.warn(fields.position(key).diagnostic(message).with_key(key));
+    if slips.len() < listed {
+        let message = format!("of {listed} slots, {} are distinct; each is slipped once", slips.len());
+        writer.warn(fields.position(key).diagnostic(message).with_key(key));
     }
     Ok(slips)
 }
 
 /// Drops slips beyond the zone.
-fn drop_outer_slips(fields: &ParameterFields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut ProfileWriter) {
+fn drop_outer_slips(fields: &ParameterFields<'_>, slips: &mut Vec<u64>, end: u64, writer: &mut ProfileWriter) {
     if let Some(&last) = slips.last().filter(|&&last| last >= end) {
         let all = slips.len();
         slips.retain(|&slip| slip < end);
         let message = format!("{last} lies beyond the zone's {end}: {} of {all} left out", all - slips.len());
-        text.warn(fields.position("slips").diagnostic(message).with_key("slips"));
+        writer.warn(fields.position("slips").diagnostic(message).with_key("slips"));
     }
 }
 
@@ -334,8 +357,8 @@ fn is_slot(number: &f64) -> bool {
     *number >= 0.0 && number.fract() == 0.0 && *number < 1e15
 }
 
-/// Pairs of a defect and its replacement, without duplicates; a pair of equals has no effect.
-fn read_defects(fields: &ParameterFields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
+/// The defects without duplicates; a defect that is its own replacement has no effect.
+fn read_defects(fields: &ParameterFields<'_>) -> Result<Vec<Defect>, Errors> {
     let numbers = fields.number_list("defects")?;
     if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
         let fault = fields.position("defects").diagnostic("they are not pairs").with_key("defects");
@@ -347,193 +370,193 @@ fn read_defects(fields: &ParameterFields<'_>) -> Result<Vec<(u64, u64)>, Errors>
 }
 
 /// The rows of a zone in the profile: two if its first cylinder runs backwards.
-fn format_zone_rows(zone: &DisksimZone, next: u64, rules: Rules) -> Vec<String> {
-    let (cylinder, head) = zone.skews;
-    let begin = |first: u64, end: u64, next: u64| {
-        let gap = if first > next { format!(", gap = {}", first - next) } else { String::new() };
+fn format_zone_rows(zone: &DisksimZone, previous_end: u64, rules: LayoutRules) -> Vec<String> {
+    let row_start = |first: u64, end: u64, previous_end: u64| {
+        let gap = if first > previous_end { format!(", gap = {}", first - previous_end) } else { String::new() };
         format!("{{ first = {first}, cylinders = {}{gap}", end - first)
     };
-    let plain = |first: u64, next: u64, offset: f64| {
-        let turns =
-            format!("offset = {}, track_skew = {}", revolution_fraction(offset, 9), revolution_fraction(cylinder, 9));
-        let (begun, head_skew) = (begin(first, zone.last + 1, next), revolution_fraction(head, 9));
-        format!("{begun}, spt = {}, {turns}, head_skew = {head_skew} }}", zone.spt)
+    let plain_row = |first: u64, previous_end: u64, offset: f64| {
+        let start = row_start(first, zone.last_cylinder + 1, previous_end);
+        let [offset, track_skew, head_skew] =
+            [offset, zone.cylinder_skew, zone.head_skew].map(|turn| revolution_fraction(turn, 9));
+        let spt = zone.spt;
+        format!("{start}, spt = {spt}, offset = {offset}, track_skew = {track_skew}, head_skew = {head_skew} }}")
     };
     // Mapping 2 counts odd cylinders from the first of the drive, not of the zone.
-    if rules.mapping != 2 || zone.first.is_multiple_of(2) {
-        return vec![plain(zone.first, next, zone.offset)];
+    if rules.mapping != 2 || zone.first_cylinder.is_multiple_of(2) {
+        return vec![plain_row(zone.first_cylinder, previous_end, zone.offset)];
     }
     let run = |track: u64| {
-        let turn = revolution_fraction(head * track as f64, 9);
-        format!("[{}, 0, 1, {}, {turn}, 0]", rules.heads - 1 - track, zone.spt)
+        let angle = revolution_fraction(zone.head_skew * track as f64, 9);
+        format!("[{}, 0, 1, {}, {angle}, 0]", rules.heads - 1 - track, zone.spt)
     };
     let backwards: Vec<String> = (0..rules.heads).map(run).collect();
-    let first = begin(zone.first, zone.first + 1, next);
+    let start = row_start(zone.first_cylinder, zone.first_cylinder + 1, previous_end);
     let (offset, runs) = (revolution_fraction(zone.offset, 9), backwards.join(", "));
-    let mut rows = vec![format!("{first}, offset = {offset}, band = 1, runs = [{runs}] }}")];
-    if zone.last > zone.first {
-        let turned = zone.offset + head * (rules.heads - 1) as f64 + cylinder;
-        rows.push(plain(zone.first + 1, zone.first + 1, turned));
+    let mut rows = vec![format!("{start}, offset = {offset}, band = 1, runs = [{runs}] }}")];
+    if zone.last_cylinder > zone.first_cylinder {
+        let next_offset = zone.offset + zone.head_skew * (rules.heads - 1) as f64 + zone.cylinder_skew;
+        rows.push(plain_row(zone.first_cylinder + 1, zone.first_cylinder + 1, next_offset));
     }
     rows
 }
 
-/// The units of slips and defects of a zone: how many there are, and how many slots each has.
+/// The units in which slips and defects of a zone are numbered: slots, or tracks.
 #[derive(Clone, Copy)]
 struct SlipUnits {
-    all: u64,
-    slots: u64,
+    count: u64,
+    slots_each: u64,
 }
 
-/// The remapped slots, in the numbering of the zone. A defect without a free spare stays in its place.
+/// The remapped slots with the slots that hold their blocks, in the numbering of the zone. Warns of defects without a free spare,
+/// which stay in their place.
 fn remap_defects(
     fields: &ParameterFields<'_>,
     zone: &DisksimZone,
-    places: SlipUnits,
+    units: SlipUnits,
     holes: &[SlotHole],
-    text: &mut ProfileWriter,
+    writer: &mut ProfileWriter,
 ) -> BTreeMap<u64, u64> {
-    let slots = |place: u64| (place * places.slots..).take(places.slots as usize);
-    let empty = |slot: u64| holes.iter().any(|hole| covers_slot(hole, slot));
-    let (mut remaps, mut taken, mut stay) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-    for &(own, lives) in &zone.defects {
-        let spare =
-            own < places.all && lives < places.all && slots(lives).all(|slot| empty(slot) && !taken.contains(&slot));
-        if !spare || slots(own).any(|slot| remaps.contains_key(&slot)) {
-            stay.push((own, lives));
+    let slots = |unit: u64| (unit * units.slots_each..).take(units.slots_each as usize);
+    let is_hole = |slot: u64| holes.iter().any(|hole| covers_slot(hole, slot));
+    let (mut remaps, mut taken, mut unmoved) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+    for &(defect, spare) in &zone.defects {
+        let is_inside = defect < units.count && spare < units.count;
+        let is_free = is_inside && slots(spare).all(|slot| is_hole(slot) && !taken.contains(&slot));
+        if !is_free || slots(defect).any(|slot| remaps.contains_key(&slot)) {
+            unmoved.push((defect, spare));
             continue;
         }
-        // There is no block to move.
-        remaps.extend(slots(own).zip(slots(lives)).filter(|&(own, _)| !empty(own)));
-        taken.extend(slots(lives));
+        // A defective slot in a hole has no block to move.
+        remaps.extend(slots(defect).zip(slots(spare)).filter(|&(slot, _)| !is_hole(slot)));
+        taken.extend(slots(spare));
     }
-    if let Some((own, lives)) = stay.first() {
-        let (stay, all) = (stay.len(), zone.defects.len());
+    if let Some((defect, spare)) = unmoved.first() {
+        let (stay, all) = (unmoved.len(), zone.defects.len());
         let message =
-            format!("{own} cannot live in {lives}, no free spare of the zone: {stay} of {all} stay in their place");
-        text.warn(fields.position("defects").diagnostic(message).with_key("defects"));
+            format!("{defect} cannot live in {spare}, no free spare of the zone: {stay} of {all} stay in their place");
+        writer.warn(fields.position("defects").diagnostic(message).with_key("defects"));
     }
     remaps
 }
 
-fn covers_slot(&[first, length, period, times]: &SlotHole, slot: u64) -> bool {
-    let time = slot.saturating_sub(first).checked_div(period).unwrap_or(0).min(times);
-    slot >= first && slot - first - time * period < length
+fn covers_slot(&[first, length, period, repetitions]: &SlotHole, slot: u64) -> bool {
+    let repetition = slot.saturating_sub(first).checked_div(period).unwrap_or(0).min(repetitions);
+    slot >= first && slot - first - repetition * period < length
 }
 
 /// The holes of a zone of `tracks`, in the numbering of the zone.
 fn zone_holes(
     fields: &ParameterFields<'_>,
     zone: &DisksimZone,
-    rules: Rules,
+    rules: LayoutRules,
     tracks: u64,
 ) -> Result<Vec<SlotHole>, Errors> {
     let slots = tracks * zone.spt;
     let scheme = rules.scheme;
-    let scale = if scheme.tracks { zone.spt } else { 1 };
-    let unit = match scheme.unit {
+    let slip_slots = if scheme.counts_tracks { zone.spt } else { 1 };
+    let unit_slots = match scheme.unit {
         SparingUnit::Track => zone.spt,
-        SparingUnit::Cylinders(n) => n * rules.heads * zone.spt,
+        SparingUnit::Cylinders(cylinders) => cylinders * rules.heads * zone.spt,
         SparingUnit::Zone => slots,
     };
-    let known = if scheme.slips { zone.slips.as_slice() } else { &[] };
-    let slips: Vec<(u64, u64)> = known.iter().map(|slip| (slip * scale, scale)).collect();
-    let spares = if scheme.spares && unit <= slots { zone.spares * scale } else { 0 };
-    if spares >= unit {
-        let fault = fields.position("Number of spares").diagnostic(format!("{spares} spare slots in each {unit}"));
-        return Err(vec![fault.with_key("Number of spares").with_expected(format!("fewer than {unit}"))]);
+    let slip_numbers = if scheme.has_slips { zone.slips.as_slice() } else { &[] };
+    let slips: Vec<SlotRun> = slip_numbers.iter().map(|number| (number * slip_slots, slip_slots)).collect();
+    let spares = if scheme.has_spares && unit_slots <= slots { zone.spares * slip_slots } else { 0 };
+    if spares >= unit_slots {
+        let message = format!("{spares} spare slots in each {unit_slots}");
+        let fault = fields.position("Number of spares").diagnostic(message);
+        return Err(vec![fault.with_key("Number of spares").with_expected(format!("fewer than {unit_slots}"))]);
     }
     let mut holes = Vec::new();
-    let mut slip = slips.as_slice();
-    let mut from = 0;
-    while from < slots {
-        let to = (from + unit).min(slots);
-        let inside = slip.iter().take_while(|slip| slip.0 < to).count();
-        let part = to - from < unit;
+    let mut slips_left = slips.as_slice();
+    let mut start = 0;
+    while start < slots {
+        let end = (start + unit_slots).min(slots);
+        let slips_inside = slips_left.iter().take_while(|slip| slip.0 < end).count();
+        let is_part = end - start < unit_slots;
         // Units without slips are identical: one repeated hole.
-        let alike = if inside > 0 || part { 1 } else { units_until_slip(slip, from, unit, slots) };
-        let repeat = |(first, length): (u64, u64)| [first, length, if alike > 1 { unit } else { 0 }, alike - 1];
-        let spares = if part { 0 } else { spares };
-        holes.extend(unit_holes(from..to, spares, scheme, &slip[..inside]).into_iter().map(repeat));
-        slip = &slip[inside..];
-        from += alike * unit;
+        let identical =
+            if slips_inside > 0 || is_part { 1 } else { units_until_slip(slips_left, start, unit_slots, slots) };
+        let period = if identical > 1 { unit_slots } else { 0 };
+        let repeat = |(first, length): SlotRun| [first, length, period, identical - 1];
+        let spares = if is_part { 0 } else { spares };
+        holes.extend(unit_holes(start..end, spares, scheme, &slips_left[..slips_inside]).into_iter().map(repeat));
+        slips_left = &slips_left[slips_inside..];
+        start += identical * unit_slots;
     }
     reserve_front(fields, zone, &mut holes, slots)?;
     Ok(holes)
 }
 
-/// The number of complete units from `from` on without a slip.
-fn units_until_slip(slips: &[(u64, u64)], from: u64, unit: u64, slots: u64) -> u64 {
-    let next = slips.first().map_or(slots, |slip| slip.0 / unit * unit);
-    ((next.min(slots) - from) / unit).max(1)
+/// The number of complete units from `start` on without a slip; at least 1.
+fn units_until_slip(slips: &[SlotRun], start: u64, unit_slots: u64, zone_slots: u64) -> u64 {
+    let slipped_unit = slips.first().map_or(zone_slots, |slip| slip.0 / unit_slots * unit_slots);
+    ((slipped_unit.min(zone_slots) - start) / unit_slots).max(1)
 }
 
 /// The holes of a unit: the slips among its blocks, and the remaining spares.
-fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    if scheme.front {
+fn unit_holes(unit: Range<u64>, spares: u64, scheme: SparingScheme, slips: &[SlotRun]) -> Vec<SlotRun> {
+    if scheme.spares_first {
         // Reversed, a unit with spares at the start has them at the end.
-        let mirror = |&(first, length): &(u64, u64)| (unit.start + unit.end - first - length, length);
+        let mirror = |&(first, length): &SlotRun| (unit.start + unit.end - first - length, length);
         let slips: Vec<_> = slips.iter().rev().map(mirror).collect();
-        let seen = unit_holes(unit.clone(), spares, Scheme { front: false, ..scheme }, &slips);
-        return seen.iter().rev().map(mirror).collect();
+        let mirrored = unit_holes(unit.clone(), spares, SparingScheme { spares_first: false, ..scheme }, &slips);
+        return mirrored.iter().rev().map(mirror).collect();
     }
     let mut holes = Vec::new();
     let mut blocks = unit.end - unit.start - spares;
-    if scheme.to_end {
+    if scheme.slips_to_end {
         let usable = unit.start + blocks;
         blocks -= slips.iter().filter(|slip| slip.0 < usable).map(|slip| slip.1).sum::<u64>();
     }
-    let mut at = unit.start;
+    let mut next_slot = unit.start;
     for &(first, length) in slips {
-        if blocks <= first - at {
+        if blocks <= first - next_slot {
             break;
         }
-        blocks -= first - at;
+        blocks -= first - next_slot;
         holes.push((first, length));
-        at = first + length;
+        next_slot = first + length;
     }
-    let end = (at + blocks).min(unit.end);
+    let end = (next_slot + blocks).min(unit.end);
     holes.extend((end < unit.end).then_some((end, unit.end - end)));
     holes
 }
 
-/// Leaves the zone's `front` usable slots empty at the start.
+/// Makes a hole of the zone's first slots: as many as hold the blocks of its empty space at the front, with the holes among them.
 fn reserve_front(
     fields: &ParameterFields<'_>,
     zone: &DisksimZone,
     holes: &mut Vec<SlotHole>,
-    slots: u64,
+    zone_slots: u64,
 ) -> Result<(), Errors> {
     if zone.front == 0 {
         return Ok(());
     }
-    let (mut empty, mut end) = (zone.front, 0);
-    let mut behind = Vec::new();
-    for (index, &[first, length, period, times]) in holes.iter().enumerate() {
-        let reached = (0..=times).find(|time| {
-            let at = first + time * period;
-            let found = empty <= at - end;
-            if !found {
-                empty -= at - end;
-                end = at + length;
+    let (mut blocks_left, mut end) = (zone.front, 0);
+    let mut later_holes = Vec::new();
+    'holes: for (index, &[first, length, period, repetitions]) in holes.iter().enumerate() {
+        for repetition in 0..=repetitions {
+            let hole_start = first + repetition * period;
+            if blocks_left <= hole_start - end {
+                later_holes = vec![[hole_start, length, period, repetitions - repetition]];
+                later_holes.extend(&holes[index + 1..]);
+                break 'holes;
             }
-            found
-        });
-        if let Some(time) = reached {
-            behind = vec![[first + time * period, length, period, times - time]];
-            behind.extend(&holes[index + 1..]);
-            break;
+            blocks_left -= hole_start - end;
+            end = hole_start + length;
         }
     }
-    let front = end + empty;
-    if front >= slots {
+    let front = end + blocks_left;
+    if front >= zone_slots {
         let fault = fields
             .position("Empty space at zone front")
             .diagnostic(format!("{} leaves no room in the zone", zone.front));
         return Err(vec![fault.with_key("Empty space at zone front")]);
     }
     *holes = vec![[0, front, 0, 0]];
-    holes.extend(behind);
+    holes.extend(later_holes);
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! Holes (slots without blocks) and the number of blocks, which layouts of both generations write alike.
+//! Holes and the number of blocks, which both generations of layouts write alike. A slot is room for one sector on a track,
+//! numbered in block order; a hole is a run of slots without blocks.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -6,8 +7,11 @@ use super::fields::ParameterFields;
 use super::syntax::{Errors, ParameterBlock, ParameterValue};
 use super::write::ProfileWriter;
 
-/// A hole: first slot, slots, period, and number of repetitions.
+/// A hole that repeats: first slot, slots, period, and number of repetitions after the first.
 pub(super) type SlotHole = [u64; 4];
+
+/// The first of some consecutive slots, and their number.
+pub(super) type SlotRun = (u64, u64);
 
 /// More cylinders than any drive has.
 pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
@@ -17,30 +21,30 @@ pub(super) fn write_sectors(
     model: &ParameterFields<'_>,
     slots: u64,
     holes: &[SlotHole],
-    text: &mut ProfileWriter,
+    writer: &mut ProfileWriter,
 ) -> Result<(), Errors> {
     let key = "Block count";
-    let claims = match model.block.get(key) {
+    let stated = match model.block.get(key) {
         Some(_) => Some(model.whole_number(key, 0, 1 << 40)?),
         None => None,
     };
-    let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
-    if claims == Some(holds) && holds > 0 {
-        text.write_given("sectors", holds, model.position(key), key);
+    let held = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
+    if stated == Some(held) && held > 0 {
+        writer.write_given("sectors", held, model.position(key), key);
         return Ok(());
     }
-    let (at, layout) = (model.position("Layout Model"), "Layout Model");
-    if holds == 0 {
-        return Err(vec![at.diagnostic("its zones hold no blocks besides spares and slips").with_key(layout)]);
+    let (position, layout) = (model.position("Layout Model"), "Layout Model");
+    if held == 0 {
+        return Err(vec![position.diagnostic("its zones hold no blocks besides spares and slips").with_key(layout)]);
     }
-    let claims = claims.map_or("an unknown number of".to_owned(), |claims| claims.to_string());
-    let message = format!("{claims} blocks, but the zones hold {holds} without spares and slips; using {holds}");
-    text.warn(model.position(key).diagnostic(message).with_key(key));
-    text.write_given(
+    let stated = stated.map_or("an unknown number of".to_owned(), |stated| stated.to_string());
+    let message = format!("{stated} blocks, but the zones hold {held} without spares and slips; using {held}");
+    writer.warn(model.position(key).diagnostic(message).with_key(key));
+    writer.write_given(
         "sectors",
-        holds,
-        at,
-        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
+        held,
+        position,
+        &format!("what its zones, spares and slips leave; its {key} says {stated} blocks"),
     );
     Ok(())
 }
@@ -49,33 +53,34 @@ pub(super) fn write_sectors(
 pub(super) fn format_hole(hole: &SlotHole) -> String {
     match hole {
         [first, slots, _, 0] => format!("[{first}, {slots}]"),
-        [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
+        [first, slots, period, repetitions] => format!("[{first}, {slots}, {period}, {repetitions}]"),
     }
 }
 
 /// Merges identical, equally spaced holes into one with a count.
-pub(super) fn merge_holes(holes: &[(u64, u64)]) -> Vec<SlotHole> {
-    let mut found: Vec<SlotHole> = Vec::new();
+pub(super) fn merge_holes(holes: &[SlotRun]) -> Vec<SlotHole> {
+    let mut merged: Vec<SlotHole> = Vec::new();
     for &(first, length) in holes {
-        if let Some(last) = found.last_mut() {
-            let end = last[0] + last[2] * last[3];
-            let step = first - end;
+        if let Some(last) = merged.last_mut() {
+            let last_first = last[0] + last[2] * last[3];
+            let step = first - last_first;
             if last[1] == length && (last[3] == 0 || last[2] == step) {
                 (last[2], last[3]) = (step, last[3] + 1);
                 continue;
             }
         }
-        found.push([first, length, 0, 0]);
+        merged.push([first, length, 0, 0]);
     }
     // A pair is easier to read when written out.
-    found
+    merged
         .iter()
         .flat_map(|hole| if hole[3] == 1 { vec![nth_hole(hole, 0), nth_hole(hole, 1)] } else { vec![*hole] })
         .collect()
 }
 
-fn nth_hole(hole: &SlotHole, time: u64) -> SlotHole {
-    [hole[0] + time * hole[2], hole[1], 0, 0]
+/// One of the repetitions of a hole, counted from 0, by itself.
+fn nth_hole(hole: &SlotHole, repetition: u64) -> SlotHole {
+    [hole[0] + repetition * hole[2], hole[1], 0, 0]
 }
 
 /// A required list of a block.

@@ -1,4 +1,5 @@
-//! The parameter language, apart from its parameters: words, blocks, lists and sources, each with its place.
+//! Parses the language of DiskSim's parameter files to blocks, lists and words, each with its position. The meaning of parameters
+//! is not known here.
 //!
 //! ```text
 //! KIND NAME { key words = value, key = [ value, value ], key = KIND { … }, key = source FILE }
@@ -6,14 +7,15 @@
 //! NAME OTHER { … }     a block like NAME, with overrides
 //! ```
 //!
-//! A file is searched for next to the one that names it, then next to the first. If blocks share a name, the first is used.
+//! A sourced file is searched for in the folder of the file that names it, then in that of the first file. If blocks share a name,
+//! the first is used.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
 /// The deepest nesting of blocks, and of sourced files.
-const DEEPEST: usize = 24;
+const DEEPEST_NESTING: usize = 24;
 
-/// All errors in the parameters.
+/// The errors in the parameters; at least one.
 pub(super) type Errors = Vec<Diagnostic>;
 
 /// A place in a file.
@@ -73,27 +75,27 @@ impl ParameterBlock {
     }
 
     /// Collects all blocks of a kind, including nested ones.
-    pub(crate) fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
+    pub(crate) fn collect_blocks_of_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         if self.kind == kind {
             found.push(self);
         }
         for entry in &self.entries {
-            entry.value.collect_kind(kind, found);
+            entry.value.collect_blocks_of_kind(kind, found);
         }
     }
 }
 
 impl ParameterValue {
-    fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
+    fn collect_blocks_of_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         match self {
-            ParameterValue::Block(block) => block.collect_kind(kind, found),
-            ParameterValue::List(values) => values.iter().for_each(|value| value.collect_kind(kind, found)),
+            ParameterValue::Block(block) => block.collect_blocks_of_kind(kind, found),
+            ParameterValue::List(values) => values.iter().for_each(|value| value.collect_blocks_of_kind(kind, found)),
             ParameterValue::Number(..) | ParameterValue::Word(_) => {}
         }
     }
 }
 
-/// Returns the text of a sourced file, by its path relative to the first file.
+/// A function that returns the text of a sourced file by its path relative to the first file.
 pub(crate) type SourceLoader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// The parameter files.
@@ -106,12 +108,13 @@ pub struct SourceFiles<'a> {
 }
 
 impl SourceFiles<'_> {
-    /// The path and text of a file that `from` names.
-    pub(crate) fn load_relative(&self, from: &str, name: &str) -> Result<(String, String), String> {
-        let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
-        let near = folder.map(|folder| format!("{folder}/{name}"));
-        let near = near.and_then(|path| (self.load)(&path).ok().map(|text| (path, text)));
-        near.map_or_else(|| (self.load)(name).map(|text| (name.to_owned(), text)), Ok)
+    /// Loads the file `name`, which `sourcing_file` names: its path and text.
+    pub(crate) fn load_relative(&self, sourcing_file: &str, name: &str) -> Result<(String, String), String> {
+        let is_first = sourcing_file == self.first;
+        let folder = if is_first { None } else { sourcing_file.rsplit_once('/').map(|(folder, _)| folder) };
+        let path = folder.map(|folder| format!("{folder}/{name}"));
+        let beside = path.and_then(|path| (self.load)(&path).ok().map(|text| (path, text)));
+        beside.map_or_else(|| (self.load)(name).map(|text| (name.to_owned(), text)), Ok)
     }
 }
 
@@ -126,7 +129,7 @@ pub struct DisksimSetup {
 }
 
 /// Reads a file and the files that it sources.
-pub fn read(text: &str, files: SourceFiles<'_>) -> Result<DisksimSetup, Diagnostic> {
+pub fn read_setup(text: &str, files: SourceFiles<'_>) -> Result<DisksimSetup, Diagnostic> {
     let mut setup = DisksimSetup::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     ParameterParser { file: files.first, tokens: tokenize(text), next: 0, files, depth: 0 }.parse_items(&mut setup)?;
@@ -155,33 +158,36 @@ enum Token<'a> {
     Word(&'a str),
 }
 
+/// The tokens of a text, each with its line from 1; comments are left out.
 fn tokenize(text: &str) -> Vec<(Token<'_>, usize)> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("");
         let mut rest = line.trim_start();
         while let Some(first) = rest.chars().next() {
             let end = match first {
                 '{' | '}' | '[' | ']' | '=' | ',' => {
-                    found.push((Token::Mark(first), index + 1));
+                    tokens.push((Token::Mark(first), index + 1));
                     1
                 }
                 _ => {
                     let stops = |c: char| c.is_whitespace() || "{}[]=,".contains(c);
                     let end = rest.find(stops).unwrap_or(rest.len());
-                    found.push((Token::Word(&rest[..end]), index + 1));
+                    tokens.push((Token::Word(&rest[..end]), index + 1));
                     end
                 }
             };
             rest = rest[end..].trim_start();
         }
     }
-    found
+    tokens
 }
 
 struct ParameterParser<'a> {
     file: &'a str,
+    /// Each token with its line.
     tokens: Vec<(Token<'a>, usize)>,
+    /// The index of the next token.
     next: usize,
     files: SourceFiles<'a>,
     depth: usize,
@@ -197,7 +203,7 @@ impl<'a> ParameterParser<'a> {
         self.tokens.get(self.next).map(|token| token.0)
     }
 
-    fn take(&mut self) -> Option<Token<'a>> {
+    fn take_token(&mut self) -> Option<Token<'a>> {
         let token = self.peek();
         self.next += usize::from(token.is_some());
         token
@@ -205,7 +211,7 @@ impl<'a> ParameterParser<'a> {
 
     fn expect_mark(&mut self, mark: char, after: &str) -> Result<(), Diagnostic> {
         let at = self.position();
-        match self.take() {
+        match self.take_token() {
             Some(Token::Mark(found)) if found == mark => Ok(()),
             None => Err(at.diagnostic(format!("the file ends inside {after}")).with_expected(format!("`{mark}`"))),
             Some(Token::Mark(found)) => {
@@ -227,10 +233,11 @@ impl<'a> ParameterParser<'a> {
         words
     }
 
+    /// Parses a whole file into `setup`.
     fn parse_items(&mut self, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         while self.peek().is_some() {
             let at = self.position();
-            match self.take() {
+            match self.take_token() {
                 Some(Token::Word("source")) => self.parse_source(&at, setup)?,
                 Some(Token::Word("instantiate")) => {
                     self.skip_brackets("`instantiate`")?;
@@ -261,7 +268,7 @@ impl<'a> ParameterParser<'a> {
 
     /// Reads `as NAME` after `instantiate [ … ]`.
     fn parse_instance(&mut self, at: &SourcePosition) -> Result<String, Diagnostic> {
-        match (self.take(), self.take()) {
+        match (self.take_token(), self.take_token()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
             _ => Err(at
                 .diagnostic("it does not say what to instantiate")
@@ -272,11 +279,11 @@ impl<'a> ParameterParser<'a> {
 
     /// Reads the file that the next word names.
     fn parse_source(&mut self, at: &SourcePosition, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
-        let Some(Token::Word(name)) = self.take() else {
+        let Some(Token::Word(name)) = self.take_token() else {
             return Err(at.diagnostic("`source` without a file").with_expected("a file's name"));
         };
-        if self.depth >= DEEPEST {
-            return Err(at.diagnostic(format!("files are sourced more than {DEEPEST} deep")).with_key(name));
+        if self.depth >= DEEPEST_NESTING {
+            return Err(at.diagnostic(format!("files are sourced more than {DEEPEST_NESTING} deep")).with_key(name));
         }
         let found = self.files.load_relative(self.file, name);
         let (file, text) = found.map_err(|error| at.diagnostic(format!("cannot be read: {error}")).with_key(name))?;
@@ -285,16 +292,17 @@ impl<'a> ParameterParser<'a> {
         ParameterParser { file: &file, tokens, next: 0, files: self.files, depth: self.depth + 1 }.parse_items(setup)
     }
 
-    fn skip_brackets(&mut self, what: &str) -> Result<(), Diagnostic> {
-        self.expect_mark('[', what)?;
+    /// Skips a list in brackets, which follows `after`.
+    fn skip_brackets(&mut self, after: &str) -> Result<(), Diagnostic> {
+        self.expect_mark('[', after)?;
         let mut open = 1;
         while open > 0 {
             let at = self.position();
-            match self.take() {
+            match self.take_token() {
                 Some(Token::Mark('[')) => open += 1,
                 Some(Token::Mark(']')) => open -= 1,
                 Some(_) => {}
-                None => return Err(at.diagnostic(format!("the file ends inside {what}")).with_expected("`]`")),
+                None => return Err(at.diagnostic(format!("the file ends inside {after}")).with_expected("`]`")),
             }
         }
         Ok(())
@@ -304,8 +312,8 @@ impl<'a> ParameterParser<'a> {
         let what = format!("`{}`", shorten(if name.is_empty() { kind } else { &name }));
         self.expect_mark('{', &what)?;
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(at.diagnostic(format!("blocks are nested more than {DEEPEST} deep")));
+        if self.depth > DEEPEST_NESTING {
+            return Err(at.diagnostic(format!("blocks are nested more than {DEEPEST_NESTING} deep")));
         }
         let mut entries = Vec::new();
         loop {
@@ -374,8 +382,11 @@ impl<'a> ParameterParser<'a> {
 
     fn parse_list(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.position().diagnostic(format!("lists are nested more than {DEEPEST} deep")).with_key(key));
+        if self.depth > DEEPEST_NESTING {
+            return Err(self
+                .position()
+                .diagnostic(format!("lists are nested more than {DEEPEST_NESTING} deep"))
+                .with_key(key));
         }
         let mut values = Vec::new();
         loop {
@@ -412,7 +423,7 @@ fn parse_scalar(text: &str) -> ParameterValue {
     }
 }
 
-/// `0x1F`, with an optional sign.
+/// Parses `0x1F`, with an optional minus.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
     let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;

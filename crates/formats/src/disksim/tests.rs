@@ -1,11 +1,11 @@
-//! What is taken over and what is refused, on a small drive whose layout is drawn by hand.
+//! Tests of the import on a small drive whose layout was drawn by hand: figures, warnings and errors.
 
 use seekwise_disk::drive::geometry::Extent;
 use seekwise_disk::drive::profile::WrittenHits;
 
 use super::*;
 
-/// A small drive, complete: two zones, a spare sector a cylinder, a slip, a table of seeks.
+/// A complete small drive: two zones, a spare sector per cylinder, a slip, a table of seeks.
 const PARV: &str = "disksim_bus BUS0 {\n Read block transfer time = 0.05,\n Write block transfer time = 0.1\n}\nsource tiny.diskspecs\n\
 instantiate [ disk0 ] as TINY\ntopology disksim_bus b [ disksim_disk disk0 [] ]\n";
 
@@ -28,8 +28,8 @@ Add. write settling delay = -0.25,\n Head switch time = 0.5,\n Rotation speed (i
 
 const SEEK: &str = "Seek distances measured: 3\n1, 1.0\n3, 2.0\n7, 4.0\n";
 
-/// The same with one change in one file.
-fn with(file: &str, from: &str, to: &str) -> Result<DisksimImport, Vec<Diagnostic>> {
+/// Imports the small drive after one change in one file.
+fn import_with(file: &str, from: &str, to: &str) -> Result<DisksimImport, Vec<Diagnostic>> {
     let change = |name: &str, text: &str| if name == file { text.replace(from, to) } else { text.to_owned() };
     let load = |name: &str| match name {
         "tiny.diskspecs" => Ok(change(name, SPECS)),
@@ -41,27 +41,27 @@ fn with(file: &str, from: &str, to: &str) -> Result<DisksimImport, Vec<Diagnosti
 }
 
 #[track_caller]
-fn refused(file: &str, from: &str, to: &str, expected: &str) {
-    let errors = with(file, from, to).expect_err("refused");
+fn assert_refused(file: &str, from: &str, to: &str, expected: &str) {
+    let errors = import_with(file, from, to).expect_err("refused");
     assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), expected);
 }
 
-/// The warnings of an import with one change in one file.
+/// Imports the small drive after one change in one file, and asserts the warnings.
 #[track_caller]
-fn warned(file: &str, from: &str, to: &str, expected: &[&str]) -> DisksimImport {
-    let found = with(file, from, to).expect("it is taken over");
+fn import_with_warnings(file: &str, from: &str, to: &str, expected: &[&str]) -> DisksimImport {
+    let found = import_with(file, from, to).expect("an import");
     assert_eq!(found.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     found
 }
 
-fn tiny() -> seekwise_disk::drive::profile::Profile {
-    let found = with("", "", "").unwrap();
+fn tiny_profile() -> seekwise_disk::drive::profile::Profile {
+    let found = import_with("", "", "").unwrap();
     profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap()
 }
 
 #[test]
 fn figures_arrive_with_their_origin() {
-    let found = with("", "", "").unwrap();
+    let found = import_with("", "", "").unwrap();
     for line in [
         "read_miss_after_write_ms = { value = 0.5, measured = \"@disksim tiny.diskspecs:15: Read miss over. after write\" }",
         "write_settle_ms = { value = -0.25, measured = \"@disksim tiny.model:38: Add. write settling delay\" }",
@@ -69,22 +69,22 @@ fn figures_arrive_with_their_origin() {
     ] {
         assert!(found.toml.contains(line), "{line}\nnot in\n{}", found.toml);
     }
-    // A sector takes as long as the slowest on its way needs: 0.512 kB in 0.05 ms, and in 0.1 ms.
-    let profile = tiny();
+    // A sector takes as long as the slowest block on its path needs: 512 bytes in 0.05 ms for reads and in 0.1 ms for writes.
+    let profile = tiny_profile();
     assert_eq!((profile.link.rate, profile.link.write_rate), (10_240_000, 5_120_000));
     assert_eq!(profile.mechanics.movement_time(Default::default(), 3, 0, true).nanos(), 1_750_000);
 }
 
 #[test]
-fn what_is_not_taken_over_is_listed_and_what_matters_stands_first() {
-    let found = with("", "", "").unwrap();
+fn ignored_parameters_are_listed_and_those_with_an_effect_stand_first() {
+    let found = import_with("", "", "").unwrap();
     let first = &found.left[0];
     assert_eq!(
         (first.key.as_str(), first.active, first.place.as_str()),
         ("Preseeking level", true, "tiny.diskspecs:18")
     );
     assert!(found.left.iter().skip(1).all(|left| !left.active), "{:?}", found.left);
-    // The profile has those that matter.
+    // The profile has the parameters with an effect.
     let drive = profile::parse("tiny", &found.toml).unwrap();
     let named: Vec<_> = drive.not_modelled.iter().map(|left| (left.key.as_str(), left.says.as_str())).collect();
     let says = "1 (tiny.diskspecs:18): the arm moves for the next command before the current one completes";
@@ -92,11 +92,11 @@ fn what_is_not_taken_over_is_listed_and_what_matters_stands_first() {
     assert_eq!(write::toml_string("a \"b\\\n"), "\"a \\\"b\\\\ \"");
 }
 
-/// Drawn by hand. Zone 0 has cylinders of 20 slots, one spare each; three slots at the front are empty, and slot 24 is
-/// slipped, so that cylinder 1 has no spare left.
+/// The layout as drawn by hand: zone 0 has cylinders of 20 slots with one spare each. Three slots at the front are empty, and slot
+/// 24 is slipped, so that cylinder 1 has no spare left.
 #[test]
-fn blocks_lie_where_the_scheme_puts_them() {
-    let geometry = tiny().geometry;
+fn blocks_have_the_places_of_the_scheme() {
+    let geometry = tiny_profile().geometry;
     let place = |lba: u64| {
         let Extent { cylinder, head, before, .. } = geometry.extent(lba, 1);
         (cylinder, head, before)
@@ -116,13 +116,13 @@ fn blocks_lie_where_the_scheme_puts_them() {
 
 #[test]
 fn truncated_files_are_named_where_they_end() {
-    refused(
+    assert_refused(
         "tiny.model",
         "Rotation speed (in rpms) = 6000\n }\n}\n",
         "",
         "tiny.model:39: the file ends inside `dm_mech_g1`; expected `}`",
     );
-    refused(
+    assert_refused(
         "tiny.diskspecs",
         " Preseeking level = 1\n}\n",
         "",
@@ -131,32 +131,32 @@ fn truncated_files_are_named_where_they_end() {
     let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
     let short = "tiny.seek:1: `Seek distances measured`: the table has 2 distances, not 3 as stated";
     let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
-    warned("tiny.seek", "7, 4.0\n", "", &[count, short, end]);
+    import_with_warnings("tiny.seek", "7, 4.0\n", "", &[count, short, end]);
 }
 
 #[test]
 fn misspelt_parameters_get_the_nearest_word() {
-    refused(
+    assert_refused(
         "tiny.diskspecs",
         "Fast write level",
         "Fast wirte level",
         "tiny.diskspecs:1: `Fast write level`: `TINY` lacks this parameter; did you mean `Fast wirte level`?",
     );
-    refused(
+    assert_refused(
         "tiny.diskspecs",
         "Preseeking",
         "Preseking",
         "tiny.diskspecs:18: `Preseking level`: unknown parameter; expected a parameter of disksim_disk; did you mean \
          `Preseeking level`?",
     );
-    refused(
+    assert_refused(
         "tiny.model",
         "extracted",
         "extrcted",
         "tiny.model:36: `Seek type`: `extrcted` is not a form of seek curve; expected extracted, linear, curve, constant, \
          hpl, hplplus10; did you mean `extracted`?",
     );
-    refused(
+    assert_refused(
         "tiny.parv",
         "tiny.diskspecs",
         "tini.diskspecs",
@@ -165,20 +165,20 @@ fn misspelt_parameters_get_the_nearest_word() {
 }
 
 #[test]
-fn contradictory_parameters_are_told_apart() {
-    refused(
+fn contradictions_without_a_layout_are_errors() {
+    assert_refused(
         "tiny.model",
         "Last cylinder number = 3",
         "Last cylinder number = 5",
         "tiny.model:23: `First cylinder number`: the zone starts at 4, inside the previous one; expected 6 or more",
     );
-    refused(
+    assert_refused(
         "tiny.seek",
         "7, 4.0",
         "7, 4000.0",
         "tiny.seek:4: `seek time`: `4000.0` is invalid; expected milliseconds from 0 to 1000",
     );
-    refused(
+    assert_refused(
         "tiny.model",
         "Number of data surfaces = 2",
         "Number of data surfaces = 0",
@@ -189,27 +189,27 @@ fn contradictory_parameters_are_told_apart() {
 #[test]
 fn contradictions_that_can_be_laid_out_are_warnings() {
     let count = "blocks, but the zones hold 133 without spares and slips; using 133";
-    let found = warned("", "", "", &[&format!("tiny.model:4: `Block count`: 130 {count}")]);
+    let found = import_with_warnings("", "", "", &[&format!("tiny.model:4: `Block count`: 130 {count}")]);
     let given = "sectors = { value = 133, measured = \"@disksim tiny.model:5: what its zones, spares and slips leave; its \
                  Block count says 130 blocks\" }";
     assert!(found.toml.contains(given), "{}", found.toml);
     let told = format!("tiny.model:4: `Block count`: 1300 {count}");
-    let same = warned("tiny.model", "Block count = 130", "Block count = 1300", &[&told]);
+    let same = import_with_warnings("tiny.model", "Block count = 130", "Block count = 1300", &[&told]);
     assert_eq!(same.toml, found.toml.replace("says 130 ", "says 1300 "));
-    assert_eq!(tiny().geometry.sectors(), 133);
-    let found = warned("tiny.model", "Block count = 130", "Block count = 133", &[]);
+    assert_eq!(tiny_profile().geometry.sectors(), 133);
+    let found = import_with_warnings("tiny.model", "Block count = 130", "Block count = 133", &[]);
     assert!(found.toml.contains("sectors = { value = 133, measured = \"@disksim tiny.model:4: Block count\" }"));
     for cylinders in [1, 7, 9, 4000] {
-        let found = with("tiny.model", "cylinders = 8", &format!("cylinders = {cylinders}")).expect("it is taken over");
+        let found = import_with("tiny.model", "cylinders = 8", &format!("cylinders = {cylinders}")).expect("an import");
         let left = found.left.iter().find(|left| left.key == "Number of cylinders").expect("it is listed");
         assert_eq!((left.why.as_str(), left.active), ("the layout has 8, which is used", true), "{cylinders}");
     }
 }
 
 #[test]
-fn reads_behind_writes_and_segments_for_writes_are_taken_over() {
+fn read_hits_on_writes_and_segments_for_writes_are_imported() {
     let cache = |from: &str, to: &str| {
-        let found = with("tiny.diskspecs", from, to).unwrap();
+        let found = import_with("tiny.diskspecs", from, to).unwrap();
         let profile = profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap();
         let named = |left: &&UnmodelledParameter| {
             ["Allow read hits on write data", "Use separate write segment"].contains(&left.key.as_str())
@@ -231,26 +231,26 @@ fn reads_behind_writes_and_segments_for_writes_are_taken_over() {
 }
 
 #[test]
-fn what_is_written_otherwise_is_the_same() {
-    let plain = with("", "", "").unwrap();
-    let same = |file: &str, from: &str, to: &str| assert_eq!(with(file, from, to).unwrap(), plain, "{to}");
+fn spellings_of_one_value_import_alike() {
+    let plain = import_with("", "", "").unwrap();
+    let same = |file: &str, from: &str, to: &str| assert_eq!(import_with(file, from, to).unwrap(), plain, "{to}");
     same("tiny.seek", "3, 2.0", "3 2.0");
     same("tiny.seek", "3, 2.0", "\t3,\t2.0");
     let left = |found: &DisksimImport| found.toml.clone();
-    // Eight sectors back are two forth on a track of ten.
-    let turned = with(
+    // A skew of eight sectors backwards is one of two sectors forwards on a track of ten.
+    let turned = import_with(
         "tiny.model",
         "track switch = 2,\n Skew for cylinder switch = 5",
         "track switch = -8,\n Skew for cylinder switch = -5",
     );
     assert_eq!(left(&turned.unwrap()), left(&plain));
     assert_eq!(
-        left(&with("tiny.model", "Rangesize for sparing = 1", "Rangesize for sparing = 0").unwrap()),
+        left(&import_with("tiny.model", "Rangesize for sparing = 1", "Rangesize for sparing = 0").unwrap()),
         left(&plain)
     );
 }
 
-/// DiskSim's numbers of schedulers; those that the model has only by a similar one matter where there is a choice.
+/// A scheduler that the model replaces by a similar one changes results only if there is a choice, from a depth of 2.
 #[test]
 fn a_scheduler_that_the_model_lacks_matters_from_a_depth_of_two() {
     let known =
@@ -263,7 +263,7 @@ fn a_scheduler_that_the_model_lacks_matters_from_a_depth_of_two() {
         for depth in 1..=3 {
             let queue = format!("policy = {number} }},\n Max queue length = {depth}");
             let found =
-                with("tiny.diskspecs", "policy = 1 },\n Max queue length = 1", &queue).expect("it is taken over");
+                import_with("tiny.diskspecs", "policy = 1 },\n Max queue length = 1", &queue).expect("an import");
             assert!(found.toml.contains(&format!("[firmware.queue]\npolicy = {{ value = \"{policy}\"")), "{number}");
             let left = found.left.iter().find(|left| left.key == "Scheduling policy").expect("it is listed");
             assert_eq!(left.active, !exact && depth > 1, "{number} at depth {depth}");
@@ -272,39 +272,44 @@ fn a_scheduler_that_the_model_lacks_matters_from_a_depth_of_two() {
 }
 
 #[test]
-fn what_the_arm_is_not_modelled_to_do_is_listed() {
+fn unmodelled_parameters_of_the_arm_are_listed() {
     let listed = |from: &str, to: &str| {
-        let found = with("tiny.model", from, to).expect("it is taken over");
+        let found = import_with("tiny.model", from, to).expect("an import");
         let keys = ["Percent error in rpms", "Access time type", "Constant access time", "Average seek time"];
         let left = found.left.into_iter().filter(|left| keys.contains(&left.key.as_str()));
         left.map(|left| (left.key, left.active)).collect::<Vec<_>>()
     };
-    let said = |keys: &[(&str, bool)]| keys.iter().map(|&(key, active)| (key.to_owned(), active)).collect::<Vec<_>>();
+    let owned = |keys: &[(&str, bool)]| keys.iter().map(|&(key, active)| (key.to_owned(), active)).collect::<Vec<_>>();
     let rpm = |error: &str| listed("rpms) = 6000", &format!("rpms) = 6000,\n Percent error in rpms = {error}"));
-    assert_eq!(listed("", ""), said(&[("Access time type", false)]));
-    assert_eq!(rpm("0"), said(&[("Percent error in rpms", false), ("Access time type", false)]));
-    assert_eq!(rpm("0.5"), said(&[("Percent error in rpms", true), ("Access time type", false)]));
+    assert_eq!(listed("", ""), owned(&[("Access time type", false)]));
+    assert_eq!(rpm("0"), owned(&[("Percent error in rpms", false), ("Access time type", false)]));
+    assert_eq!(rpm("0.5"), owned(&[("Percent error in rpms", true), ("Access time type", false)]));
     let fixed = listed("trackSwitchPlusRotation", "constant,\n Constant access time = 5");
-    assert_eq!(fixed, said(&[("Access time type", true), ("Constant access time", true)]));
+    assert_eq!(fixed, owned(&[("Access time type", true), ("Constant access time", true)]));
     let table = listed("= extracted", "= extracted,\n Average seek time = 2");
-    assert_eq!(table, said(&[("Access time type", false), ("Average seek time", false)]));
+    assert_eq!(table, owned(&[("Access time type", false), ("Average seek time", false)]));
     let lee = "= curve,\n Single cylinder seek time = 1,\n Average seek time = 2,\n Full strobe seek time = 4";
-    assert_eq!(listed("= extracted", lee), said(&[("Access time type", false)]), "it is used");
+    assert_eq!(listed("= extracted", lee), owned(&[("Access time type", false)]), "it is used");
 }
 
 #[test]
-fn strangers_are_named_and_misspellings_refused() {
+fn unknown_parameters_are_warnings_and_misspellings_errors() {
     let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
     let speed = "tiny.diskspecs:18: `Spindle lubricant`: unknown parameter with `oil`, ignored";
     let strange = "Preseeking level = 1, Spindle lubricant = oil";
-    warned("tiny.diskspecs", "Preseeking level = 1", strange, &[count, speed]);
-    // It is near to a parameter that stands there as well, and so is one of its own.
+    import_with_warnings("tiny.diskspecs", "Preseeking level = 1", strange, &[count, speed]);
+    // The near parameter is present as well, so this one is unknown and no misspelling.
     let twice = "Preseeking level = 1, Preseeking levels = 2";
     let own = "tiny.diskspecs:18: `Preseeking levels`: unknown parameter with 2, ignored";
-    warned("tiny.diskspecs", "Preseeking level = 1", twice, &[count, own]);
+    import_with_warnings("tiny.diskspecs", "Preseeking level = 1", twice, &[count, own]);
     let zone = "tiny.model:15: `Colour`: unknown parameter with `blue`, ignored";
-    warned("tiny.model", "Offset of first block = 0", "Offset of first block = 0,\n Colour = blue", &[zone, count]);
-    refused(
+    import_with_warnings(
+        "tiny.model",
+        "Offset of first block = 0",
+        "Offset of first block = 0,\n Colour = blue",
+        &[zone, count],
+    );
+    assert_refused(
         "tiny.model",
         "slips = [ 24 ]",
         "slipps = [ 24 ]",
@@ -322,11 +327,11 @@ fn a_file_that_sources_itself_is_an_error() {
 #[test]
 fn formulas_of_seeks_pass_through_their_figures() {
     let hpl = "Seek type = hpl,\n HPL seek equation values = [ 4, 1.0, 0.5, 2.0, 0.25, -1 ]";
-    let found = with("tiny.model", "Seek type = extracted", hpl).unwrap();
+    let found = import_with("tiny.model", "Seek type = extracted", hpl).unwrap();
     let line = found.toml.lines().find(|line| line.contains("[1, 1.5]")).expect("1 + 0.5 * sqrt 1");
     assert!(line.contains("[4, 3]"), "2 + 0.25 * 4: {line}");
     let lee = "Seek type = curve,\n Single cylinder seek time = 1.0,\n Average seek time = 2.0,\n Full strobe seek time = 4.0";
-    let found = with("tiny.model", "Seek type = extracted", lee).unwrap();
+    let found = import_with("tiny.model", "Seek type = extracted", lee).unwrap();
     assert!(found.toml.contains("[1, 1]"), "the single cylinder: {}", found.toml);
 }
 
@@ -336,25 +341,25 @@ fn an_index_of_tracks_becomes_bands_of_runs() {
               0.5, 8, 1, 0.25, 16, 2, TRACK, 1, 1 ], [ 0, 0, 0.0, 36, 2, 0.125, 144, 8, IDX, 0 ] ], Slips = [ 5, 1 ], \
               Remaps = [ ] }\n";
     let (start, end) = (MODEL.find("dm_layout_g1 {").unwrap(), MODEL.find(" Mechanical Model").unwrap());
-    let found = with("tiny.model", &MODEL[start..end], &format!("{g4},\n")).unwrap();
+    let found = import_with("tiny.model", &MODEL[start..end], &format!("{g4},\n")).unwrap();
     let geometry = profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap().geometry;
     let tracks: Vec<(u32, u8)> = [0u64, 10, 19, 27, 35].map(|lba| geometry.extent(lba, 1).cylinder_and_head()).to_vec();
-    // Surface 0 runs inwards first (cylinders 1, 0), surface 1 outwards; block 5 is behind the slip.
+    // Surface 0 runs towards lower cylinders (1, 0), surface 1 towards higher ones; block 5 lies after the slip.
     assert_eq!(tracks, [(1, 0), (0, 0), (0, 1), (1, 1), (3, 0)]);
     assert_eq!(geometry.extent(5, 1).before, 6);
 }
 
-/// Texts of a set-up's files by their paths.
-fn import_of(files: &[(&str, &str)], wanted: Option<&str>) -> Result<DisksimImport, Vec<Diagnostic>> {
+/// Imports the first of these files, which are given by path and text.
+fn import_files(files: &[(&str, &str)], wanted_drive: Option<&str>) -> Result<DisksimImport, Vec<Diagnostic>> {
     let load = |name: &str| {
         let found = files.iter().find(|file| file.0 == name);
         found.map(|file| file.1.to_owned()).ok_or_else(|| "no such file".to_owned())
     };
-    import("tiny.parv", files[0].1, &load, wanted, "tiny")
+    import("tiny.parv", files[0].1, &load, wanted_drive, "tiny")
 }
 
 #[test]
-fn files_are_looked_for_beside_the_one_that_names_them() {
+fn files_are_searched_next_to_the_one_that_names_them() {
     let set_up = PARV.replace("tiny.diskspecs", "drives/tiny.diskspecs");
     let specs = SPECS.replace("tiny.model", "model/tiny.model");
     let parts = [
@@ -363,66 +368,66 @@ fn files_are_looked_for_beside_the_one_that_names_them() {
         ("drives/model/tiny.model", MODEL),
         ("drives/model/tiny.seek", SEEK),
     ];
-    let plain = with("", "", "").unwrap().toml;
-    assert!(import_of(&parts, None).unwrap().toml == plain);
-    // What does not lie there may lie beside the first.
+    let plain = import_with("", "", "").unwrap().toml;
+    assert!(import_files(&parts, None).unwrap().toml == plain);
+    // A file that is not there is searched next to the first file.
     let mut elsewhere = parts;
     (elsewhere[2].0, elsewhere[3].0) = ("model/tiny.model", "tiny.seek");
-    assert!(import_of(&elsewhere, None).unwrap().toml == plain);
+    assert!(import_files(&elsewhere, None).unwrap().toml == plain);
 }
 
 #[test]
-fn of_several_drives_the_one_in_use_counts_and_a_variant_has_what_it_does_not_say() {
+fn the_instantiated_drive_is_imported_and_a_variant_inherits() {
     let base = SPECS.replace("TINY", "BASE");
     let rest = "instantiate [ disk0 .. disk2 ] as TINY\n";
     let variant = format!("{base}BASE TINY {{ Fast write level = 0, Head count = 3 }}\n{rest}");
     let parts = [("tiny.parv", variant.as_str()), ("tiny.model", MODEL), ("tiny.seek", SEEK)];
-    let found = import_of(&parts, None).expect("a drive");
+    let found = import_files(&parts, None).expect("a drive");
     assert_eq!(found.drive, "TINY");
     assert!(found.toml.contains("write_back = { value = false") && found.toml.contains("segments = { value = 4"));
-    let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "tiny.parv:20: `TINY`: the file has 2 drives; using the one that is instantiated");
-    assert!(import_of(&parts, Some("BASE")).expect("a drive").toml.contains("write_back = { value = true"));
-    let other = import_of(&parts, Some("TINI")).unwrap_err()[0].to_string();
+    let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings[0], "tiny.parv:20: `TINY`: the file has 2 drives; using the one that is instantiated");
+    assert!(import_files(&parts, Some("BASE")).expect("a drive").toml.contains("write_back = { value = true"));
+    let other = import_files(&parts, Some("TINI")).unwrap_err()[0].to_string();
     assert_eq!(other, "tiny.parv: `TINI`: the file has no such drive; expected BASE, TINY; did you mean `TINY`?");
     let none = [("tiny.parv", &*variant.replace("instantiate [ disk0 .. disk2 ] as TINY", "")), parts[1], parts[2]];
-    let several = import_of(&none, None).unwrap_err()[0].to_string();
+    let several = import_files(&none, None).unwrap_err()[0].to_string();
     assert_eq!(several, "tiny.parv: the file has 2 drives; expected --drive and one of BASE, TINY");
     let cut = [("tiny.parv", &*variant.replace("as TINY", "")), parts[1], parts[2]];
-    let said = import_of(&cut, None).unwrap_err()[0].to_string();
+    let error = import_files(&cut, None).unwrap_err()[0].to_string();
     assert_eq!(
-        said,
+        error,
         "tiny.parv:21: `instantiate`: it does not say what to instantiate; expected `instantiate [ a, b ] as NAME`"
     );
 }
 
 #[test]
-fn of_blocks_of_one_name_the_first_counts() {
+fn the_first_block_of_a_name_counts() {
     let twice = format!("{PARV}disksim_bus BUS0 {{ Read block transfer time = 9 }}\nsource tiny.diskspecs\n");
     let parts = [("tiny.parv", &*twice), ("tiny.diskspecs", SPECS), ("tiny.model", MODEL), ("tiny.seek", SEEK)];
-    let found = import_of(&parts, None).expect("a drive");
-    assert_eq!(found.toml, with("", "", "").unwrap().toml);
-    let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "tiny.parv:8: `BUS0`: defined again; using the one at tiny.parv:1");
-    assert_eq!(said[1], "tiny.diskspecs:1: `TINY`: defined again; using the one at tiny.diskspecs:1");
+    let found = import_files(&parts, None).expect("a drive");
+    assert_eq!(found.toml, import_with("", "", "").unwrap().toml);
+    let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings[0], "tiny.parv:8: `BUS0`: defined again; using the one at tiny.parv:1");
+    assert_eq!(warnings[1], "tiny.diskspecs:1: `TINY`: defined again; using the one at tiny.diskspecs:1");
 }
 
 #[test]
-fn a_part_of_a_set_up_is_told_what_is_lacking() {
-    let said = |text: &str| import_of(&[("tiny.parv", text)], None).unwrap_err()[0].to_string();
+fn a_file_without_a_drive_is_an_error_that_names_the_missing_part() {
+    let error = |text: &str| import_files(&[("tiny.parv", text)], None).unwrap_err()[0].to_string();
     let mechanics = "tiny.parv: the file has no drive; expected the file that sources it (.diskspecs or .parv); this one \
                      holds only a drive's mechanics";
-    assert_eq!(said(MODEL), mechanics);
+    assert_eq!(error(MODEL), mechanics);
     let flat = "disksim_simpledisk D { Constant access time = 5 }";
-    assert!(said(flat).ends_with("expected a `disksim_disk`; a `disksim_simpledisk` has no mechanics"));
-    assert!(said("disksim_disc D { Print stats = 1 }").ends_with("did you mean `disksim_disk`?"));
+    assert!(error(flat).ends_with("expected a `disksim_disk`; a `disksim_simpledisk` has no mechanics"));
+    assert!(error("disksim_disc D { Print stats = 1 }").ends_with("did you mean `disksim_disk`?"));
 }
 
 #[test]
-fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
+fn incomplete_tables_of_seeks_are_imported_with_warnings() {
     let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
-    let table = |to: &str, said: &[&str]| {
-        let found = warned("tiny.seek", SEEK, to, &[&[count], said].concat());
+    let table = |to: &str, warnings: &[&str]| {
+        let found = import_with_warnings("tiny.seek", SEEK, to, &[&[count], warnings].concat());
         let points = found.toml.split("[mechanics.seek.points]").nth(1).expect("points");
         points.split('=').nth(2).expect("a list").split("]\n").next().expect("an end").replace(['\n', ' '], "")
     };
@@ -436,10 +441,10 @@ fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
     let strange = "tiny.seek:1: `distance time` is not a seek; skipped 2 such lines; expected distance, time; optionally \
                    deviation and write time";
     assert_eq!(table("distance time\n1, 1.0\n3, 2.0\n7, 4.0\nend\n", &[strange]), plain);
-    // Towards one cylinder along the first two points; never below half of the first.
+    // The point at one cylinder is extrapolated from the first two points, and never below half of the first.
     let begin = "tiny.seek: `distance`: the table starts later: 1 cylinders are taken to need 1.5 ms";
     assert_eq!(table("3, 2.0\n7, 3.0\n", &[begin]), "[[1,1.5],[3,2],[7,3],");
-    // Measured too short a way, or falling at the end: on along the last third, and never down.
+    // The longest seek is extrapolated from the last third, and never falls.
     let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
     assert_eq!(
         table("1, 1.0\n3, 2\n4, 2.5\n5, 3.0\n", &[end]),
@@ -451,9 +456,12 @@ fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
 
 #[test]
 fn numbers_may_be_hexadecimal() {
-    let plain = with("", "", "").unwrap();
-    assert_eq!(with("tiny.model", "Number of cylinders = 8", "Number of cylinders = 0x8").unwrap().toml, plain.toml);
-    assert_eq!(with("tiny.model", "per track = 10", "per track = 0xA").unwrap().toml, plain.toml);
-    let error = with("tiny.model", "per track = 10", "per track = -0xA").unwrap_err()[0].to_string();
+    let plain = import_with("", "", "").unwrap();
+    assert_eq!(
+        import_with("tiny.model", "Number of cylinders = 8", "Number of cylinders = 0x8").unwrap().toml,
+        plain.toml
+    );
+    assert_eq!(import_with("tiny.model", "per track = 10", "per track = 0xA").unwrap().toml, plain.toml);
+    let error = import_with("tiny.model", "per track = 10", "per track = -0xA").unwrap_err()[0].to_string();
     assert!(error.contains("-0xA is invalid; expected a number from 1"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The profile's text: sections of figures, each with its origin.
+//! Writes the text of a profile: sections of figures, each with its origin, and the list of parameters without a counterpart.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,15 +16,23 @@ pub struct UnmodelledParameter {
     pub place: String,
     /// The effect, or why there is none.
     pub why: String,
-    /// Whether it would change the result.
+    /// True if the parameter would change the result.
     pub active: bool,
 }
 
 /// A profile being written, with the ignored parameters and the warnings.
 pub(super) struct ProfileWriter {
-    text: String,
-    left: Vec<UnmodelledParameter>,
+    toml: String,
+    unmodelled: Vec<UnmodelledParameter>,
     warnings: Vec<Diagnostic>,
+}
+
+/// A complete profile.
+pub(super) struct FinishedProfile {
+    pub(super) toml: String,
+    /// Ignored parameters; those that would change the result stand first.
+    pub(super) unmodelled: Vec<UnmodelledParameter>,
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 impl ProfileWriter {
@@ -32,17 +40,17 @@ impl ProfileWriter {
     pub(super) fn new(name: &str, drive: &str, file: &str) -> ProfileWriter {
         let title: String = drive.chars().filter(|c| c.is_ascii_graphic() && *c != '"' && *c != '\\').collect();
         let file: String = file.rsplit('/').next().unwrap_or(file).chars().filter(|c| !"\"\\".contains(*c)).collect();
-        let text = format!(
+        let toml = format!(
             "# Imported from DiskSim parameters: {file} and the files it sources.\n\nname = \"{name}\"\ntitle = \"{title}\"\nyear = 0\n\
              studies = []\ninterface = \"SCSI\"\n\n[sources]\ndisksim = \"parameters in DiskSim's form, {file} and the \
              files it sources\"\n"
         );
-        ProfileWriter { text, left: Vec::new(), warnings: Vec::new() }
+        ProfileWriter { toml, unmodelled: Vec::new(), warnings: Vec::new() }
     }
 
     /// Begins a section.
     pub(super) fn begin_section(&mut self, name: &str) {
-        let _ = write!(self.text, "\n[{name}]\n");
+        let _ = write!(self.toml, "\n[{name}]\n");
     }
 
     /// Writes a figure from the parameters.
@@ -50,41 +58,47 @@ impl ProfileWriter {
         &mut self,
         key: &str,
         value: impl std::fmt::Display,
-        at: &SourcePosition,
+        position: &SourcePosition,
         parameter: &str,
     ) {
-        let place = file_and_line(at);
-        let _ = writeln!(self.text, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
+        let place = file_and_line(position);
+        let _ = writeln!(self.toml, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
     }
 
     /// Writes a figure that the parameters do not give.
     pub(super) fn write_inferred(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
-        let _ = writeln!(self.text, "{key} = {{ value = {value}, inferred = \"{why}\" }}");
+        let _ = writeln!(self.toml, "{key} = {{ value = {value}, inferred = \"{why}\" }}");
     }
 
     /// Writes a section whose value is a list of rows.
-    pub(super) fn write_rows(&mut self, section: &str, rows: &[String], at: &SourcePosition, parameter: &str) {
+    pub(super) fn write_rows(&mut self, section: &str, rows: &[String], position: &SourcePosition, parameter: &str) {
         self.begin_section(section);
-        let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", file_and_line(at));
-        let a_line = if rows.iter().all(|row| row.len() < 24) { 5 } else { 1 };
-        for line in rows.chunks(a_line) {
-            let _ = writeln!(self.text, "    {},", line.join(", "));
+        let _ = writeln!(self.toml, "measured = \"@disksim {}: {parameter}\"\nvalue = [", file_and_line(position));
+        let rows_per_line = if rows.iter().all(|row| row.len() < 24) { 5 } else { 1 };
+        for line in rows.chunks(rows_per_line) {
+            let _ = writeln!(self.toml, "    {},", line.join(", "));
         }
-        self.text.push_str("]\n");
+        self.toml.push_str("]\n");
     }
 
     /// Notes a parameter that the model has no counterpart for, if it is present.
-    pub(super) fn note_unmodelled(&mut self, block: &ParameterBlock, key: &str, active: bool, why: &str) {
+    pub(super) fn note_unmodelled(&mut self, block: &ParameterBlock, key: &str, changes_result: bool, why: &str) {
         let Some(entry) = block.get(key) else { return };
         let value = describe_value(&entry.value);
         let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(UnmodelledParameter { key, value, place: file_and_line(&entry.at), why, active });
+        self.unmodelled.push(UnmodelledParameter {
+            key,
+            value,
+            place: file_and_line(&entry.at),
+            why,
+            active: changes_result,
+        });
     }
 
     /// Notes a parameter of another block that the model has no counterpart for and that would change the result.
-    pub(super) fn note_active(&mut self, key: &str, at: &SourcePosition, why: &str) {
-        let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(UnmodelledParameter { key, value: String::new(), place: file_and_line(at), why, active: true });
+    pub(super) fn note_unmodelled_effect(&mut self, key: &str, position: &SourcePosition, effect: &str) {
+        let (key, why, place) = (key.to_owned(), effect.to_owned(), file_and_line(position));
+        self.unmodelled.push(UnmodelledParameter { key, value: String::new(), place, why, active: true });
     }
 
     /// Adds a warning.
@@ -94,41 +108,42 @@ impl ProfileWriter {
 
     /// Writes the parameters that would change the result into the profile, each once.
     fn write_not_modelled(&mut self) {
+        let active = self.unmodelled.iter().rev().filter(|parameter| parameter.active);
         let active: BTreeMap<&str, &UnmodelledParameter> =
-            self.left.iter().rev().filter(|left| left.active).map(|left| (left.key.as_str(), left)).collect();
+            active.map(|parameter| (parameter.key.as_str(), parameter)).collect();
         if active.is_empty() {
             return;
         }
-        let _ = write!(self.text, "\n[not_modelled]\n");
-        for (key, left) in active {
-            let value = if left.value.is_empty() { "set" } else { &left.value };
-            let says = format!("{value} ({}): {}", left.place, left.why);
-            let _ = writeln!(self.text, "{} = {}", toml_string(key), toml_string(&says));
+        let _ = write!(self.toml, "\n[not_modelled]\n");
+        for (key, parameter) in active {
+            let value = if parameter.value.is_empty() { "set" } else { &parameter.value };
+            let says = format!("{value} ({}): {}", parameter.place, parameter.why);
+            let _ = writeln!(self.toml, "{} = {}", toml_string(key), toml_string(&says));
         }
     }
 
-    /// Returns the profile, the ignored parameters (those that would change the result first) and the warnings.
-    pub(super) fn finish(mut self) -> (String, Vec<UnmodelledParameter>, Vec<Diagnostic>) {
-        self.left.sort_by_key(|left| !left.active);
+    /// Completes the profile with the section of ignored parameters.
+    pub(super) fn finish(mut self) -> FinishedProfile {
+        self.unmodelled.sort_by_key(|parameter| !parameter.active);
         self.write_not_modelled();
-        (self.text, self.left, self.warnings)
+        FinishedProfile { toml: self.toml, unmodelled: self.unmodelled, warnings: self.warnings }
     }
 }
 
-/// A TOML string.
+/// A text as a TOML string: quoted, with blanks for control characters.
 pub(super) fn toml_string(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A fraction of a revolution with the given number of decimals, below 1 even when rounded.
-pub(super) fn revolution_fraction(turn: f64, decimals: u32) -> String {
+pub(super) fn revolution_fraction(revolutions: f64, decimals: u32) -> String {
     let steps = 10u64.pow(decimals);
-    let step = (turn.rem_euclid(1.0) * steps as f64).round() as u64 % steps;
+    let step = (revolutions.rem_euclid(1.0) * steps as f64).round() as u64 % steps;
     format!("0.{step:0width$}", width = decimals as usize)
 }
 
-fn file_and_line(at: &SourcePosition) -> String {
-    let file = at.file.rsplit('/').next().unwrap_or(&at.file);
-    format!("{}:{}", file.replace(['"', '\\'], ""), at.line)
+fn file_and_line(position: &SourcePosition) -> String {
+    let file = position.file.rsplit('/').next().unwrap_or(&position.file);
+    format!("{}:{}", file.replace(['"', '\\'], ""), position.line)
 }

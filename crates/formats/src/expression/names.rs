@@ -1,4 +1,5 @@
-//! The names in an expression: figures of a run, settings of a stack, factors and levels of a study.
+//! Resolves the names in an expression: figures of a run and settings of a stack. Checks its factors and levels against those of a
+//! study, and that numbers and conditions are where they belong.
 
 use seekwise_disk::record::Part as Spent;
 use seekwise_drives::metric::Metric;
@@ -8,7 +9,7 @@ use seekwise_drives::stack;
 use super::tree::{Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Reduction, Subexpression};
 
 /// The kinds of requests.
-const KINDS: [&str; 4] = ["all", "read", "write", "flush"];
+const REQUEST_KINDS: [&str; 4] = ["all", "read", "write", "flush"];
 /// Figures of each kind.
 const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
@@ -16,7 +17,7 @@ const RESPONSES: [&str; 8] = ["mean", "p50", "p90", "p95", "p99", "p99_9", "p99_
 /// Figures of a program's operations, besides their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
-const WHOLE: [&str; 14] = [
+const WHOLE_RUN: [&str; 14] = [
     "elapsed_s",
     "memory_percent",
     "failures",
@@ -32,14 +33,15 @@ const WHOLE: [&str; 14] = [
     "drive.reversals",
     "drive.bitmap_writes",
 ];
-/// Counts of power cuts and orderly power-offs; the names below these are those of `seekwise power-cut --json`.
+/// Roots of the keys of power cuts and orderly power-offs. The keys below them are those of `seekwise power-cut --json`.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];
+/// Counts of cuts.
 const CUTS: [&str; 5] = ["cuts", "writes", "flushes", "torn_cuts", "hole_cuts"];
 /// Classes of lost writes, each counted in cuts and in writes.
-const LOST: [&str; 4] = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"];
+const LOST_WRITES: [&str; 4] = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"];
 
 /// The states of files and operations after a mount, each counted in itself and in cuts.
-const LEFT: [&str; 8] = [
+const AFTER_MOUNT: [&str; 8] = [
     "files.promised_lost",
     "files.unpromised_lost",
     "files.in_neither_place",
@@ -52,8 +54,8 @@ const LEFT: [&str; 8] = [
 
 /// The figures of a run that an expression can name, by their keys in the record.
 pub fn quantities() -> Vec<String> {
-    let mut known: Vec<String> = WHOLE.map(str::to_owned).to_vec();
-    for kind in KINDS {
+    let mut known: Vec<String> = WHOLE_RUN.map(str::to_owned).to_vec();
+    for kind in REQUEST_KINDS {
         known.extend(FIGURES[..3].iter().map(|figure| format!("{kind}.{figure}")));
         known.extend(RESPONSES.map(|figure| format!("{kind}.response_ms.{figure}")));
         if kind != "flush" {
@@ -62,8 +64,16 @@ pub fn quantities() -> Vec<String> {
     }
     for end in ENDS {
         known.extend(CUTS.map(|count| format!("{end}.{count}")));
-        known.extend(LOST.iter().flat_map(|lost| ["writes", "cuts_with_loss"].map(|of| format!("{end}.{lost}.{of}"))));
-        known.extend(LEFT.iter().flat_map(|left| ["count", "cuts_with_loss"].map(|of| format!("{end}.{left}.{of}"))));
+        known.extend(
+            LOST_WRITES
+                .iter()
+                .flat_map(|lost| ["writes", "cuts_with_loss"].map(|count| format!("{end}.{lost}.{count}"))),
+        );
+        known.extend(
+            AFTER_MOUNT
+                .iter()
+                .flat_map(|state| ["count", "cuts_with_loss"].map(|count| format!("{end}.{state}.{count}"))),
+        );
     }
     known.extend(Spent::ALL.map(|part| format!("anatomy_ms.{}", part.name())));
     known
@@ -76,15 +86,15 @@ pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError
         return resolve_setting(key);
     }
     let mut key = name.to_owned();
-    // Checked before the words of a metric, which take `read.count` for the name of a program.
+    // As a metric, `operations.read.count` would be the mean of a program called `read.count`.
     if name
         .strip_prefix("operations.")
         .and_then(|rest| rest.split_once('.'))
-        .is_some_and(|it| OPERATIONS.contains(&it.1))
+        .is_some_and(|(_, figure)| OPERATIONS.contains(&figure))
     {
         return Ok(ExpressionNode::Quantity(key));
     }
-    if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.key()) {
+    if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.record_key()) {
         return Ok(ExpressionNode::Quantity(figure));
     }
     if FIGURES.contains(&name.split('.').next().unwrap_or("")) {
@@ -93,15 +103,16 @@ pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError
     if key.ends_with(".response_ms") {
         key.push_str(".mean");
     }
-    if name.split_once('.').is_some_and(|(end, lost)| ENDS.contains(&end) && LOST.contains(&lost)) {
+    if name.split_once('.').is_some_and(|(end, lost)| ENDS.contains(&end) && LOST_WRITES.contains(&lost)) {
         key.push_str(".writes");
     }
-    if name.split_once('.').is_some_and(|(end, left)| ENDS.contains(&end) && LEFT.contains(&left)) {
+    if name.split_once('.').is_some_and(|(end, state)| ENDS.contains(&end) && AFTER_MOUNT.contains(&state)) {
         key.push_str(".count");
     }
     // `operations.copy.per_s`: a program of a scene, whose name the scene gives.
     if let Some((_, figure)) = key.strip_prefix("operations.").and_then(|rest| rest.split_once('.')) {
-        let known = || OPERATIONS.map(str::to_owned).into_iter().chain(RESPONSES.map(|it| format!("response_ms.{it}")));
+        let known =
+            || OPERATIONS.map(str::to_owned).into_iter().chain(RESPONSES.map(|figure| format!("response_ms.{figure}")));
         if known().any(|known| known == figure) {
             return Ok(ExpressionNode::Quantity(key));
         }
@@ -141,25 +152,24 @@ fn resolve_setting(key: &str) -> Result<ExpressionNode, ExpressionError> {
 pub(crate) type FactorLevels = (String, Vec<String>);
 
 impl Expression {
-    /// Checks it against the factors of a study, in a claim that ranges `over` some of them; `condition` says
-    /// whether it must be a condition.
+    /// The faults of the expression in a claim of a study with these factors; the claim ranges over `claim_factors`.
     pub(crate) fn find_faults(
         &self,
         factors: &[FactorLevels],
-        over: &[String],
-        condition: bool,
+        claim_factors: &[String],
+        must_be_condition: bool,
     ) -> Vec<ExpressionError> {
         let mut check = ExpressionCheck { factors, faults: Vec::new(), text: &self.text };
-        let mut bound: Vec<&str> = over.iter().map(String::as_str).collect();
+        let mut bound_factors: Vec<&str> = claim_factors.iter().map(String::as_str).collect();
         for axis in &self.each {
             check.check_axis(axis);
-            if over.contains(&axis.factor) {
+            if claim_factors.contains(&axis.factor) {
                 let message = format!("the claim already ranges over `{}`", axis.factor);
                 check.add_fault("for each", message, None, None);
             }
-            bound.push(&axis.factor);
+            bound_factors.push(&axis.factor);
         }
-        if condition && !self.body.node.is_condition() {
+        if must_be_condition && !self.body.node.is_condition() {
             let fault = ExpressionError {
                 message: format!("`{}` is not a condition", self.body.text),
                 ..ExpressionError::default()
@@ -168,11 +178,12 @@ impl Expression {
                 .faults
                 .push(ExpressionError { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
         }
-        check.check_part(&self.body, &mut bound);
+        check.check_part(&self.body, &mut bound_factors);
         check.faults
     }
 }
 
+/// A check of one expression, with the faults found so far.
 struct ExpressionCheck<'a> {
     factors: &'a [FactorLevels],
     faults: Vec<ExpressionError>,
@@ -180,11 +191,13 @@ struct ExpressionCheck<'a> {
 }
 
 impl<'a> ExpressionCheck<'a> {
-    fn add_fault(&mut self, word: &str, message: String, expected: Option<String>, near: Option<String>) {
+    /// Adds a fault at the first place of `word` in the text.
+    fn add_fault(&mut self, word: &str, message: String, expected: Option<String>, nearest: Option<String>) {
         let at = self.text.find(word).unwrap_or(0);
-        self.faults.push(ExpressionError { at, message, expected, nearest: near });
+        self.faults.push(ExpressionError { at, message, expected, nearest });
     }
 
+    /// The factor of this name; a missing one is a fault.
     fn find_factor(&mut self, name: &str) -> Option<&'a FactorLevels> {
         let factors = self.factors;
         let found = factors.iter().find(|(factor, _)| factor == name);
@@ -211,27 +224,30 @@ impl<'a> ExpressionCheck<'a> {
         }
     }
 
-    /// Checks that each figure has a single cell, and that numbers and conditions are where they belong.
-    fn check_part<'p>(&mut self, part: &'p Subexpression, bound: &mut Vec<&'p str>) {
-        let before = bound.len();
+    /// Checks that each figure has a single cell, and that numbers and conditions are where they belong. `bound_factors` are
+    /// fixed or iterated around the part.
+    fn check_part<'p>(&mut self, part: &'p Subexpression, bound_factors: &mut Vec<&'p str>) {
+        let bound_before = bound_factors.len();
         match &*part.node {
             ExpressionNode::At(_, cell) => {
                 for (factor, level) in cell {
                     self.check_level(factor, level);
-                    bound.push(factor);
+                    bound_factors.push(factor);
                 }
             }
             ExpressionNode::Over(reduction, inner, axes) => {
                 axes.iter().for_each(|axis| self.check_axis(axis));
                 self.check_reduction(*reduction, part, axes);
-                bound.extend(axes.iter().map(|axis| axis.factor.as_str()));
+                bound_factors.extend(axes.iter().map(|axis| axis.factor.as_str()));
                 self.check_kind(inner, *reduction == Reduction::Share);
             }
-            ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => self.check_open_factor(name, part, bound),
+            ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => {
+                self.check_open_factor(name, part, bound_factors)
+            }
             ExpressionNode::Function(function, arguments) => {
-                let whole = matches!(function, Function::Low | Function::High | Function::Deviation);
+                let is_over_runs = matches!(function, Function::Low | Function::High | Function::Deviation);
                 arguments.iter().for_each(|argument| self.check_kind(argument, false));
-                if whole && matches!(*arguments[0].node, ExpressionNode::Number(_)) {
+                if is_over_runs && matches!(*arguments[0].node, ExpressionNode::Number(_)) {
                     self.add_fault(&part.text, format!("`{}` is the same in every run", arguments[0].text), None, None);
                 }
             }
@@ -243,16 +259,16 @@ impl<'a> ExpressionCheck<'a> {
             node => node.parts().into_iter().for_each(|inner| self.check_kind(inner, false)),
         }
         for inner in part.node.parts() {
-            self.check_part(inner, bound);
+            self.check_part(inner, bound_factors);
         }
-        bound.truncate(before);
+        bound_factors.truncate(bound_before);
     }
 
-    /// A reduction that depends on the order of levels needs one factor; a slope, one with numbers.
+    /// Checks that a reduction that depends on the order of levels has one factor, and that a slope has a factor with numbers.
     fn check_reduction(&mut self, reduction: Reduction, part: &Subexpression, axes: &[FactorAxis]) {
         use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
-        let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
-        if single && axes.len() > 1 {
+        let takes_one_factor = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
+        if takes_one_factor && axes.len() > 1 {
             self.add_fault(&part.text, format!("`{}` takes one factor at a time", part.text), None, None);
         }
         if axes.iter().any(|axis| axis.log2) && reduction != Slope {
@@ -261,23 +277,25 @@ impl<'a> ExpressionCheck<'a> {
         let [axis] = axes else { return };
         let Some((_, all)) = self.factors.iter().find(|(factor, _)| *factor == axis.factor) else { return };
         let levels = axis.levels.as_ref().unwrap_or(all);
-        let number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
-        if reduction == Slope && !levels.iter().all(number) {
+        let is_number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
+        if reduction == Slope && !levels.iter().all(is_number) {
             self.add_fault(&axis.factor, format!("the levels of `{}` are not numbers", axis.factor), None, None);
         }
     }
 
-    fn check_kind(&mut self, part: &Subexpression, condition: bool) {
-        if part.node.is_condition() != condition {
-            let (is, wanted) = if condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
-            self.add_fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
+    /// Checks that a part is a condition, or a number.
+    fn check_kind(&mut self, part: &Subexpression, expects_condition: bool) {
+        if part.node.is_condition() != expects_condition {
+            let (found, expected) =
+                if expects_condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
+            self.add_fault(&part.text, format!("`{}` is {found}", part.text), Some(expected.to_owned()), None);
         }
     }
 
     /// Checks that a figure has a single cell: each factor with several levels is fixed or iterated.
-    fn check_open_factor(&mut self, name: &str, part: &Subexpression, bound: &[&str]) {
-        let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
-        if let Some((factor, levels)) = open {
+    fn check_open_factor(&mut self, name: &str, part: &Subexpression, bound_factors: &[&str]) {
+        let is_open = |(factor, levels): &&FactorLevels| levels.len() > 1 && !bound_factors.contains(&factor.as_str());
+        if let Some((factor, levels)) = self.factors.iter().find(is_open) {
             let example = levels.first().map_or("", String::as_str);
             let expected = format!("[{factor}=\"{example}\"], `over {factor}` or `for each {factor}`");
             self.add_fault(&part.text, format!("`{name}` leaves factor `{factor}` open"), Some(expected), None);

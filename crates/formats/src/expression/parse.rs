@@ -1,4 +1,5 @@
-//! Parses text to a tree: words, then recursive descent. Errors have their place; nothing is evaluated.
+//! Parses the text of an expression to a tree: splits it into words, then parses them by recursive descent. Errors have their
+//! position; nothing is evaluated.
 
 use seekwise_drives::spelling::nearest;
 
@@ -8,10 +9,10 @@ use super::tree::{
 };
 
 /// The deepest nesting of brackets, so that no text can overflow the stack.
-const DEEPEST: usize = 40;
+const DEEPEST_NESTING: usize = 40;
 
-/// The most words of an expression, for the same reason: a sum of many terms is as deep as it is long.
-const LONGEST: usize = 400;
+/// The most words of an expression, for the same reason: a sum of many terms is a deep tree.
+const MOST_WORDS: usize = 400;
 
 const FUNCTIONS: [(&str, Function); 7] = [
     ("abs", Function::Abs),
@@ -51,9 +52,10 @@ const ORDERS: [(&str, Relation); 6] = [
 const SIGNS: [&str; 19] =
     ["<=", ">=", "==", "!=", "..", "<", ">", "=", "+", "-", "*", "/", "(", ")", "[", "]", ",", "±", "%"];
 
+/// A word of an expression.
 #[derive(Clone, Debug, PartialEq)]
 enum Word {
-    /// A number, and as written: a level is its text.
+    /// A number and its text; the text may name a level.
     Number(f64, String),
     Name(String),
     Quoted(String),
@@ -64,7 +66,7 @@ enum Word {
 /// Reads an expression.
 pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
     let words = split_words(text)?;
-    let mut parser = ExpressionParser { text, words, next: 0, depth: 0 };
+    let mut parser = ExpressionParser { text, words, current: 0, depth: 0 };
     let body = parser.parse_or()?;
     let mut each = Vec::new();
     if parser.accept_name("for") {
@@ -79,118 +81,128 @@ pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
     }
 }
 
+/// A scanned word with its length in bytes.
+type ScannedWord = (usize, Word);
+
+/// The words of a text, each with its position in bytes.
 fn split_words(text: &str) -> Result<Vec<(usize, Word)>, ExpressionError> {
     let mut words = Vec::new();
-    let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        let rest = &text[at..];
+    let mut position = 0;
+    while let Some(first) = text[position..].chars().next() {
+        let rest = &text[position..];
         if first.is_whitespace() {
-            at += first.len_utf8();
+            position += first.len_utf8();
             continue;
         }
         let (length, word) = if first.is_ascii_digit() {
-            scan_number(rest, at)?
+            scan_number(rest, position)?
         } else if first.is_ascii_alphabetic() {
             let name = scan_name(rest);
             (name.len(), Word::Name(name.to_owned()))
         } else if first == '"' || first == '\'' {
-            scan_quoted(rest, first, at)?
+            scan_quoted(rest, first, position)?
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
-            let unknown = || error_at(at, format!("unexpected `{first}`"));
+            let unknown = || error_at(position, format!("unexpected `{first}`"));
             sign.map(|sign| (sign.len(), Word::Sign(sign))).ok_or_else(unknown)?
         };
-        words.push((at, word));
-        at += length;
-        if words.len() > LONGEST {
-            return Err(error_at(at, format!("more than {LONGEST} words")));
+        words.push((position, word));
+        position += length;
+        if words.len() > MOST_WORDS {
+            return Err(error_at(position, format!("more than {MOST_WORDS} words")));
         }
     }
     words.push((text.len(), Word::End));
     Ok(words)
 }
 
-fn error_at(at: usize, message: impl Into<String>) -> ExpressionError {
-    ExpressionError { at, message: message.into(), ..ExpressionError::default() }
+fn error_at(position: usize, message: impl Into<String>) -> ExpressionError {
+    ExpressionError { at: position, message: message.into(), ..ExpressionError::default() }
 }
 
-/// Digits, with a point or an exponent only if digits follow: `1..2` is a range.
-fn scan_number(rest: &str, at: usize) -> Result<(usize, Word), ExpressionError> {
+/// Scans digits, with a point or an exponent only if digits follow: `1..2` is a range.
+fn scan_number(rest: &str, position: usize) -> Result<ScannedWord, ExpressionError> {
     let bytes = rest.as_bytes();
-    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
-    let digits = |from: usize| (from..).find(|&index| !digit(index)).unwrap_or(bytes.len());
-    let mut end = digits(0);
-    if bytes.get(end) == Some(&b'.') && digit(end + 1) {
-        end = digits(end + 1);
+    let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
+    let end_of_digits = |start: usize| (start..).find(|&index| !is_digit(index)).unwrap_or(bytes.len());
+    let mut end = end_of_digits(0);
+    if bytes.get(end) == Some(&b'.') && is_digit(end + 1) {
+        end = end_of_digits(end + 1);
     }
     if matches!(bytes.get(end), Some(b'e' | b'E')) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'-' | b'+')));
-        if digit(end + 1 + sign) {
-            end = digits(end + 1 + sign);
+        if is_digit(end + 1 + sign) {
+            end = end_of_digits(end + 1 + sign);
         }
     }
     let text = &rest[..end];
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok((end, Word::Number(value, text.to_owned()))),
-        _ => Err(error_at(at, format!("`{text}` is not a number"))),
+        _ => Err(error_at(position, format!("`{text}` is not a number"))),
     }
 }
 
-/// Letters, digits, underscores, and points inside. A dash is a minus; a level with a dash must be quoted.
+/// Scans letters, digits, underscores, and points inside a name. A dash is a minus; a level with a dash must be quoted.
 fn scan_name(rest: &str) -> &str {
     let bytes = rest.as_bytes();
-    let inside = |index: usize| {
-        let next = bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric);
-        bytes[index].is_ascii_alphanumeric() || bytes[index] == b'_' || (bytes[index] == b'.' && next)
+    let is_in_name = |index: usize| {
+        let continues = bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric);
+        bytes[index].is_ascii_alphanumeric() || bytes[index] == b'_' || (bytes[index] == b'.' && continues)
     };
-    let end = (0..bytes.len()).find(|&index| !inside(index)).unwrap_or(bytes.len());
+    let end = (0..bytes.len()).find(|&index| !is_in_name(index)).unwrap_or(bytes.len());
     &rest[..end]
 }
 
-fn scan_quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), ExpressionError> {
+fn scan_quoted(rest: &str, mark: char, position: usize) -> Result<ScannedWord, ExpressionError> {
     match rest[1..].find(mark) {
         Some(length) => Ok((length + 2, Word::Quoted(rest[1..=length].to_owned()))),
-        None => Err(error_at(at, format!("the text that starts with {mark} is not closed"))),
+        None => Err(error_at(position, format!("the text that starts with {mark} is not closed"))),
     }
 }
 
 struct ExpressionParser<'a> {
     text: &'a str,
+    /// Each word with its position in bytes.
     words: Vec<(usize, Word)>,
-    next: usize,
+    /// The index of the current word.
+    current: usize,
+    /// The brackets and signs that are open.
     depth: usize,
 }
 
 impl ExpressionParser<'_> {
     fn current_word(&self) -> &Word {
-        &self.words[self.next].1
+        &self.words[self.current].1
     }
 
+    /// The position of the current word, in bytes.
     fn position(&self) -> usize {
-        self.words[self.next].0
+        self.words[self.current].0
     }
 
-    /// Advances, except at the end.
+    /// Returns the current word and advances, except at the end.
     fn advance(&mut self) -> Word {
         let word = self.current_word().clone();
-        self.next = (self.next + 1).min(self.words.len() - 1);
+        self.current = (self.current + 1).min(self.words.len() - 1);
         word
     }
 
+    /// Advances if the current word is this sign.
     fn accept_sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.current_word(), Word::Sign(here) if *here == sign);
-        if found {
+        let is_current = matches!(self.current_word(), Word::Sign(current) if *current == sign);
+        if is_current {
             self.advance();
         }
-        found
+        is_current
     }
 
+    /// Advances if the current word is this name.
     fn accept_name(&mut self, name: &str) -> bool {
-        let found = matches!(self.current_word(), Word::Name(here) if here == name);
-        if found {
+        let is_current = matches!(self.current_word(), Word::Name(current) if current == name);
+        if is_current {
             self.advance();
         }
-        found
+        is_current
     }
 
     fn expect_sign(&mut self, sign: &str) -> Result<(), ExpressionError> {
@@ -265,30 +277,30 @@ impl ExpressionParser<'_> {
 
     /// Parses the right side of `in`: a list, a range, or a value with a tolerance.
     fn parse_membership(&mut self, start: usize, value: Subexpression) -> Result<Subexpression, ExpressionError> {
-        let wanted = self.position();
+        let right_start = self.position();
         if self.accept_sign("(") {
             let mut list = vec![self.parse_level_value()?];
             while self.accept_sign(",") {
                 list.push(self.parse_level_value()?);
             }
             self.expect_sign(")")?;
-            let words = self.text_since(wanted);
-            return Ok(self.node_since(start, ExpressionNode::Among(value, list, words)));
+            let right_text = self.text_since(right_start);
+            return Ok(self.node_since(start, ExpressionNode::Among(value, list, right_text)));
         }
         let low = self.parse_sum()?;
         let (low, high) = if self.accept_sign("..") {
             (low, self.parse_sum()?)
         } else if self.accept_sign("±") {
-            self.tolerance_ends(wanted, low)?
+            self.parse_tolerance(right_start, low)?
         } else {
             return Err(self.unexpected_word("`..` or `±`, as in 1..2 or 6 ± 3 %"));
         };
-        let words = self.text_since(wanted);
-        Ok(self.node_since(start, ExpressionNode::Within(value, low, high, words)))
+        let right_text = self.text_since(right_start);
+        Ok(self.node_since(start, ExpressionNode::Within(value, low, high, right_text)))
     }
 
-    /// The two ends of `middle ± width` or `middle ± width %`.
-    fn tolerance_ends(
+    /// Parses the rest of `middle ± width` or `middle ± width %`, after the `±`; returns the two ends.
+    fn parse_tolerance(
         &mut self,
         start: usize,
         middle: Subexpression,
@@ -297,24 +309,24 @@ impl ExpressionParser<'_> {
             return Err(self.unexpected_word("a number after `±`"));
         };
         self.advance();
-        let share = self.accept_sign("%");
+        let is_percent = self.accept_sign("%");
         let number =
             |value: f64| Subexpression { node: Box::new(ExpressionNode::Number(value)), text: value.to_string() };
-        let end = |sign: f64| match share {
+        let end = |sign: f64| match is_percent {
             true => ExpressionNode::Arithmetic(middle.clone(), Operator::Times, number(1.0 + sign * width / 100.0)),
             false => ExpressionNode::Arithmetic(middle.clone(), Operator::Plus, number(sign * width)),
         };
         Ok((self.node_since(start, end(-1.0)), self.node_since(start, end(1.0))))
     }
 
-    /// A level as a value: a number or a word.
+    /// Parses a level as a value: a number or a word.
     fn parse_level_value(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.position();
         let node = match self.advance() {
             Word::Number(value, _) => ExpressionNode::Number(value),
             Word::Name(word) | Word::Quoted(word) => ExpressionNode::Word(word),
             _ => {
-                self.next = self.next.saturating_sub(1);
+                self.current = self.current.saturating_sub(1);
                 return Err(self.unexpected_word("a number or a level"));
             }
         };
@@ -356,8 +368,8 @@ impl ExpressionParser<'_> {
     fn parse_signed(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.position();
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(error_at(start, format!("brackets nested more than {DEEPEST} deep")));
+        if self.depth > DEEPEST_NESTING {
+            return Err(error_at(start, format!("brackets nested more than {DEEPEST_NESTING} deep")));
         }
         let part = if self.accept_sign("-") {
             let inner = self.parse_signed()?;
@@ -369,7 +381,7 @@ impl ExpressionParser<'_> {
         Ok(part)
     }
 
-    /// Parses a value and its cells.
+    /// Parses a value and the cells in brackets after it.
     fn parse_selection(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.position();
         let mut part = self.parse_primary()?;
@@ -379,7 +391,7 @@ impl ExpressionParser<'_> {
                 let factor = match self.advance() {
                     Word::Name(name) | Word::Quoted(name) => name,
                     _ => {
-                        self.next = self.next.saturating_sub(1);
+                        self.current = self.current.saturating_sub(1);
                         return Err(self.unexpected_word("a factor, as in [depth=8]"));
                     }
                 };
@@ -395,7 +407,7 @@ impl ExpressionParser<'_> {
         Ok(part)
     }
 
-    /// A level by its text.
+    /// Parses a level as its text.
     fn parse_level(&mut self) -> Result<String, ExpressionError> {
         let minus = if self.accept_sign("-") { "-" } else { "" };
         match self.current_word().clone() {
@@ -466,9 +478,9 @@ impl ExpressionParser<'_> {
             return Err(self.unexpected_word(&format!("`over` and a factor, as in {name}(iops over depth)")));
         };
         self.expect_sign(")")?;
-        let many = matches!(function, Function::Max | Function::Min);
-        if many == (arguments.len() == 1) {
-            let expected = if many { "at least two values, or `over` and a factor" } else { "one value" };
+        let takes_several = matches!(function, Function::Max | Function::Min);
+        if takes_several == (arguments.len() == 1) {
+            let expected = if takes_several { "at least two values, or `over` and a factor" } else { "one value" };
             return Err(ExpressionError {
                 expected: Some(expected.into()),
                 ..error_at(start, format!("`{name}` of {}", arguments.len()))
@@ -477,7 +489,7 @@ impl ExpressionParser<'_> {
         Ok(self.node_since(start, ExpressionNode::Function(function, arguments)))
     }
 
-    /// Factors, each with its levels or all of them.
+    /// Parses factors, each with listed levels or with all.
     fn parse_axes(&mut self) -> Result<Vec<FactorAxis>, ExpressionError> {
         let mut axes = vec![self.parse_axis()?];
         while self.accept_sign(",") {

@@ -1,22 +1,22 @@
-//! What expressions say and mean, and what is wrong with others.
+//! Tests of expressions: their trees, and the texts of errors.
 
 use super::*;
 use crate::study;
 
 #[track_caller]
-fn reads(text: &str) -> Expression {
+fn parse_valid(text: &str) -> Expression {
     parse(text).unwrap_or_else(|fault| panic!("{text}: at {}: {fault}", fault.at))
 }
 
 #[track_caller]
-fn fault(text: &str) -> String {
+fn error_of(text: &str) -> String {
     let fault = parse(text).expect_err(text);
     format!("{}: {fault}", fault.at)
 }
 
 #[test]
 fn short_names_are_keys_of_a_result() {
-    let quantity = |text: &str| match *reads(text).body.node {
+    let quantity = |text: &str| match *parse_valid(text).body.node {
         ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => name,
         other => panic!("{other:?}"),
     };
@@ -43,39 +43,42 @@ fn short_names_are_keys_of_a_result() {
 
 #[test]
 fn products_bind_before_sums_and_those_before_comparisons() {
-    let ExpressionNode::Within(value, _, _, wanted) = *reads("iops - 2 * iops / 4 in 1.15..1.35").body.node else {
+    let ExpressionNode::Within(value, _, _, wanted) = *parse_valid("iops - 2 * iops / 4 in 1.15..1.35").body.node
+    else {
         panic!()
     };
     assert_eq!((value.text.as_str(), wanted.as_str()), ("iops - 2 * iops / 4", "1.15..1.35"));
     let ExpressionNode::Arithmetic(_, Operator::Minus, right) = *value.node else { panic!() };
     assert!(matches!(*right.node, ExpressionNode::Arithmetic(_, Operator::Over, _)));
-    let ExpressionNode::Or(left, _) = *reads("iops > 1 and iops < 3 or not iops == 7").body.node else { panic!() };
+    let ExpressionNode::Or(left, _) = *parse_valid("iops > 1 and iops < 3 or not iops == 7").body.node else {
+        panic!()
+    };
     assert!(matches!(*left.node, ExpressionNode::And(..)));
 }
 
 #[test]
-fn a_chain_keeps_its_words() {
-    let ExpressionNode::Compare(first, rest) = *reads("1 <= iops [depth = 8] < 3e2").body.node else { panic!() };
+fn each_part_of_a_chain_has_its_text() {
+    let ExpressionNode::Compare(first, rest) = *parse_valid("1 <= iops [depth = 8] < 3e2").body.node else { panic!() };
     let texts: Vec<_> = rest.iter().map(|(order, part)| (order.sign(), part.text.as_str())).collect();
     assert_eq!((first.text.as_str(), texts), ("1", vec![("<=", "iops [depth = 8]"), ("<", "3e2")]));
 }
 
 #[test]
-fn each_and_over_take_lists() {
+fn for_each_and_over_take_lists() {
     let expression =
-        reads("argmax(bytes_per_s over segments in (4, 8)) in (8, server) for each depth, job in (\"a b\")");
+        parse_valid("argmax(bytes_per_s over segments in (4, 8)) in (8, server) for each depth, job in (\"a b\")");
     assert_eq!(expression.each[1].levels, Some(vec!["a b".to_owned()]));
     let ExpressionNode::Among(value, list, words) = *expression.body.node else { panic!() };
     assert_eq!((list.len(), words.as_str()), (2, "(8, server)"));
     let ExpressionNode::Over(Reduction::ArgMax, _, axes) = *value.node else { panic!() };
     assert_eq!(axes[0].levels, Some(vec!["4".to_owned(), "8".to_owned()]));
-    let ExpressionNode::Over(_, _, axes) = *reads("slope(iops over log2(depth))").body.node else { panic!() };
+    let ExpressionNode::Over(_, _, axes) = *parse_valid("slope(iops over log2(depth))").body.node else { panic!() };
     assert!(axes[0].log2);
 }
 
 #[test]
-fn faults_name_place_and_nearest_word() {
-    for (text, said) in [
+fn errors_have_a_position_and_the_nearest_word() {
+    for (text, expected) in [
         (
             "iops / iosp > 1",
             "7: unknown figure `iosp`; expected a key of `seekwise run --json`, or `setting.` and a \
@@ -95,26 +98,26 @@ fn faults_name_place_and_nearest_word() {
         ("iops > $", "7: unexpected `$`"),
         ("'abc", "0: the text that starts with ' is not closed"),
     ] {
-        assert_eq!(fault(text), said);
+        assert_eq!(error_of(text), expected);
     }
     let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
-    assert!(fault(&deep).contains("more than 400 words"));
+    assert!(error_of(&deep).contains("more than 400 words"));
     let deep = format!("{}1{}", "(".repeat(99), ")".repeat(99));
-    assert!(fault(&deep).contains("nested more than 40 deep"));
+    assert!(error_of(&deep).contains("nested more than 40 deep"));
 }
 
-/// Brackets, signs, calls and cells that stand side by side are no deeper than one of them.
+/// Brackets, signs, calls and cells one after another are no deeper than one of them.
 #[test]
 fn a_long_expression_is_not_a_deep_one() {
     for (term, between) in [("(1)", " + "), ("-1", " * "), ("abs(iops)", " - "), ("iops[depth=8]", " / ")] {
-        reads(&[term; 44].join(between));
+        parse_valid(&[term; 44].join(between));
     }
     let all: Vec<String> = (0..60).map(|n| format!("iops > {n}")).collect();
-    reads(&all.join(" and "));
+    parse_valid(&all.join(" and "));
 }
 
-/// The faults of a study of two factors with one claim that checks this.
-fn claimed(check: &str) -> Vec<String> {
+/// The errors of a study of two factors with one claim that checks `check`.
+fn claim_errors(check: &str) -> Vec<String> {
     let text = format!(
         "title = 't'\nquestion = 'q'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[factor]]\n\
          name = 'job'\nkey = 'job'\nlevels = ['web', 'oltp']\n[[claim]]\nid = 'T1'\nclass = 'I'\nfinding = 'f'\n\
@@ -127,11 +130,11 @@ fn claimed(check: &str) -> Vec<String> {
 }
 
 #[test]
-fn names_are_held_against_the_study() {
-    assert_eq!(claimed("(iops[depth=8] / iops[depth=1])[job=web] > 1"), [""; 0]);
-    assert_eq!(claimed("rising(iops over depth) for each job"), [""; 0]);
-    assert_eq!(claimed("share(iops > 1 over depth, job) >= 0.8"), [""; 0]);
-    for (check, said) in [
+fn names_are_checked_against_the_study() {
+    assert_eq!(claim_errors("(iops[depth=8] / iops[depth=1])[job=web] > 1"), [""; 0]);
+    assert_eq!(claim_errors("rising(iops over depth) for each job"), [""; 0]);
+    assert_eq!(claim_errors("share(iops > 1 over depth, job) >= 0.8"), [""; 0]);
+    for (check, expected) in [
         ("iops[dept=8, job=web] > 1", "s.toml:18: claim T1: no factor `dept`; did you mean `depth`?"),
         ("iops[depth=9, job=web] > 1", "s.toml:18: claim T1: factor `depth` has no level `9`; expected 1, 8"),
         (
@@ -156,8 +159,8 @@ fn names_are_held_against_the_study() {
           a time",
         ),
     ] {
-        assert!(claimed(check).contains(&said.to_owned()), "{check}: {:#?}", claimed(check));
+        assert!(claim_errors(check).contains(&expected.to_owned()), "{check}: {:#?}", claim_errors(check));
     }
-    let unknown = claimed("iosp > 1");
+    let unknown = claim_errors("iosp > 1");
     assert!(unknown[0].starts_with("s.toml:18: in `iosp > 1`: unknown figure `iosp`"), "{unknown:?}");
 }

@@ -1,4 +1,4 @@
-//! An expression as a tree.
+//! The types of a parsed expression: a tree in which each part has its text.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub struct FactorAxis {
     pub factor: String,
     /// The levels, if not all.
     pub levels: Option<Vec<String>>,
-    /// Whether to use the logarithm of its levels.
+    /// True if a slope is over the logarithms of the levels.
     pub log2: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum ExpressionNode {
     Quantity(String),
     /// A setting of the stack, by its dotted key.
     Setting(String),
-    /// Restricted to cells with these factors and levels.
+    /// An expression restricted to cells with these factors and levels.
     At(Subexpression, Vec<(String, String)>),
     Negative(Subexpression),
     /// Arithmetic with two numbers.
@@ -87,7 +87,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// As it is written.
+    /// The sign that stands for the relation.
     pub const fn sign(self) -> &'static str {
         match self {
             Relation::Below => "<",
@@ -156,7 +156,7 @@ impl fmt::Display for ExpressionError {
 }
 
 impl ExpressionNode {
-    /// Whether it is a condition, not a number.
+    /// True for a condition, false for a number.
     pub fn is_condition(&self) -> bool {
         match self {
             ExpressionNode::At(inner, _) => inner.node.is_condition(),
@@ -194,7 +194,7 @@ impl ExpressionNode {
 }
 
 impl Subexpression {
-    /// The figures of runs that it names.
+    /// The figures of runs that the expression names.
     pub fn quantity_names(&self) -> Vec<&str> {
         match &*self.node {
             ExpressionNode::Quantity(name) => vec![name],

@@ -1,6 +1,7 @@
-//! fio's arithmetic: `(2 * 4k + 1m)` in values, and what it hands to `bc` after a keyword (`8*1024*$pagesize`).
+//! Evaluates fio's arithmetic: `(2 * 4k + 1m)` in values, and `8*1024*$pagesize`, which fio hands to `bc` after it has replaced
+//! the keyword.
 //!
-//! Source: fio's expression grammar: + and - bind loosest, then * and /, then ^ (to the right), then %, then a
+//! The rules are those of fio's expression grammar: + and - bind loosest, then * and /, then ^ (to the right), then %, then a
 //! unit. Whole numbers stay whole (5 / 2 is 2); a decimal makes the result real, cut to a whole number at the end.
 
 /// An intermediate value.
@@ -24,30 +25,32 @@ impl Number {
 /// The units of a value, and the factor of a number without a unit.
 #[derive(Clone, Copy)]
 pub(super) struct NumberUnits {
-    /// Whether it is a time, where `m` is a minute; otherwise it is a size, where `m` is a mebibyte.
-    pub(super) time: bool,
+    /// True for a time, where `m` is a minute; false for a size, where `m` is a mebibyte.
+    pub(super) is_time: bool,
     /// The factor if the expression has no unit at all.
-    pub(super) implied: i128,
+    pub(super) implied_factor: i128,
 }
 
+/// A reader of one expression.
 struct ArithmeticReader<'a> {
+    /// The text that is not read yet.
     rest: &'a str,
     units: NumberUnits,
-    unit_seen: bool,
+    has_unit: bool,
     depth: usize,
 }
 
 /// The deepest nesting of parentheses.
-const DEEPEST: usize = 64;
+const DEEPEST_NESTING: usize = 64;
 
-/// The value of an expression with units.
+/// The value of an expression with units: bytes, or microseconds for a time.
 pub(super) fn evaluate_with_units(text: &str, units: NumberUnits) -> Result<i128, String> {
-    let mut reader = ArithmeticReader { rest: text, units, unit_seen: false, depth: 0 };
+    let mut reader = ArithmeticReader { rest: text, units, has_unit: false, depth: 0 };
     let value = reader.read_sum()?;
     if !reader.rest.trim().is_empty() {
         return Err(format!("unexpected `{}` in an expression", reader.rest.trim()));
     }
-    let value = if reader.unit_seen { value } else { multiply(value, Whole(units.implied))? };
+    let value = if reader.has_unit { value } else { multiply(value, Whole(units.implied_factor))? };
     match value {
         Whole(n) => Ok(n),
         Real(x) if x.is_finite() && x.abs() < 1e18 => Ok(x as i128),
@@ -57,9 +60,10 @@ pub(super) fn evaluate_with_units(text: &str, units: NumberUnits) -> Result<i128
 
 /// The value of an expression of plain numbers.
 pub(super) fn evaluate_plain(text: &str) -> Result<i128, String> {
-    evaluate_with_units(text, NumberUnits { time: false, implied: 1 })
+    evaluate_with_units(text, NumberUnits { is_time: false, implied_factor: 1 })
 }
 
+/// Applies an operation: on whole numbers if both are whole, else on real ones.
 fn combine(
     a: Number,
     b: Number,
@@ -81,6 +85,7 @@ fn checked_power(base: i128, exponent: i128) -> Option<i128> {
 }
 
 impl ArithmeticReader<'_> {
+    /// Advances past one of these operators, if it is next, and returns it.
     fn take_operator(&mut self, operators: &[char]) -> Option<char> {
         self.rest = self.rest.trim_start();
         let found = self.rest.chars().next().filter(|c| operators.contains(c))?;
@@ -114,8 +119,8 @@ impl ArithmeticReader<'_> {
 
     fn read_power(&mut self) -> Result<Number, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("an expression more than {DEEPEST} levels deep"));
+        if self.depth > DEEPEST_NESTING {
+            return Err(format!("an expression more than {DEEPEST_NESTING} levels deep"));
         }
         let base = self.read_remainder()?;
         let value = match self.take_operator(&['^']) {
@@ -138,11 +143,11 @@ impl ArithmeticReader<'_> {
         Ok(left)
     }
 
-    /// A number, a negation or a parenthesis, with an optional unit.
+    /// Reads a number, a negation or a parenthesis, with an optional unit.
     fn read_operand(&mut self) -> Result<Number, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("an expression more than {DEEPEST} levels deep"));
+        if self.depth > DEEPEST_NESTING {
+            return Err(format!("an expression more than {DEEPEST_NESTING} levels deep"));
         }
         let value = match self.take_operator(&['(', '-']) {
             Some('(') => {
@@ -164,10 +169,10 @@ impl ArithmeticReader<'_> {
         let text = self.rest.trim_start();
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let body = hexadecimal.unwrap_or(text);
-        let digit = |c: char| {
+        let is_digit = |c: char| {
             if hexadecimal.is_some() { c.is_ascii_hexdigit() } else { c.is_ascii_digit() || c == '.' }
         };
-        let end = body.find(|c| !digit(c)).unwrap_or(body.len());
+        let end = body.find(|c| !is_digit(c)).unwrap_or(body.len());
         let (digits, rest) = body.split_at(end);
         self.rest = rest;
         let wrong = |_| format!("a number is missing before `{rest}`");
@@ -178,29 +183,29 @@ impl ArithmeticReader<'_> {
         }
     }
 
-    /// The unit that follows, as a factor.
+    /// Reads the unit that follows, if any, as a factor.
     fn read_unit(&mut self) -> Result<Option<i128>, String> {
         let text = self.rest.trim_start();
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         if end == 0 {
             return Ok(None);
         }
-        let factor = unit_factor(&text[..end].to_ascii_lowercase(), self.units.time)
+        let factor = unit_factor(&text[..end].to_ascii_lowercase(), self.units.is_time)
             .ok_or_else(|| format!("`{}` is not a unit", &text[..end]))?;
         self.rest = &text[end..];
-        self.unit_seen = true;
+        self.has_unit = true;
         Ok(Some(factor))
     }
 }
 
-/// Units of fio's expressions, where `kib` is 1000 regardless of `kb_base`.
-fn unit_factor(unit: &str, time: bool) -> Option<i128> {
+/// The factor of a unit: bytes, or microseconds. In fio's expressions `kib` is 1000 regardless of `kb_base`.
+fn unit_factor(unit: &str, is_time: bool) -> Option<i128> {
     let power = |base: i128, exponent: u32| base.checked_pow(exponent);
     match unit {
         "us" => Some(1),
         "ms" => Some(1_000),
         "s" => Some(1_000_000),
-        "m" if time => Some(60_000_000),
+        "m" if is_time => Some(60_000_000),
         "h" => Some(3_600_000_000),
         "d" => Some(86_400_000_000),
         "k" | "kb" => power(1024, 1),
@@ -235,8 +240,11 @@ mod tests {
         ] {
             assert_eq!(evaluate_plain(text), Ok(value), "{text}");
         }
-        assert_eq!(evaluate_with_units("2+3", NumberUnits { time: true, implied: 1_000_000 }), Ok(5_000_000));
-        assert_eq!(evaluate_with_units("1m+30s", NumberUnits { time: true, implied: 1_000_000 }), Ok(90_000_000));
+        assert_eq!(evaluate_with_units("2+3", NumberUnits { is_time: true, implied_factor: 1_000_000 }), Ok(5_000_000));
+        assert_eq!(
+            evaluate_with_units("1m+30s", NumberUnits { is_time: true, implied_factor: 1_000_000 }),
+            Ok(90_000_000)
+        );
         for text in ["", "1/0", "1%0", "(1", "2 furlongs", "1+", "9^99", &"(".repeat(5000), &"-".repeat(5000)] {
             assert!(evaluate_plain(text).is_err(), "{text}");
         }

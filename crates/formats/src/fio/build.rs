@@ -1,7 +1,8 @@
-//! Settings and layout to the model's job: clones, stages, groups, and what the model cannot express.
+//! Builds the model's job from the settings of a job file and the layout of its files: clones, stages and groups. Refuses
+//! combinations of options that the model cannot express.
 //!
-//! Source: fio's order of threads, its groups (`stonewall`, `new_group`, `group_reporting`),
-//! and its corrections of options that depend on one another.
+//! The rules are fio's: its order of threads, its groups (`stonewall`, `new_group`, `group_reporting`), and its corrections of
+//! options that depend on one another.
 
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -17,28 +18,32 @@ use super::job_file::{JobFile, JobSection, WorkerOrigin};
 use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
 use super::open_flags::{AccessHint, FioOpenFlags};
-use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
+use super::option_groups::Grouping;
+use super::settings::{FioSettings, REPLAYING, ZONING};
 
 /// fio's default `randseed`.
-const RANDSEED: u64 = 0x89;
-/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed
-/// will do.
-const NOT_REPEATED: u64 = 0x5eed;
-/// Workers of a job, at most: the model numbers them in 16 bits.
+const DEFAULT_SEED: u64 = 0x89;
+/// The seed of `randrepeat=0`. fio asks the system for one; runs here are repeatable all the same, so any seed will do.
+const UNREPEATED_SEED: u64 = 0x5eed;
+/// The most workers of a job: the model numbers them in 16 bits.
 const MOST_WORKERS: usize = 65_535;
-/// Files of all workers together, at most: each is an entry in memory. The largest job met has 16,384.
+/// The most files of all workers together: each is an entry in memory. The largest known job has 16,384.
 const MOST_FILES: u64 = 4_000_000;
 
-/// Warnings and errors as they come up.
+/// The warnings and errors so far.
 #[derive(Default)]
 struct JobFindings {
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
 }
 
-/// Builds the job; `cached` says that there is a page cache for what is not direct.
-pub(super) fn build_job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut found = JobFindings { warnings: file.warnings.clone(), errors: Vec::new() };
+/// Builds the job with its warnings. Without a page cache, requests that are not direct go to the drive all the same.
+pub(super) fn build_job(
+    file: &JobFile,
+    device_sectors: u64,
+    has_page_cache: bool,
+) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut findings = JobFindings { warnings: file.warnings.clone(), errors: Vec::new() };
     if file.sections.is_empty() {
         return Err(vec![
             Diagnostic::at(&file.file, 0, "there is no job in the file").with_expected("a section such as [job]"),
@@ -49,8 +54,8 @@ pub(super) fn build_job(file: &JobFile, sectors: u64, cached: bool) -> Result<(J
         let message = format!("the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).with_key("numjobs")]);
     }
-    let files = |section: &JobSection| section.settings.file_count() * u64::from(section.settings.numjobs);
-    let files: u64 = file.sections.iter().map(files).sum();
+    let section_files = |section: &JobSection| section.settings.file_count() * u64::from(section.settings.numjobs);
+    let files: u64 = file.sections.iter().map(section_files).sum();
     if files > MOST_FILES {
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).with_key("nrfiles")]);
@@ -62,34 +67,36 @@ pub(super) fn build_job(file: &JobFile, sectors: u64, cached: bool) -> Result<(J
             "it plays a log, which takes the place of a job here",
         )]);
     }
-    if !cached {
-        warn_buffered(file, &mut found.warnings);
+    if !has_page_cache {
+        warn_buffered(file, &mut findings.warnings);
     }
-    let shapes: Vec<Worker> =
-        (0..file.sections.len()).map(|section| section_worker(file, section, &mut found)).collect();
+    let templates: Vec<Worker> =
+        (0..file.sections.len()).map(|section| build_template(file, section, &mut findings)).collect();
     let clones = list_clones(file);
-    let drive = sectors.saturating_mul(512);
-    check_flows(file, &clones, &mut found.errors);
-    let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
-    if !found.errors.is_empty() {
-        return Err(found.errors);
+    let drive_bytes = device_sectors.saturating_mul(512);
+    check_flows(file, &clones, &mut findings.errors);
+    let layouts = layout::lay_out(file, &clones, drive_bytes, &mut findings.warnings, &mut findings.errors);
+    if !findings.errors.is_empty() {
+        return Err(findings.errors);
     }
-    let complete = |(clone, plan): (&JobClone, WorkerLayout)| build_worker(file, &shapes[clone.section], clone, plan);
-    let workers: Vec<Worker> = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
-    check_common_zones(file, &clones, &workers, &mut found.errors);
-    match found.errors.is_empty() {
-        true => Ok((Job { name: file_stem(&file.file), workers }, found.warnings)),
-        false => Err(found.errors),
+    let build =
+        |(clone, layout): (&JobClone, WorkerLayout)| build_worker(file, &templates[clone.section], clone, layout);
+    let workers: Vec<Worker> = clones.iter().zip(layouts.into_iter().flatten()).map(build).collect();
+    check_common_zones(file, &clones, &workers, &mut findings.errors);
+    match findings.errors.is_empty() {
+        true => Ok((Job { name: file_stem(&file.file), workers }, findings.warnings)),
+        false => Err(findings.errors),
     }
 }
 
 /// Refuses flows whose jobs begin in different stages: they would wait for one another for ever, in fio too.
 fn check_flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
-    let flow = |clone: &JobClone| file.sections[clone.section].settings.flow;
-    for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
-        let together =
-            |other: &JobClone| flow(other)[0] == 0 || flow(other)[1] != flow(clone)[1] || other.stage == clone.stage;
-        if clone.number == 0 && !clones.iter().all(together) {
+    let settings = |clone: &JobClone| &file.sections[clone.section].settings;
+    for clone in clones.iter().filter(|clone| settings(clone).flow.weight > 0) {
+        let shares_flow =
+            |other: &JobClone| settings(other).flow.weight > 0 && settings(other).flow.id == settings(clone).flow.id;
+        let begins_apart = |other: &JobClone| shares_flow(other) && other.stage != clone.stage;
+        if clone.number == 0 && clones.iter().any(begins_apart) {
             let message =
                 "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
             errors.push(file.diagnostic_at(clone.section, "flow", message));
@@ -97,28 +104,31 @@ fn check_flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>
     }
 }
 
-/// Checks that workers on one file, which share its zones, have equal zone settings, as fio requires. Zones that nobody writes
-/// cannot be read.
+/// Checks that workers on one file, which share its zones, have equal zone settings, as fio requires; and that zones are written
+/// if they are read.
 fn check_common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
-    let zoned = |worker: usize| match &workers[worker].pattern {
+    let zoned_pattern = |worker: usize| match &workers[worker].pattern {
         Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
         Pattern::Iometer(_) => None,
     };
     for (worker, clone) in clones.iter().enumerate().take(workers.len()).filter(|(_, clone)| clone.number == 0) {
-        let Some((fio, own)) = zoned(worker) else { continue };
-        let shares =
+        let Some((fio, own)) = zoned_pattern(worker) else { continue };
+        let shares_file =
             |other: &Zoned| other.files.iter().any(|theirs| own.files.iter().any(|ours| ours.start == theirs.start));
-        let mut all = (0..workers.len()).filter_map(zoned).filter(|(_, other)| shares(other)).peekable();
+        let mut sharing =
+            (0..workers.len()).filter_map(zoned_pattern).filter(|(_, other)| shares_file(other)).peekable();
         // The first worker on a file sets its zones.
-        let kept = all.peek().is_none_or(|(_, first)| own.most_open == 0 || own.most_open == first.most_open);
-        let alike = all.peek().is_none_or(|(_, first)| (own.size, own.capacity) == (first.size, first.capacity));
-        if !kept || !alike {
-            let key = if alike { "max_open_zones" } else { "zonesize" };
+        let is_open_limit_equal =
+            sharing.peek().is_none_or(|(_, first)| own.most_open == 0 || own.most_open == first.most_open);
+        let is_size_equal =
+            sharing.peek().is_none_or(|(_, first)| (own.size, own.capacity) == (first.size, first.capacity));
+        if !is_open_limit_equal || !is_size_equal {
+            let key = if is_size_equal { "max_open_zones" } else { "zonesize" };
             let message = "workers on one file share its zones, and another job sets them differently";
             errors.push(file.diagnostic_at(clone.section, key, message));
         }
-        let written = all.any(|(other, _)| other.direction != Direction::Read);
-        if fio.direction == Direction::Read && !own.beyond && !written {
+        let is_written = sharing.any(|(other, _)| other.direction != Direction::Read);
+        if fio.direction == Direction::Read && !own.beyond && !is_written {
             let message =
                 "its zones are empty, as all are at first on a drive without zones, and there is nothing to read";
             errors.push(file.diagnostic_at(clone.section, "zonemode", message).with_expected("read_beyond_wp=1"));
@@ -139,9 +149,9 @@ pub(super) fn worker_origins(file: &JobFile) -> Vec<WorkerOrigin> {
     list_clones(file).iter().map(origin).collect()
 }
 
-/// How the files of each worker are opened.
-pub(super) fn open_flags(file: &JobFile) -> Vec<FileOpenFlags> {
-    let opening = |clone: &JobClone| {
+/// The flags with which each worker opens its files above a modelled page cache.
+pub(super) fn cached_open_flags(file: &JobFile) -> Vec<FileOpenFlags> {
+    let flags = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
         FileOpenFlags {
             direct: !settings.uses_page_cache(),
@@ -149,12 +159,12 @@ pub(super) fn open_flags(file: &JobFile) -> Vec<FileOpenFlags> {
             invalidate: settings.system.invalidate,
         }
     };
-    list_clones(file).iter().map(opening).collect()
+    list_clones(file).iter().map(flags).collect()
 }
 
-/// How each worker opens a real file.
+/// The flags with which each worker opens a real file.
 pub(super) fn fio_open_flags(file: &JobFile) -> Vec<FioOpenFlags> {
-    let opened = |clone: &JobClone| {
+    let flags = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
         let direct = !settings.uses_page_cache();
         let hint = match settings.system.hint {
@@ -164,7 +174,7 @@ pub(super) fn fio_open_flags(file: &JobFile) -> Vec<FioOpenFlags> {
             None => AccessHint::Sequential,
         };
         FioOpenFlags {
-            calls: settings.engine().runs == EngineMode::Synchronous,
+            calls: settings.engine().mode == EngineMode::Synchronous,
             direct,
             invalidate: settings.system.invalidate,
             data_only: settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0,
@@ -172,14 +182,14 @@ pub(super) fn fio_open_flags(file: &JobFile) -> Vec<FioOpenFlags> {
             hint,
         }
     };
-    list_clones(file).iter().map(opened).collect()
+    list_clones(file).iter().map(flags).collect()
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.
 pub(super) fn list_clones(file: &JobFile) -> Vec<JobClone> {
     let mut clones: Vec<JobClone> = Vec::new();
     let (mut stage, mut group_id, mut group) = (0, 0, 0);
-    let mut reported: Option<u32> = None;
+    let mut group_reported_last: Option<u32> = None;
     for (section, job) in file.sections.iter().enumerate() {
         let settings = &job.settings;
         let Grouping { stonewall, new_group, group_reporting } = settings.grouping;
@@ -188,33 +198,33 @@ pub(super) fn list_clones(file: &JobFile) -> Vec<JobClone> {
             group_id += u32::from(stonewall || new_group);
         }
         for number in std::iter::once(0).chain((1..settings.numjobs).rev()) {
-            if !clones.is_empty() && (!group_reporting || reported != Some(group_id)) {
+            if !clones.is_empty() && (!group_reporting || group_reported_last != Some(group_id)) {
                 group += 1;
             }
-            reported = group_reporting.then_some(group_id);
-            let draw = layout::mix(random_seed(settings).wrapping_mul(clones.len() as u64 + 1));
+            group_reported_last = group_reporting.then_some(group_id);
+            let draw = layout::mix_bits(random_seed(settings).wrapping_mul(clones.len() as u64 + 1));
             clones.push(JobClone { section, number, draw, stage, group_id, group });
         }
     }
     clones
 }
 
-/// `randseed`, which overrides `randrepeat` as in fio. The model tells threads apart by the worker's number.
+/// The seed of a job: `randseed` overrides `randrepeat`, as in fio. The model gives each worker its own stream by its number.
 fn random_seed(settings: &FioSettings) -> u64 {
-    settings.randseed.unwrap_or(if settings.randrepeat { RANDSEED } else { NOT_REPEATED })
+    settings.randseed.unwrap_or(if settings.randrepeat { DEFAULT_SEED } else { UNREPEATED_SEED })
 }
 
-/// Warns once of all jobs that go through the page cache in fio.
+/// Warns once of all jobs that would go through the page cache in fio.
 fn warn_buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
     let names: Vec<&str> =
         file.sections.iter().filter(|job| job.settings.uses_page_cache()).map(|job| job.name.as_str()).collect();
     let Some(first) = names.first() else { return };
-    let which = match names.len() {
+    let subject = match names.len() {
         1 => format!("job {first} is"),
         more => format!("job {first} and {} more are", more - 1),
     };
     let message = format!(
-        "{which} buffered (fio's default); without a page cache (`--set pagecache.mib=512`) \
+        "{subject} buffered (fio's default); without a page cache (`--set pagecache.mib=512`) \
          the drive is measured as with direct=1"
     );
     let section = file.sections.iter().position(|job| job.settings.uses_page_cache()).unwrap_or(0);
@@ -222,32 +232,35 @@ fn warn_buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
     warnings.push(Diagnostic::at(&file.file, line, message).with_key("direct"));
 }
 
-/// A clone with its own place, seed and delay.
-fn build_worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) -> Worker {
-    let mut worker = shape.clone();
+/// Builds the worker of a clone: the template of its section with the clone's files, stage, group and delay.
+fn build_worker(file: &JobFile, template: &Worker, clone: &JobClone, layout: WorkerLayout) -> Worker {
+    let mut worker = template.clone();
     let (low, high) = file.sections[clone.section].settings.start_delay;
     let drawn = u128::from(clone.draw) * u128::from(high - low + 1);
     worker.start_delay = Span::from_nanos(low + (drawn >> 64) as u64);
     (worker.stage, worker.group) = (clone.stage, clone.group);
     if let Pattern::Fio(pattern) = &mut worker.pattern {
-        (pattern.files, pattern.bytes) = (plan.files, plan.bytes);
+        (pattern.files, pattern.bytes) = (layout.files, layout.bytes);
         if let Some(zoned) = &mut pattern.zoned {
-            (zoned.files, zoned.cut) = (plan.wholes, plan.cut);
+            (zoned.files, zoned.cut) = (layout.whole_files, layout.cut_bytes);
         }
     }
     worker
 }
 
-/// The common part of all clones of a section.
-fn section_worker(file: &JobFile, index: usize, found: &mut JobFindings) -> Worker {
-    let section = &file.sections[index];
+/// Builds the part of a worker that all clones of a section have in common.
+fn build_template(file: &JobFile, section_index: usize, findings: &mut JobFindings) -> Worker {
+    let section = &file.sections[section_index];
     let settings = &section.settings;
-    let mut check = SectionCheck { file, index, settings, found };
-    let depth = check.check_depth();
-    let time_based = check.check_time_based();
-    check.warn_replay_options();
-    let pace = check.build_pace();
-    let pattern = Pattern::Fio(check.build_pattern(time_based));
+    let mut builder = TemplateBuilder { file, section_index, settings, findings };
+    let depth = builder.effective_depth();
+    let time_based = builder.is_time_based();
+    if settings.time_based && !time_based {
+        builder.warn("time_based", "without a runtime it does nothing, as in fio: the job ends with its bytes");
+    }
+    builder.warn_replay_options();
+    let pace = builder.build_pace();
+    let pattern = Pattern::Fio(builder.build_pattern(time_based));
     Worker {
         name: section.name.clone(),
         stage: 0,
@@ -264,21 +277,21 @@ fn section_worker(file: &JobFile, index: usize, found: &mut JobFindings) -> Work
     }
 }
 
-/// A section under examination.
-struct SectionCheck<'a> {
+/// Builds a worker from the settings of a section, and collects warnings and errors about them.
+struct TemplateBuilder<'a> {
     file: &'a JobFile,
-    index: usize,
+    section_index: usize,
     settings: &'a FioSettings,
-    found: &'a mut JobFindings,
+    findings: &'a mut JobFindings,
 }
 
-impl SectionCheck<'_> {
+impl TemplateBuilder<'_> {
     fn warn(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found.warnings.push(self.file.diagnostic_at(self.index, key, message));
+        self.findings.warnings.push(self.file.diagnostic_at(self.section_index, key, message));
     }
 
     fn refuse(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found.errors.push(self.file.diagnostic_at(self.index, key, message));
+        self.findings.errors.push(self.file.diagnostic_at(self.section_index, key, message));
     }
 
     fn has_writes(&self) -> bool {
@@ -296,51 +309,49 @@ impl SectionCheck<'_> {
         }
     }
 
-    /// Whether the engine holds one request at a time.
+    /// True if the engine holds one request at a time.
     fn is_synchronous(&self) -> bool {
-        let character = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
-        match self.settings.engine().runs {
+        let is_character_device = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
+        match self.settings.engine().mode {
             EngineMode::Synchronous => true,
             EngineMode::ScsiGeneric => {
-                !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty()
+                !self.settings.filenames.iter().all(is_character_device) || self.settings.filenames.is_empty()
             }
             EngineMode::Asynchronous | EngineMode::Refused(_) => false,
         }
     }
 
-    fn check_depth(&mut self) -> u32 {
+    /// The depth that takes effect; warns or refuses if it is not the given one.
+    fn effective_depth(&mut self) -> u32 {
         let settings = self.settings;
-        let one = self.is_synchronous() && !settings.offload;
-        if one && settings.iodepth > 1 {
+        let has_depth_1 = self.is_synchronous() && !settings.offload;
+        if has_depth_1 && settings.iodepth > 1 {
             let message = format!(
                 "the engine {} holds one request at a time: the depth is 1, not {}",
                 settings.engine, settings.iodepth
             );
             self.warn("iodepth", message);
         }
-        let depth = if one { 1 } else { settings.iodepth };
+        let depth = if has_depth_1 { 1 } else { settings.iodepth };
         if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
             self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
         depth
     }
 
-    fn check_time_based(&mut self) -> bool {
-        if self.settings.time_based && self.settings.runtime == 0 {
-            self.warn("time_based", "without a runtime it does nothing, as in fio: the job ends with its bytes");
-        }
+    fn is_time_based(&self) -> bool {
         self.settings.time_based && self.settings.runtime > 0
     }
 
     fn build_pace(&mut self) -> Pace {
         let settings = self.settings;
-        let given = |rates: [u64; 3]| rates.iter().any(|rate| *rate > 0);
-        if given(settings.rate) && given(settings.rate_iops) {
+        let is_given = |rates: [u64; 3]| rates.iter().any(|rate| *rate > 0);
+        if is_given(settings.rate) && is_given(settings.rate_iops) {
             self.refuse("rate_iops", "rate and rate_iops exclude one another");
         }
         if settings.rate_ignore_thinktime
             && settings.think.time > Span::ZERO
-            && (given(settings.rate) || given(settings.rate_iops))
+            && (is_given(settings.rate) || is_given(settings.rate_iops))
         {
             self.refuse("rate_ignore_thinktime", "a rate here always makes up for think time");
         }
@@ -353,10 +364,11 @@ impl SectionCheck<'_> {
         if settings.think.spin > Span::ZERO && !thinks {
             self.warn("thinktime_spin", "without a thinktime it does nothing, as in fio");
         }
-        // As in fio: no longer than the pause.
+        // fio spins no longer than the pause.
         let think = ThinkTime { spin: settings.think.spin.min(settings.think.time), ..settings.think };
-        let [weight, id, sleep] = settings.flow;
-        let flow = (weight > 0).then_some(Flow { id, weight, sleep: Span::from_micros(sleep.into()) });
+        let sleep = Span::from_micros(settings.flow.sleep_us.into());
+        let flow =
+            (settings.flow.weight > 0).then_some(Flow { id: settings.flow.id, weight: settings.flow.weight, sleep });
         let rate = [rate(0), rate(1), rate(2)];
         Pace { think: thinks.then_some(think), rate, process: settings.rate_process, flow }
     }
@@ -364,23 +376,23 @@ impl SectionCheck<'_> {
     /// The pattern without files and bytes, which differ between clones.
     fn build_pattern(&mut self, time_based: bool) -> FioPattern {
         let settings = self.settings;
-        let blocks = [self.block_sizes(0), self.block_sizes(1), self.block_sizes(2)];
+        let blocks = [0, 1, 2].map(|direction| self.build_block_sizes(direction));
         let writes = self.has_writes();
         FioPattern {
             direction: settings.direction,
             random: if settings.random { settings.percentage_random } else { [0; 3] },
             mix_read: settings.mix_read,
-            modifier: self.rw_modifier(),
+            modifier: self.build_rw_modifier(),
             blocks,
-            align: self.check_align(),
+            align: self.effective_alignments(),
             sizes_by_randomness: settings.sizes_by_randomness,
             files: Vec::new(),
-            file_service: self.file_service(),
+            file_service: self.build_file_service(),
             bytes: 0,
             requests: (settings.number_ios > 0).then_some(settings.number_ios),
             loops: settings.loops,
             distribution: settings.distribution.clone(),
-            random_map: self.random_map(),
+            random_map: self.has_random_map(),
             generator: self.random_generator(),
             seed: random_seed(settings),
             repeat: match (settings.randrepeat, settings.randseed) {
@@ -389,32 +401,32 @@ impl SectionCheck<'_> {
                 (false, _) => RandomRepeat::Never,
             },
             syncs: if writes { settings.syncs } else { Syncs::default() },
-            flush_at_end: writes && settings.flush_at_end.contains(&true),
+            flush_at_end: writes && (settings.end_fsync || settings.fsync_on_close),
             write_through: writes && settings.write_through,
-            strided: self.strided_zones(),
+            strided: self.build_strided_zones(),
             zoned: self.build_zoned(),
-            sizes_alike: settings.verify[0],
-            done_for_good: !settings.verify[1] && settings.loops == 1 && !time_based,
-            verify: writes && settings.verify == [true; 2],
-            backlog: settings.verify_backlog(),
-            engine: self.io_engine(),
-            priority: self.urgent_percent(),
+            sizes_alike: settings.verify.on,
+            done_for_good: !settings.verify.reads_back && settings.loops == 1 && !time_based,
+            verify: writes && settings.verify.on && settings.verify.reads_back,
+            backlog: settings.build_verify_backlog(),
+            engine: self.build_io_engine(),
+            priority: self.build_priority_percent(),
         }
     }
 
-    /// Percent of urgent requests: only the real-time class is marked on the command itself, as libata passes it on.
-    fn urgent_percent(&mut self) -> [u8; 3] {
+    /// Percent of reads and writes with priority: libata marks only the real-time class on a command.
+    fn build_priority_percent(&mut self) -> [u8; 3] {
         let settings = self.settings;
-        let [[read, write, _], classes] = settings.priority;
-        let urgent = |direction: usize| [0, 1].contains(&classes[direction]);
-        if (read > 0 && !urgent(0)) || (write > 0 && !urgent(1)) {
+        let [read, write, _] = settings.priority_percent;
+        let is_real_time = |direction: usize| [0, 1].contains(&settings.priority_class[direction]);
+        if (read > 0 && !is_real_time(0)) || (write > 0 && !is_real_time(1)) {
             self.warn("cmdprio_class", "only class 1, real time, reaches the drive; requests of others are as all");
         }
-        let share = |direction: usize, percent: u64| if urgent(direction) { percent as u8 } else { 0 };
+        let share = |direction: usize, percent: u64| if is_real_time(direction) { percent as u8 } else { 0 };
         [share(0, read), share(1, write), 0]
     }
 
-    fn block_sizes(&mut self, direction: usize) -> BlockSizes {
+    fn build_block_sizes(&mut self, direction: usize) -> BlockSizes {
         let settings = self.settings;
         let blocks = match (&settings.bssplit[direction], settings.bsrange[direction]) {
             (Some(split), _) => BlockSizes::Split(split.clone()),
@@ -427,17 +439,17 @@ impl SectionCheck<'_> {
             BlockSizes::Range { min, .. } => ("bsrange", vec![*min]),
             BlockSizes::Fixed(size) => ("bs", vec![*size]),
         };
-        let used = self.used_directions()[direction] || settings.sizes_by_randomness && direction < 2;
-        if let Some(odd) = sizes.iter().find(|size| used && **size % 512 != 0) {
+        let is_used = self.used_directions()[direction] || settings.sizes_by_randomness && direction < 2;
+        if let Some(odd) = sizes.iter().find(|size| is_used && **size % 512 != 0) {
             self.refuse(key, format!("{odd} bytes are not whole sectors of 512"));
         }
-        if used && matches!(blocks, BlockSizes::Range { unaligned: true, .. }) {
+        if is_used && matches!(blocks, BlockSizes::Range { unaligned: true, .. }) {
             self.warn("bs_unaligned", "sizes are cut to whole sectors, as a drive has no others");
         }
         blocks
     }
 
-    fn rw_modifier(&mut self) -> Option<RwModifier> {
+    fn build_rw_modifier(&mut self) -> Option<RwModifier> {
         let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
         match (self.settings.postfix?, self.settings.random) {
             (1, true) | (0, false) => None,
@@ -452,7 +464,8 @@ impl SectionCheck<'_> {
         }
     }
 
-    fn check_align(&mut self) -> [u64; 3] {
+    /// The alignment of random requests in bytes; refuses partial sectors.
+    fn effective_alignments(&mut self) -> [u64; 3] {
         let align = if self.settings.random { self.settings.align } else { [0; 3] };
         if let Some(odd) = align.iter().find(|bytes| **bytes % 512 != 0) {
             self.refuse("ba", format!("{odd} bytes are not whole sectors of 512"));
@@ -460,15 +473,18 @@ impl SectionCheck<'_> {
         align
     }
 
-    /// fio turns the map off for other distributions and for `blockalign`.
-    fn random_map(&self) -> bool {
+    /// True if each block is drawn once in a pass. fio does so only for the uniform distribution without `blockalign`.
+    fn has_random_map(&self) -> bool {
         let settings = self.settings;
         let least = |direction| settings.least_block_of(direction);
-        let aligned = (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
-        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned
+        let has_default_alignment = (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
+        settings.random
+            && !settings.norandommap
+            && settings.distribution == Distribution::Uniform
+            && has_default_alignment
     }
 
-    /// The other distributions draw by themselves, in fio too.
+    /// The generator of random numbers. In fio, distributions other than the uniform one have their own.
     fn random_generator(&self) -> Generator {
         match self.settings.distribution {
             Distribution::Uniform => self.settings.generator,
@@ -476,7 +492,7 @@ impl SectionCheck<'_> {
         }
     }
 
-    fn file_service(&mut self) -> FileService {
+    fn build_file_service(&mut self) -> FileService {
         let settings = self.settings;
         let files = settings.file_count();
         if files == 1 {
@@ -502,47 +518,48 @@ impl SectionCheck<'_> {
         })
     }
 
-    /// How fio's engine takes requests, by its source: whether a sync is queued, or a call that holds back later requests.
-    fn io_engine(&self) -> IoEngine {
+    /// The way in which fio's engine takes requests, from its source: whether a sync is queued, or a call that holds back later
+    /// requests.
+    fn build_io_engine(&self) -> IoEngine {
         let settings = self.settings;
         let kind = match settings.engine {
             _ if self.is_synchronous() => EngineKind::OneAtATime,
-            // fio's null engine is one of either kind.
+            // fio's null engine behaves by the depth.
             "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
             "null" => EngineKind::OneGroupAtATime,
             "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let [least, most, low, batch] = settings.batches;
-        // A batch that is not given, or above the depth, is the depth.
-        let batch = match settings.engine {
-            // Requests are handed over as they come.
-            "windowsaio" => 1,
-            _ if batch == 0 => settings.iodepth,
-            _ => batch.min(settings.iodepth),
+        let batch = match (settings.engine, settings.batches.submit) {
+            // This engine submits each request at once.
+            ("windowsaio", _) => 1,
+            (_, 0) => settings.iodepth,
+            (_, batch) => batch.min(settings.iodepth),
         };
-        IoEngine { kind, least, most: most.max(least), low, batch }
+        let (least, most) = (settings.batches.complete_min, settings.batches.complete_max);
+        IoEngine { kind, least, most: most.max(least), low: settings.batches.low, batch }
     }
 
-    /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
-    fn strided_zones(&mut self) -> Option<StridedZones> {
+    /// Strided zones. As in fio, `zonesize` alone means them, and the default of `zonerange` is `zonesize`.
+    fn build_strided_zones(&mut self) -> Option<StridedZones> {
         let settings = self.settings;
-        let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
-        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
-        if matches!(settings.zone_skip, Amount::Percent(_)) {
+        let size = settings.zone.size;
+        let is_strided = settings.zonemode.map_or(size > 0, |mode| mode == "strided");
+        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
+        if matches!(settings.zone.skip, Amount::Percent(_)) {
             self.refuse("zoneskip", "a percentage is not a value for it");
         }
-        if settings.zonemode == Some("none") && settings.zones[0] > 0 {
+        if settings.zonemode == Some("none") && size > 0 {
             self.refuse("zonesize", "it needs zonemode=strided");
         }
-        if wanted && settings.zones[0] == 0 {
+        if is_strided && size == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zones[1] > 0 { settings.zones[1] } else { settings.zones[0] };
-        if wanted && [range, settings.zones[0], skip].iter().any(|bytes| bytes % 512 != 0) {
+        let range = if settings.zone.range > 0 { settings.zone.range } else { size };
+        if is_strided && [range, size, skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.file_count() == 1).then_some(StridedZones { range, size: settings.zones[0], skip })
+        (is_strided && settings.file_count() == 1).then_some(StridedZones { range, size, skip })
     }
 
     /// Warns of replay options without a log to replay.
@@ -552,37 +569,37 @@ impl SectionCheck<'_> {
         }
     }
 
-    /// `zonemode=zbd`, without the files: a capacity not given is the size.
+    /// The zones of `zonemode=zbd`, without the files. The default capacity of a zone is its size.
     fn build_zoned(&mut self) -> Option<Zoned> {
         let settings = self.settings;
-        let ([size, _], own) = (settings.zones, settings.zoned);
+        let (size, zoned) = (settings.zone.size, settings.zoned);
         if settings.zonemode != Some("zbd") {
             for key in ZONING.into_iter().filter(|key| settings.option_place(key).is_some()) {
                 self.warn(key, "without zonemode=zbd it does nothing, as in fio");
             }
             return None;
         }
-        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
-        let capacity = if own.capacity == 0 { size } else { own.capacity };
-        self.refuse_zones(size, capacity, skip);
-        let [threshold, frequency] = own.resets;
+        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
+        let capacity = if zoned.capacity == 0 { size } else { zoned.capacity };
+        self.check_zones(size, capacity, skip);
         Some(Zoned {
             files: Vec::new(),
             size,
             capacity,
-            most_open: own.most_open[0],
-            most_open_of_worker: own.most_open[1],
+            most_open: zoned.max_open_zones,
+            most_open_of_worker: zoned.job_max_open_zones,
             skip,
-            beyond: own.beyond,
-            reset_threshold: threshold,
-            reset_every: 1_000_000u32.checked_div(frequency).unwrap_or(0),
+            beyond: zoned.read_beyond_wp,
+            reset_threshold: zoned.reset_threshold_millionths,
+            reset_every: 1_000_000u32.checked_div(zoned.reset_frequency_millionths).unwrap_or(0),
             cut: 0,
         })
     }
 
-    fn refuse_zones(&mut self, size: u64, capacity: u64, skip: u64) {
+    /// Refuses settings of zones that contradict one another; sizes are in bytes.
+    fn check_zones(&mut self, size: u64, capacity: u64, skip: u64) {
         let settings = self.settings;
-        let smallest = (0..2).map(|direction| settings.least_block_of(direction)).max().unwrap_or(1);
+        let block = (0..2).map(|direction| settings.least_block_of(direction)).max().unwrap_or(1);
         if size == 0 {
             self.refuse("zonesize", "zonemode=zbd on a drive without zones needs it, as in fio");
         }
@@ -592,22 +609,19 @@ impl SectionCheck<'_> {
         if capacity > size {
             self.refuse("zonecapacity", format!("{capacity} bytes are more than a zone of {size}"));
         }
-        if size > 0 && smallest > capacity {
-            self.refuse(
-                "zonesize",
-                format!("blocks of {smallest} bytes are larger than what a zone holds, {capacity}"),
-            );
+        if size > 0 && block > capacity {
+            self.refuse("zonesize", format!("blocks of {block} bytes are larger than what a zone holds, {capacity}"));
         }
         if size > 0 && !skip.is_multiple_of(size) {
             self.refuse("zoneskip", format!("{skip} bytes are not whole zones of {size}, which fio asks for"));
         }
-        if settings.zoned.most_open[1] > 0 && settings.zoned.most_open[0] == 0 {
+        if settings.zoned.job_max_open_zones > 0 && settings.zoned.max_open_zones == 0 {
             self.refuse("job_max_open_zones", "it needs max_open_zones, as in fio");
         }
         if matches!(settings.direction, Direction::Trim | Direction::TrimWrite) {
             self.refuse("rw", "a trim in zonemode=zbd empties a zone, and asks nothing of a drive without zones");
         }
-        if settings.verify[0] {
+        if settings.verify.on {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
     }
@@ -615,18 +629,18 @@ impl SectionCheck<'_> {
 
 impl FioSettings {
     /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
-    fn verify_backlog(&self) -> Option<VerifyBacklog> {
-        let [every, batch] = self.backlog;
-        (every > 0 && self.verify == [true; 2])
+    fn build_verify_backlog(&self) -> Option<VerifyBacklog> {
+        let (every, batch) = (self.verify.backlog, self.verify.backlog_batch);
+        (every > 0 && self.verify.on && self.verify.reads_back)
             .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 
-    /// Whether fio goes through the page cache; pass-through engines never do.
+    /// True if fio goes through the page cache; pass-through engines never do.
     fn uses_page_cache(&self) -> bool {
         !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")
     }
 
-    /// How many files each clone has.
+    /// The number of files of each clone.
     fn file_count(&self) -> u64 {
         if self.filenames.is_empty() { self.nrfiles } else { self.filenames.len() as u64 }
     }

@@ -1,6 +1,7 @@
-//! Tables of sizes and places: `bssplit` and `random_distribution`.
+//! Parses tables by which sizes and addresses of requests are drawn: `bssplit` and `random_distribution`.
 //!
-//! Source: fio's manual and parser: empty percentages share the rest, `bssplit` is sorted by size, zones keep their order.
+//! The rules are from fio's manual and parser: empty percentages share the rest, `bssplit` is sorted by size, zones keep their
+//! order.
 
 use seekwise_work::workload::Distribution;
 
@@ -16,20 +17,20 @@ const MOST_SPLITS: usize = 64;
 const MOST_ZONES: usize = 256;
 
 /// `bssplit` of one direction: `4k/60:8k/40`; empty percentages share the rest.
-pub(super) fn parse_split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<SizeSplit> {
+pub(super) fn parse_size_split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<SizeSplit> {
     let expected = || "sizes and percentages such as 4k/60:8k/40".to_owned();
     let mut given: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
         let size = number::parse_integer(size, kb_base, notes)?;
         let size = u64::try_from(size).ok().filter(|size| *size > 0).ok_or_else(expected)?;
-        given.push((size, optional_percent(percent).ok_or_else(expected)?));
+        given.push((size, parse_percent_or_empty(percent).map_err(|InvalidPercent| expected())?));
     }
     if given.is_empty() || given.len() > MOST_SPLITS {
         return Err(format!("from 1 to {MOST_SPLITS} sizes"));
     }
     given.sort_by_key(|(size, _)| *size);
-    let mut table = share_rest(&given).ok_or("percentages that add up to 100 at most")?;
+    let mut table = fill_empty_percentages(&given).ok_or("percentages that add up to 100 at most")?;
     let sum: u64 = table.iter().map(|(_, percent)| percent).sum();
     if let Some(last) = table.last_mut().filter(|_| sum < 100) {
         if given.iter().all(|(_, percent)| percent.is_some()) {
@@ -40,75 +41,84 @@ pub(super) fn parse_split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> 
     Ok(table.into_iter().map(|(size, percent)| (size, percent as u8)).collect())
 }
 
-/// A percentage, or `None` for an empty one.
-fn optional_percent(text: &str) -> Option<Option<u64>> {
+/// The error about a text that is no percentage up to 100.
+struct InvalidPercent;
+
+/// Parses a percentage; `None` for an empty one.
+fn parse_percent_or_empty(text: &str) -> Result<Option<u64>, InvalidPercent> {
     let text = text.trim().trim_end_matches('%');
     if text.is_empty() {
-        return Some(None);
+        return Ok(None);
     }
-    text.parse().ok().filter(|percent| *percent <= 100).map(Some)
+    text.parse().ok().filter(|percent| *percent <= 100).map(Some).ok_or(InvalidPercent)
 }
 
-/// Empty percentages share the rest of 100; `None` if the sum exceeds 100.
-fn share_rest<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
+/// Divides the rest of 100 equally among the empty percentages; `None` if the sum exceeds 100.
+fn fill_empty_percentages<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
     let sum: u64 = given.iter().filter_map(|(_, percent)| *percent).sum();
-    let blanks = given.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
+    let empty = given.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     let rest = 100u64.checked_sub(sum)?;
-    let each = rest.checked_div(blanks).unwrap_or(0);
-    Some(given.iter().map(|(what, percent)| (*what, percent.unwrap_or(each))).collect())
+    let each = rest.checked_div(empty).unwrap_or(0);
+    Some(given.iter().map(|(entry, percent)| (*entry, percent.unwrap_or(each))).collect())
 }
 
-/// The distribution a `random_distribution` names.
-pub(super) fn parse_distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, OptionError> {
+/// The distribution that a `random_distribution` names; `parameters` follow the first colon.
+pub(super) fn parse_distribution(
+    word: &str,
+    parameters: Option<&str>,
+    kb_base: u64,
+) -> Result<Distribution, OptionError> {
     match word {
         "random" => Ok(Distribution::Uniform),
-        "zoned" => common_table(rest, parse_zoned).map(Distribution::Zoned),
-        "zoned_abs" => common_table(rest, |text| parse_zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute),
+        "zoned" => parse_common_table(parameters, parse_zoned).map(Distribution::Zoned),
+        "zoned_abs" => {
+            parse_common_table(parameters, |text| parse_zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute)
+        }
         "sequence" => Err(OptionError::new("a fixed sequence of blocks is not in this version")),
-        _ => parse_parametric(word, rest.unwrap_or("")),
+        _ => parse_parametric(word, parameters.unwrap_or("")),
     }
 }
 
 /// zipf, pareto, normal: `parameter:centre`. Defaults are fio's.
 fn parse_parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
     let (first, centre) = rest.split_once([':', ',']).unwrap_or((rest, ""));
-    let read = |text: &str, default| {
-        if text.trim().is_empty() { Some(default) } else { small_millionths(text) }
+    let millionths_or = |text: &str, default| {
+        if text.trim().is_empty() { Some(default) } else { parse_small_millionths(text) }
     };
     let center = match centre.trim() {
         "" => None,
-        text => Some(small_millionths(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
+        text => Some(parse_small_millionths(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
             OptionError::new(format!("`{text}` is not a centre")).with_expected("a decimal number from 0 to 1")
         })?),
     };
     let wrong = |expected| OptionError::new(format!("`{word}:{first}` is not a value for it")).with_expected(expected);
     match word {
-        "zipf" => match read(first, 1_100_000).filter(|theta| *theta > 0 && *theta != 1_000_000) {
+        "zipf" => match millionths_or(first, 1_100_000).filter(|theta| *theta > 0 && *theta != 1_000_000) {
             Some(theta) => Ok(Distribution::Zipf { theta, center }),
             None => Err(wrong("a theta above 0 other than 1")),
         },
-        "pareto" => match read(first, 200_000).filter(|h| *h > 0 && *h < 1_000_000) {
+        "pareto" => match millionths_or(first, 200_000).filter(|h| *h > 0 && *h < 1_000_000) {
             Some(h) => Ok(Distribution::Pareto { h, center }),
             None => Err(wrong("a number between 0 and 1")),
         },
-        _ => match read(first, 0).filter(|deviation| *deviation < 100_000_000) {
+        _ => match millionths_or(first, 0).filter(|deviation| *deviation < 100_000_000) {
             Some(deviation) => Ok(Distribution::Normal { deviation, center }),
             None => Err(wrong("a deviation from 0 to below 100")),
         },
     }
 }
 
-/// A decimal in millionths that fits the model.
-fn small_millionths(text: &str) -> Option<u32> {
+/// Parses a decimal number to millionths that fit the model's 32 bits.
+fn parse_small_millionths(text: &str) -> Option<u32> {
     number::parse_millionths(text).and_then(|value| u32::try_from(value).ok())
 }
 
-/// Zones may be given for each direction; the model has one table for all.
-fn common_table<T: PartialEq>(
-    rest: Option<&str>,
-    read: impl Fn(&str) -> Result<T, OptionError>,
+/// Parses the tables of zones for each direction. The model has one table for all, so they must be equal.
+fn parse_common_table<T: PartialEq>(
+    tables: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, OptionError>,
 ) -> Result<T, OptionError> {
-    let mut tables = rest.unwrap_or("").split(',').map(read);
+    let mut tables = tables.unwrap_or("").split(',').map(parse);
     let first = tables.next().unwrap_or_else(|| Err(OptionError::new("no zones are given")))?;
     for other in tables {
         if other? != first {
@@ -119,7 +129,7 @@ fn common_table<T: PartialEq>(
 }
 
 /// `access/size` pairs: the access percent, and the text of the size.
-fn parse_zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
+fn parse_zone_shares(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     let expected = "zones such as 60/10:30/20:10/70, accesses adding up to 100";
     let wrong = || OptionError::new(format!("the zones `{text}` are not understood")).with_expected(expected);
     let mut zones = Vec::new();
@@ -132,21 +142,23 @@ fn parse_zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     if sum == 100 && zones.len() <= MOST_ZONES { Ok(zones) } else { Err(wrong()) }
 }
 
+/// Parses zones as percent of accesses and percent of the space.
 fn parse_zoned(text: &str) -> Result<Vec<(u8, u8)>, OptionError> {
-    let zones = parse_zones(text)?;
+    let zones = parse_zone_shares(text)?;
     let wrong =
         || OptionError::new(format!("the zones `{text}` are not understood")).with_expected("sizes of 100 % at most");
     let mut given = Vec::new();
     for (access, size) in zones {
-        given.push((access, optional_percent(size).ok_or_else(wrong)?));
+        given.push((access, parse_percent_or_empty(size).map_err(|InvalidPercent| wrong())?));
     }
-    let table = share_rest(&given).ok_or_else(wrong)?;
+    let table = fill_empty_percentages(&given).ok_or_else(wrong)?;
     Ok(table.into_iter().map(|(access, size)| (access, size as u8)).collect())
 }
 
+/// Parses zones as percent of accesses and bytes.
 fn parse_zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, OptionError> {
     let mut table = Vec::new();
-    for (access, size) in parse_zones(text)? {
+    for (access, size) in parse_zone_shares(text)? {
         let bytes =
             number::parse_integer(size, kb_base, &mut Vec::new()).ok().and_then(|bytes| u64::try_from(bytes).ok());
         let wrong = || OptionError::new(format!("`{size}` is not the size of a zone")).with_expected("a size in bytes");
@@ -161,7 +173,7 @@ mod tests {
 
     #[test]
     fn blanks_share_the_rest_and_sizes_are_sorted() {
-        let read = |text| parse_split(text, 1024, &mut Vec::new());
+        let read = |text| parse_size_split(text, 1024, &mut Vec::new());
         assert_eq!(read("64k/40:4k/60"), Ok(vec![(4096, 60), (65536, 40)]));
         assert_eq!(read("4k/50:8k/:16k/"), Ok(vec![(4096, 50), (8192, 25), (16384, 25)]));
         assert_eq!(read("4k:8k:16k"), Ok(vec![(4096, 33), (8192, 33), (16384, 34)]));
@@ -169,7 +181,7 @@ mod tests {
         assert!(read("4k/60:8k/60").is_err());
         assert!(read("4k/x").is_err());
         let mut notes = Vec::new();
-        assert_eq!(parse_split("4k/40:8k/40", 1024, &mut notes), Ok(vec![(4096, 40), (8192, 60)]));
+        assert_eq!(parse_size_split("4k/40:8k/40", 1024, &mut notes), Ok(vec![(4096, 40), (8192, 60)]));
         assert_eq!(notes.len(), 1);
     }
 
@@ -201,7 +213,7 @@ mod tests {
     fn percentages_of_a_split_are_a_hundred_in_all() {
         for (small, large) in (0..=100u8).flat_map(|small| (0..=100u8).map(move |large| (small, large))) {
             let mut notes = Vec::new();
-            let read = parse_split(&format!("8k/{large}:4k/{small}"), 1024, &mut notes);
+            let read = parse_size_split(&format!("8k/{large}:4k/{small}"), 1024, &mut notes);
             match small + large > 100 {
                 true => assert!(read.is_err(), "{small} and {large}"),
                 false => assert_eq!(read, Ok(vec![(4096, small), (8192, 100 - small)])),
@@ -216,7 +228,7 @@ mod tests {
             let mut notes = Vec::new();
             let each = (100 - given) / 3;
             let expected = vec![(4096, given), (8192, each), (16384, each), (32768, 100 - given - 2 * each)];
-            assert_eq!(parse_split(&format!("4k/{given}:8k/:16k:32k/"), 1024, &mut notes), Ok(expected));
+            assert_eq!(parse_size_split(&format!("4k/{given}:8k/:16k:32k/"), 1024, &mut notes), Ok(expected));
             assert_eq!(notes, Vec::<String>::new());
         }
     }
@@ -224,7 +236,7 @@ mod tests {
     #[test]
     fn a_split_has_sixty_four_sizes_at_most_and_each_is_one() {
         let sizes = |count: u64| (1..=count).map(|size| format!("{size}k")).collect::<Vec<_>>().join(":");
-        let read = |text: &str| parse_split(text, 1024, &mut Vec::new());
+        let read = |text: &str| parse_size_split(text, 1024, &mut Vec::new());
         assert_eq!(read(&sizes(64)).map(|table| table.len()), Ok(64));
         for wrong in [&*sizes(65), "", ":", "0/50:4k/50", "4k/101", "4k/-1"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -1,6 +1,5 @@
-//! fio's I/O engines: which are supported, which are synchronous, which are refused and why.
-//!
-//! Source: `fio --enghelp` of 3.33 and the manual of 3.42; "synchronous" as fio marks its engines.
+//! The list of fio's I/O engines: which are supported, which are synchronous, which are refused and why. From `fio --enghelp` of
+//! 3.33 and the manual of 3.42; "synchronous" as fio marks its engines.
 
 /// How an engine's requests reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +19,17 @@ use EngineMode::{Asynchronous, Refused, ScsiGeneric, Synchronous};
 #[derive(Debug)]
 pub(super) struct FioEngine {
     pub(super) name: &'static str,
-    pub(super) runs: EngineMode,
+    pub(super) mode: EngineMode,
     /// A warning about a difference from fio.
     pub(super) note: Option<&'static str>,
 }
 
-const fn engine(name: &'static str, runs: EngineMode) -> FioEngine {
-    FioEngine { name, runs, note: None }
+const fn engine(name: &'static str, mode: EngineMode) -> FioEngine {
+    FioEngine { name, mode, note: None }
 }
 
-const fn engine_with_note(name: &'static str, runs: EngineMode, note: &'static str) -> FioEngine {
-    FioEngine { name, runs, note: Some(note) }
+const fn engine_with_note(name: &'static str, mode: EngineMode, note: &'static str) -> FioEngine {
+    FioEngine { name, mode, note: Some(note) }
 }
 
 const NETWORK: EngineMode = Refused("it measures a network or a remote store, not a drive");
@@ -40,7 +39,7 @@ const MEMORY: EngineMode = Refused("it measures memory or raw flash, not a drive
 const GPU: EngineMode = Refused("it moves data to a graphics processor");
 const LIBRARY: EngineMode = Refused("it drives devices through a library of its own");
 const ZONED: EngineMode = Refused("zoned devices are not in this version");
-const OUTSIDE: EngineMode = Refused("outside engines cannot be loaded here");
+const EXTERNAL: EngineMode = Refused("outside engines cannot be loaded here");
 
 /// fio's default engine on Linux.
 pub(super) const DEFAULT: &str = "psync";
@@ -67,18 +66,18 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("dircreate", METADATA), engine("dirstat", METADATA), engine("dirdelete", METADATA),
     engine("pmemblk", MEMORY), engine("dev-dax", MEMORY), engine("libpmem", MEMORY), engine("mtd", MEMORY),
     engine("libcufile", GPU), engine("libhipfile", GPU),
-    engine("xnvme", LIBRARY), engine("libblkio", LIBRARY), engine("spdk", OUTSIDE), engine("spdk_bdev", OUTSIDE),
-    engine("libzbc", ZONED), engine("cpp_null", OUTSIDE), engine("external", OUTSIDE),
+    engine("xnvme", LIBRARY), engine("libblkio", LIBRARY), engine("spdk", EXTERNAL), engine("spdk_bdev", EXTERNAL),
+    engine("libzbc", ZONED), engine("cpp_null", EXTERNAL), engine("external", EXTERNAL),
 ];
 
 /// The engine of this name; a path or a shared object means the external engine.
-pub(super) fn find(name: &str) -> Option<&'static FioEngine> {
-    let outside = name.starts_with("external") || name.ends_with(".so") || name.contains('/');
-    let name = if outside { "external" } else { name };
+pub(super) fn find_engine(name: &str) -> Option<&'static FioEngine> {
+    let is_external = name.starts_with("external") || name.ends_with(".so") || name.contains('/');
+    let name = if is_external { "external" } else { name };
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
-/// Whether the engine is external, with unknown options.
-pub(super) fn is_outside(engine: &FioEngine) -> bool {
-    engine.runs == OUTSIDE
+/// True if the engine is not part of fio, so that its options are unknown.
+pub(super) fn is_external(engine: &FioEngine) -> bool {
+    engine.mode == EXTERNAL
 }

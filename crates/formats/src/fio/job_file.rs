@@ -1,4 +1,4 @@
-//! A parsed job file: its sections with their options and settings.
+//! The type of a parsed job file: its sections with their options and settings.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -33,7 +33,7 @@ pub struct JobSection {
 pub struct WorkerOrigin {
     /// Index into [`JobFile::sections`].
     pub section: usize,
-    /// Which of its `numjobs` clones.
+    /// The number of its clone, below `numjobs`.
     pub clone: u32,
     /// fio's `groupid`, which increases at `stonewall` and `new_group`. Workers are reported together only with
     /// `group_reporting`; that is [`seekwise_work::workload::Worker::group`].
@@ -52,8 +52,13 @@ impl JobFile {
     }
 
     /// A diagnostic about an option of a section, at the option or, if it is not given, at the header of the section.
-    pub(super) fn diagnostic_at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
-        let section = &self.sections[section];
+    pub(super) fn diagnostic_at(
+        &self,
+        section_index: usize,
+        key: &'static str,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let section = &self.sections[section_index];
         let (file, line) = match section.settings.option_place(key) {
             Some((file, line)) => (file.as_str(), *line),
             None => (self.file.as_str(), section.line),

@@ -1,4 +1,4 @@
-//! An option as the file gives it.
+//! An option of a job file before its value is interpreted.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -15,6 +15,9 @@ pub struct JobOption {
     pub line: usize,
 }
 
+/// A file, and a line of it from 1.
+pub(super) type FileLine = (String, usize);
+
 /// An option after expansion of variables.
 #[derive(Clone, Debug)]
 pub(super) struct ExpandedOption {
@@ -24,7 +27,7 @@ pub(super) struct ExpandedOption {
     pub(super) value: Option<String>,
     /// Variables that are not set.
     pub(super) unset: Vec<String>,
-    pub(super) place: (String, usize),
+    pub(super) place: FileLine,
 }
 
 impl ExpandedOption {

@@ -1,11 +1,12 @@
-//! Splits a file into sections: comments, headers, includes; then expands `${VAR}` and `$keyword` in options.
+//! Splits a job file into sections and lines: drops comments and reads included files. Then expands `${VAR}` and `$keyword` in
+//! options. Options are not interpreted here.
 //!
-//! Options are not interpreted here. Source: fio's parser: a line is cut at the first `;` and then at the first `#`, anywhere;
-//! an included file has only options; `${VAR}` is empty if unset.
+//! The rules are those of fio's parser: a line is cut at the first `;` and then at the first `#`, anywhere; an included file has
+//! only options; `${VAR}` is empty if unset.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::job_option::ExpandedOption;
+use super::job_option::{ExpandedOption, FileLine};
 use super::{arithmetic, options};
 
 /// The deepest nesting of includes; fio has no limit and loops forever on a file that includes itself.
@@ -44,7 +45,7 @@ pub(super) struct RawSection {
     pub(super) name: String,
     pub(super) line: usize,
     pub(super) lines: Vec<RawLine>,
-    /// Files that it includes.
+    /// The files included so far.
     included: Vec<String>,
 }
 
@@ -58,8 +59,7 @@ impl RawSection {
 #[derive(Clone, Debug)]
 pub(super) struct RawLine {
     pub(super) text: String,
-    /// File and line.
-    pub(super) place: (String, usize),
+    pub(super) place: FileLine,
 }
 
 /// The text before a comment, without outer blanks.
@@ -68,7 +68,7 @@ fn strip_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or("").trim_matches(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// All sections of a file.
+/// Splits a file into its sections.
 pub(super) fn split_sections(
     file: &str,
     text: &str,
@@ -76,7 +76,7 @@ pub(super) fn split_sections(
     errors: &mut Vec<Diagnostic>,
 ) -> Vec<RawSection> {
     let mut sections: Vec<RawSection> = Vec::new();
-    let mut astray = false;
+    let mut has_stray_line = false;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let (line, number) = (strip_comment(line), index + 1);
         if line.is_empty() {
@@ -94,8 +94,8 @@ pub(super) fn split_sections(
         } else if let Some(section) = sections.last_mut() {
             let raw = RawLine { text: line.to_owned(), place: (file.to_owned(), number) };
             add_line(raw, section, context, errors, 0);
-        } else if !astray {
-            astray = true;
+        } else if !has_stray_line {
+            has_stray_line = true;
             let key = line.split('=').next().unwrap_or(line).trim();
             errors.push(match line.contains('=') {
                 true => Diagnostic::at(file, number, "an option before any section")
@@ -117,37 +117,37 @@ fn header_name(line: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Adds a line to a section, or the lines of the file it includes.
-fn add_line(raw: RawLine, into: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
+/// Adds a line to a section, or the lines of the file that it includes.
+fn add_line(raw: RawLine, section: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
     let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
-        into.lines.push(raw);
+        section.lines.push(raw);
         return;
     };
     let (path, (file, number)) = (path.trim().to_owned(), raw.place);
-    let fail = |message: String| Diagnostic::at(&file, number, message).with_key("include");
+    let fault = |message: String| Diagnostic::at(&file, number, message).with_key("include");
     if depth == DEEPEST_INCLUDE {
-        errors.push(fail(format!("{path} is included more than {DEEPEST_INCLUDE} files deep")));
+        errors.push(fault(format!("{path} is included more than {DEEPEST_INCLUDE} files deep")));
         return;
     }
     let beside = join_relative(&file, &path);
-    let read = (context.include)(&beside).map(|text| (beside, text));
-    let read = read.or_else(|_| (context.include)(&path).map(|text| (path.clone(), text)));
-    let (name, text) = match read {
-        Ok(read) => read,
-        Err(reason) => return errors.push(fail(format!("{path} cannot be read: {reason}"))),
+    let included = (context.include)(&beside).map(|text| (beside, text));
+    let included = included.or_else(|_| (context.include)(&path).map(|text| (path.clone(), text)));
+    let (name, text) = match included {
+        Ok(included) => included,
+        Err(reason) => return errors.push(fault(format!("{path} cannot be read: {reason}"))),
     };
-    // Repeating a file has no effect, and files that include each other would loop forever.
-    if into.included.contains(&name) {
-        return errors.push(fail(format!("{name} is included twice in one section")));
+    // A repeated file has no effect, and files that include each other would loop forever.
+    if section.included.contains(&name) {
+        return errors.push(fault(format!("{name} is included twice in one section")));
     }
-    into.included.push(name.clone());
+    section.included.push(name.clone());
     for (index, line) in text.lines().enumerate() {
         let line = strip_comment(line);
         if line.starts_with('[') {
             errors.push(Diagnostic::at(&name, index + 1, "a section in an included file").with_key("include"));
         } else if !line.is_empty() {
             let raw = RawLine { text: line.to_owned(), place: (name.clone(), index + 1) };
-            add_line(raw, into, context, errors, depth + 1);
+            add_line(raw, section, context, errors, depth + 1);
         }
     }
 }
@@ -164,17 +164,18 @@ impl RawLine {
     /// Expands variables and keywords, and splits name from value. Invalid arithmetic is an error.
     pub(super) fn expand(&self, context: &FioContext, errors: &mut Vec<Diagnostic>) -> Option<ExpandedOption> {
         let (text, unset) = expand_environment(&self.text, context);
-        let (text, replaced) = expand_keywords(&text, context);
+        let (text, has_keyword) = expand_keywords(&text, context);
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (text.trim(), None),
         };
-        let name = options::find(name).map_or(name, |known| known.name).to_owned();
+        let name = options::find_option(name).map_or(name, |known| known.name).to_owned();
         let mut expanded = ExpandedOption { name, value, unset, place: self.place.clone() };
-        if let Some(value) = expanded.value.as_ref().filter(|value| replaced && value.contains(['+', '-', '*', '/'])) {
+        if let Some(value) = expanded.value.as_ref().filter(|value| has_keyword && value.contains(['+', '-', '*', '/']))
+        {
             match arithmetic::evaluate_plain(value) {
                 Ok(number) => expanded.value = Some(number.to_string()),
-                // Text that contains an operator, such as a path, is kept.
+                // A path is text that contains an operator; it is kept.
                 Err(_) if value.contains(|c: char| c.is_alphabetic()) => {}
                 Err(fault) => {
                     errors.push(expanded.diagnostic(fault));
@@ -186,7 +187,7 @@ impl RawLine {
     }
 }
 
-/// Replaces `${NAME}`; also returns the names that are not set.
+/// Replaces each `${NAME}` by its value; also returns the names that are not set.
 fn expand_environment(text: &str, context: &FioContext) -> (String, Vec<String>) {
     let (mut out, mut unset, mut rest) = (String::new(), Vec::new(), text);
     while let Some(start) = rest.find("${") {
@@ -205,11 +206,12 @@ fn expand_environment(text: &str, context: &FioContext) -> (String, Vec<String>)
     (out, unset)
 }
 
-/// Replaces fio's keywords; also returns whether there was one.
+/// Replaces fio's keywords by their values; also returns true if there was one.
 fn expand_keywords(text: &str, context: &FioContext) -> (String, bool) {
-    let known = [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
+    let keywords =
+        [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
     let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());
-    let out = known.into_iter().fold(text.to_owned(), replace);
-    let replaced = out != text;
-    (out, replaced)
+    let out = keywords.into_iter().fold(text.to_owned(), replace);
+    let has_keyword = out != text;
+    (out, has_keyword)
 }

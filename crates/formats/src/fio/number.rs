@@ -1,13 +1,14 @@
-//! Sizes, times, percentages, decimals and triples in fio's notation, with its traps.
+//! Parses sizes, times, percentages, decimals and triples in fio's notation.
 //!
-//! Source: fio's number parser. Suffixes without `i` are powers of `kb_base` (1024, or 1000 if the job sets it), those
-//! with `ib` of the other base: `4kib` is 4000. If fio reads a number differently than it looks, a warning is noted.
+//! The rules are those of fio's number parser. Suffixes without `ib` are powers of `kb_base` (1024, or 1000 if the job sets it),
+//! those with `ib` powers of the other base: `4kib` is 4000. If fio reads a number differently than it looks, a warning goes to
+//! `notes`.
 
 use seekwise_drives::duration::LONGEST;
 
 use super::arithmetic::{self, NumberUnits};
 
-/// A value, or what was expected.
+/// A value, or the form that was expected.
 pub(super) type NumberResult<T> = Result<T, String>;
 
 /// A size in bytes, in percent, or in zones.
@@ -19,98 +20,99 @@ pub(super) enum Amount {
 }
 
 /// The form expected of a size.
-const A_SIZE: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib is 1000)";
+const SIZE_FORM: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib is 1000)";
 /// The form expected of a time.
-const A_TIME: &str = "a number with or without us, ms, s, m, h, d";
+const TIME_FORM: &str = "a number with or without us, ms, s, m, h, d";
 
-/// The parts of a number: sign, digits, fraction, suffix.
+/// The parts of a number. Digits after a point are dropped.
 struct NumberParts<'a> {
-    negative: bool,
+    is_negative: bool,
     whole: u64,
-    fraction: bool,
+    has_fraction: bool,
     suffix: &'a str,
 }
 
 fn split_number(text: &str) -> Option<NumberParts<'_>> {
-    let (negative, body) = match text.strip_prefix('-') {
+    let (is_negative, body) = match text.strip_prefix('-') {
         Some(body) => (true, body),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         let whole = u64::from_str_radix(digits, 16).ok()?;
-        return Some(NumberParts { negative, whole, fraction: false, suffix: "" });
+        return Some(NumberParts { is_negative, whole, has_fraction: false, suffix: "" });
     }
     let end = body.find(|c: char| !c.is_ascii_digit()).unwrap_or(body.len());
     let whole = body[..end].parse().ok()?;
     let rest = &body[end..];
     match rest.strip_prefix('.') {
         Some(rest) => Some(NumberParts {
-            negative,
+            is_negative,
             whole,
-            fraction: true,
+            has_fraction: true,
             suffix: rest.trim_start_matches(|c: char| c.is_ascii_digit()),
         }),
-        None => Some(NumberParts { negative, whole, fraction: false, suffix: rest.trim_start() }),
+        None => Some(NumberParts { is_negative, whole, has_fraction: false, suffix: rest.trim_start() }),
     }
 }
 
-/// The expression inside outer parentheses.
-fn as_expression(text: &str) -> Option<&str> {
+/// The text itself, if it is an expression in parentheses.
+fn parenthesised(text: &str) -> Option<&str> {
     text.strip_prefix('(')?.strip_suffix(')').map(|_| text)
 }
 
-/// A number with an optional size suffix.
+/// Parses a number with an optional size suffix.
 pub(super) fn parse_integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<i64> {
     let text = text.trim();
-    if let Some(expression) = as_expression(text) {
-        let value = arithmetic::evaluate_with_units(expression, NumberUnits { time: false, implied: 1 })?;
-        return i64::try_from(value).map_err(|_| A_SIZE.to_owned());
+    if let Some(expression) = parenthesised(text) {
+        let value = arithmetic::evaluate_with_units(expression, NumberUnits { is_time: false, implied_factor: 1 })?;
+        return i64::try_from(value).map_err(|_| SIZE_FORM.to_owned());
     }
-    let pieces = split_number(text).ok_or(A_SIZE)?;
-    let factor = if pieces.fraction {
+    let parts = split_number(text).ok_or(SIZE_FORM)?;
+    let factor = if parts.has_fraction {
         notes.push(format!(
             "fio cuts `{text}` at the point and reads {}, without its unit; write a whole number",
-            pieces.whole
+            parts.whole
         ));
         1
     } else {
         let factor =
-            size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base).ok_or_else(|| size_hint(pieces.suffix))?;
-        if pieces.suffix.len() == 3 {
+            size_factor(&parts.suffix.to_ascii_lowercase(), kb_base).ok_or_else(|| expected_size_form(parts.suffix))?;
+        if parts.suffix.len() == 3 {
             let other = if kb_base == 1024 { "powers of 1000" } else { "powers of 1024" };
             notes.push(format!("fio reads `{text}` in {other} while kb_base is {kb_base}"));
         }
         factor
     };
-    let value = i128::from(pieces.whole) * i128::from(factor) * if pieces.negative { -1 } else { 1 };
+    let value = i128::from(parts.whole) * i128::from(factor) * if parts.is_negative { -1 } else { 1 };
     i64::try_from(value).map_err(|_| "a number that fits in 63 bits".to_owned())
 }
 
-fn size_hint(suffix: &str) -> String {
+/// The form of a size that was expected instead of a number with this suffix.
+fn expected_size_form(suffix: &str) -> String {
     match suffix {
         "z" | "Z" => {
             "a size in bytes: size, io_size, offset, offset_increment and zoneskip alone count zones (8z)".to_owned()
         }
         "%" => "a number, not a percentage".to_owned(),
-        _ => A_SIZE.to_owned(),
+        _ => SIZE_FORM.to_owned(),
     }
 }
 
-/// The factor of a size suffix.
+/// The bytes of a size suffix.
 fn size_factor(suffix: &str, kb_base: u64) -> Option<u64> {
-    let inverted = if kb_base == 1024 { 1000u64 } else { 1024 };
-    let exponent = |letter: &str| "kmgtp".find(letter).map(|at| at as u32 + 1);
+    let other_base = if kb_base == 1024 { 1000u64 } else { 1024 };
+    let exponent = |letter: &str| "kmgtp".find(letter).map(|index| index as u32 + 1);
     match suffix.len() {
         0 => Some(1),
         1 if suffix == "b" => Some(1),
         1 => Some(kb_base.pow(exponent(suffix)?)),
         2 if suffix.ends_with(['b', 'i']) => Some(kb_base.pow(exponent(&suffix[..1])?)),
-        3 if suffix.ends_with("ib") => Some(inverted.pow(exponent(&suffix[..1])?)),
+        3 if suffix.ends_with("ib") => Some(other_base.pow(exponent(&suffix[..1])?)),
         _ => None,
     }
 }
 
-/// A size that is not negative, or a percentage.
+/// Parses a size that is not negative, a percentage, or a number of zones.
 pub(super) fn parse_amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<Amount> {
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent = percent.trim().parse().ok().filter(|percent| *percent <= 100);
@@ -123,35 +125,42 @@ pub(super) fn parse_amount(text: &str, kb_base: u64, notes: &mut Vec<String>) ->
     u64::try_from(value).map(Amount::Bytes).map_err(|_| "a size that is not negative".to_owned())
 }
 
-/// A time in nanoseconds; a bare number counts in units of `unit` microseconds.
-pub(super) fn parse_time(text: &str, unit: u64, notes: &mut Vec<String>) -> NumberResult<u64> {
+/// Parses a time; a number without a unit counts in units of `bare_unit_us` microseconds.
+pub(super) fn parse_time_ns(text: &str, bare_unit_us: u64, notes: &mut Vec<String>) -> NumberResult<u64> {
     let text = text.trim();
     let nanoseconds = |micros: i128| {
         let nanos = micros.checked_mul(1000).and_then(|nanos| u64::try_from(nanos).ok());
         nanos.filter(|nanos| *nanos <= LONGEST).ok_or_else(|| "a time from 0 to 10 years".to_owned())
     };
-    if let Some(expression) = as_expression(text) {
-        let units = NumberUnits { time: true, implied: i128::from(unit) };
+    if let Some(expression) = parenthesised(text) {
+        let units = NumberUnits { is_time: true, implied_factor: i128::from(bare_unit_us) };
         return nanoseconds(arithmetic::evaluate_with_units(expression, units)?);
     }
-    let pieces = split_number(text).filter(|pieces| !pieces.negative).ok_or(A_TIME)?;
-    let factor = if pieces.fraction {
+    let parts = split_number(text).filter(|parts| !parts.is_negative).ok_or(TIME_FORM)?;
+    let factor = if parts.has_fraction {
         notes.push(format!("fio cuts `{text}` at the point; write a whole number of a smaller unit"));
-        unit
+        bare_unit_us
     } else {
-        let (factor, strict) = time_factor(&pieces.suffix.to_ascii_lowercase(), unit).ok_or(A_TIME)?;
-        if !strict {
-            notes.push(format!("fio itself reads `{text}` as {} us: it knows only us, ms, s, m, h, d", pieces.whole));
+        let unit = find_time_unit(&parts.suffix.to_ascii_lowercase(), bare_unit_us).ok_or(TIME_FORM)?;
+        if !unit.is_known_to_fio {
+            notes.push(format!("fio itself reads `{text}` as {} us: it knows only us, ms, s, m, h, d", parts.whole));
         }
-        factor
+        unit.microseconds
     };
-    nanoseconds(i128::from(pieces.whole) * i128::from(factor))
+    nanoseconds(i128::from(parts.whole) * i128::from(factor))
 }
 
-/// Microseconds of a time suffix, and whether fio agrees.
-fn time_factor(suffix: &str, unit: u64) -> Option<(u64, bool)> {
-    Some(match suffix {
-        "" => (unit, true),
+/// A unit of time.
+struct TimeUnit {
+    microseconds: u64,
+    /// False for words that fio takes for microseconds.
+    is_known_to_fio: bool,
+}
+
+/// The unit that a suffix means; `bare_unit_us` without one.
+fn find_time_unit(suffix: &str, bare_unit_us: u64) -> Option<TimeUnit> {
+    let (microseconds, is_known_to_fio) = match suffix {
+        "" => (bare_unit_us, true),
         "us" | "usec" => (1, true),
         "ms" | "msec" => (1_000, true),
         "s" => (1_000_000, true),
@@ -163,10 +172,11 @@ fn time_factor(suffix: &str, unit: u64) -> Option<(u64, bool)> {
         "hour" | "hours" => (3_600_000_000, false),
         "day" | "days" => (86_400_000_000, false),
         _ => return None,
-    })
+    };
+    Some(TimeUnit { microseconds, is_known_to_fio })
 }
 
-/// A decimal number in millionths.
+/// Parses a decimal number to millionths; further digits are dropped.
 pub(super) fn parse_millionths(text: &str) -> Option<u64> {
     let text = text.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -178,12 +188,12 @@ pub(super) fn parse_millionths(text: &str) -> Option<u64> {
     whole.checked_mul(1_000_000)?.checked_add(digits.parse().ok()?)
 }
 
-/// Splits `read,write,trim` and parses each part. A last part also applies to the following ones; an empty
-/// part leaves its direction unchanged.
+/// Splits `read,write,trim` and parses each part. The last part also applies to the directions after it; an empty part is `None`
+/// and leaves its direction unchanged.
 pub(super) fn parse_triple<T: Clone>(
     text: &str,
     separators: &[char],
-    mut read: impl FnMut(&str) -> NumberResult<T>,
+    mut parse: impl FnMut(&str) -> NumberResult<T>,
 ) -> NumberResult<[Option<T>; 3]> {
     let separator = separators.iter().find(|separator| text.find(**separator).is_some_and(|at| at > 0));
     let separator = if text.starts_with(',') { Some(&',') } else { separator };
@@ -191,8 +201,8 @@ pub(super) fn parse_triple<T: Clone>(
         Some(separator) => text.split(*separator).map(str::trim).collect(),
         None => vec![text.trim()],
     };
-    let closed = parts.len() > 1 && parts.last() == Some(&"");
-    if closed {
+    let ends_in_separator = parts.len() > 1 && parts.last() == Some(&"");
+    if ends_in_separator {
         parts.pop();
     }
     if parts.len() > 3 {
@@ -203,9 +213,9 @@ pub(super) fn parse_triple<T: Clone>(
     }
     let mut values = [None, None, None];
     for (slot, part) in values.iter_mut().zip(&parts) {
-        *slot = if part.is_empty() { None } else { Some(read(part)?) };
+        *slot = if part.is_empty() { None } else { Some(parse(part)?) };
     }
-    if !closed {
+    if !ends_in_separator {
         let last = values[parts.len() - 1].clone();
         values[parts.len()..].fill(last);
     }
@@ -247,17 +257,17 @@ mod tests {
 
     #[test]
     fn times_accept_words_that_fio_misreads() {
-        let at = |text: &str| {
+        let time = |text: &str| {
             let mut notes = Vec::new();
-            (parse_time(text, 1_000_000, &mut notes), notes.len())
+            (parse_time_ns(text, 1_000_000, &mut notes), notes.len())
         };
-        assert_eq!(at("10m"), (Ok(600_000_000_000), 0));
-        assert_eq!(at("10"), (Ok(10_000_000_000), 0));
-        assert_eq!(at("10sec"), (Ok(10_000_000_000), 1));
-        assert_eq!(at("5ms"), (Ok(5_000_000), 0));
-        assert_eq!(at("(1m+30)"), (Ok(60_000_030_000), 0), "a unit anywhere makes a bare number microseconds");
-        assert!(at("10x").0.is_err());
-        assert!(at("-1").0.is_err());
+        assert_eq!(time("10m"), (Ok(600_000_000_000), 0));
+        assert_eq!(time("10"), (Ok(10_000_000_000), 0));
+        assert_eq!(time("10sec"), (Ok(10_000_000_000), 1));
+        assert_eq!(time("5ms"), (Ok(5_000_000), 0));
+        assert_eq!(time("(1m+30)"), (Ok(60_000_030_000), 0), "a unit anywhere makes a bare number microseconds");
+        assert!(time("10x").0.is_err());
+        assert!(time("-1").0.is_err());
     }
 
     #[test]

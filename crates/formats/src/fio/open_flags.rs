@@ -1,9 +1,9 @@
-//! How a worker opens a real file.
+//! The flags and hints with which a worker opens a real file.
 
 /// How a worker opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FioOpenFlags {
-    /// Calls one at a time (`psync`) instead of io_uring.
+    /// Issues one system call at a time (`psync`) instead of using io_uring.
     pub calls: bool,
     /// Bypasses the page cache.
     pub direct: bool,

@@ -1,7 +1,8 @@
-//! All options fio knows, and what becomes of each: honoured, a label, harmless here, or refused with the reason.
+//! The list of all options that fio knows, and the treatment of each: honoured, a label, harmless here, or refused with the
+//! reason.
 //!
-//! Options are applied by `settings`. Source: `fio --cmdhelp` of 3.33, options of later versions (to 3.42) from the manual,
-//! options of the engines from `fio --enghelp`.
+//! `settings` applies the options. The list is from `fio --cmdhelp` of 3.33, the manual (options of later versions, to 3.42) and
+//! `fio --enghelp` (options of the engines).
 
 use super::value::OptionType;
 use super::value::OptionType::*;
@@ -396,7 +397,7 @@ const PRIORITY: &[&str] = &["io_uring", "io_uring_cmd", "libaio"];
 const BY_SIZE: OptionFate = Refused("priorities are drawn by direction here (cmdprio_percentage), not by size", &[]);
 const LEVEL: OptionFate = Harmless("a command has priority or not: the drive knows no levels");
 const PROTECTION: OptionFate = Harmless("protection information is not part of the figures");
-/// Taken by engines that are refused, and never read further.
+/// The treatment of options of refused engines: never applied.
 const FOREIGN: OptionFate = Refused("it belongs to an engine that is refused", &[]);
 
 /// Options of the engines.
@@ -468,18 +469,18 @@ pub(super) const ENGINE_OPTIONS: &[EngineOption] = &[
 ];
 
 /// The option of this name or alias. As in fio, names are whole and case-sensitive.
-pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
-    let threads = |known: &OptionSpec| known.alias == name && !known.alias.is_empty();
-    OPTIONS.iter().find(|known| known.name == name || threads(known))
+pub(super) fn find_option(name: &str) -> Option<&'static OptionSpec> {
+    let has_alias = |known: &OptionSpec| known.alias == name && !known.alias.is_empty();
+    OPTIONS.iter().find(|known| known.name == name || has_alias(known))
 }
 
 /// The engine option of this name.
-pub(super) fn find_of_engine(name: &str) -> Option<&'static EngineOption> {
+pub(super) fn find_engine_option(name: &str) -> Option<&'static EngineOption> {
     ENGINE_OPTIONS.iter().find(|option| option.name == name)
 }
 
-/// All names and aliases, for the nearest word.
+/// All names and aliases, except those of options of refused engines.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let own = OPTIONS.iter().flat_map(|known| [known.name, known.alias]).filter(|name| !name.is_empty());
-    own.chain(ENGINE_OPTIONS.iter().filter(|option| !option.engines.is_empty()).map(|option| option.name))
+    let general = OPTIONS.iter().flat_map(|known| [known.name, known.alias]).filter(|name| !name.is_empty());
+    general.chain(ENGINE_OPTIONS.iter().filter(|option| !option.engines.is_empty()).map(|option| option.name))
 }

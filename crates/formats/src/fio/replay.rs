@@ -1,7 +1,8 @@
-//! `read_iolog`: a job that plays a log of requests instead of drawing them, with fio's keys for it.
+//! Reads the options of a job that plays a log of requests (`read_iolog`) instead of drawing them. [`crate::trace`] reads the log
+//! itself.
 //!
-//! [`crate::trace`] reads the log. A log plays alone: the job is the only one of its file. Options that shape drawn requests do
-//! nothing, as in fio, and are warned of; options that fio applies to a replay and this version does not are refused.
+//! A log plays alone: the job is the only one of its file. Options that shape drawn requests do nothing, as in fio, with a
+//! warning. Options that fio applies to a replay and this version does not are refused.
 
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -9,14 +10,14 @@ use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
 
 use super::engines::EngineMode;
 use super::job_file::JobFile;
-use super::job_option::JobOption;
+use super::job_option::{FileLine, JobOption};
 use super::open_flags::FioOpenFlags;
 use super::{build, settings};
 use crate::trace::keys::TraceOptions;
 use crate::trace::{IologPlacement, TraceFormat, TraceReadOptions};
 
 /// Options that a replay heeds, besides labels and options that change nothing anyway.
-const HEEDED: &[&str] = &[
+const APPLIED: &[&str] = &[
     "read_iolog",
     "replay_redirect",
     "replay_no_stall",
@@ -56,7 +57,7 @@ const REFUSED: &[&str] = &[
     "cmdprio_percentage",
 ];
 
-/// Values that ask for nothing.
+/// Values without effect.
 const NEUTRAL: [&str; 4] = ["0", "1", "none", "inline"];
 
 /// A log to be played.
@@ -64,14 +65,14 @@ const NEUTRAL: [&str; 4] = ["0", "1", "none", "inline"];
 pub struct IologReplay {
     /// The path, as the job file says it.
     pub path: String,
-    /// File and line that say so.
-    pub place: (String, usize),
-    /// How it is read and played.
-    pub asked: TraceOptions,
+    /// The place of `read_iolog` in the job file.
+    pub place: FileLine,
+    /// Options by which the log is read and played.
+    pub options: TraceOptions,
     /// Time after which nothing is issued.
     pub runtime: Option<Span>,
-    /// How a real file is opened for it.
-    pub opened: Vec<FioOpenFlags>,
+    /// Flags with which a real file is opened for it.
+    pub open_flags: Vec<FioOpenFlags>,
     /// Warnings about the job file.
     pub warnings: Vec<Diagnostic>,
 }
@@ -88,17 +89,17 @@ impl JobFile {
             let fault = self.diagnostic_at(index, "read_iolog", "a log is played alone in this version");
             errors.push(fault.with_expected("it as the only job of its file"));
         }
-        let refused = |given: &&JobOption| {
-            let neutral = NEUTRAL.contains(&given.value.as_str()) && (given.name == "numjobs" || given.value != "1");
-            let batch = given.name.starts_with("iodepth_batch_complete") && given.value == "1";
-            REFUSED.contains(&given.name.as_str()) && !neutral && !batch
+        let is_refused = |given: &&JobOption| {
+            let is_neutral = NEUTRAL.contains(&given.value.as_str()) && (given.name == "numjobs" || given.value != "1");
+            let is_default_batch = given.name.starts_with("iodepth_batch_complete") && given.value == "1";
+            REFUSED.contains(&given.name.as_str()) && !is_neutral && !is_default_batch
         };
         let refusal = |given: &JobOption| {
             let fault = Diagnostic::at(&given.file, given.line, "of a log that is played it is not in this version");
             fault.with_key(&given.name).with_expected("the option taken out")
         };
-        errors.extend(self.all_options().filter(refused).map(refusal));
-        let paths = settings::split_names(settings.logs.read.as_deref().unwrap_or("")).unwrap_or_default();
+        errors.extend(self.all_options().filter(is_refused).map(refusal));
+        let paths = settings::split_colon_names(settings.logs.read.as_deref().unwrap_or("")).unwrap_or_default();
         let [path] = &paths[..] else {
             let fault = self.diagnostic_at(index, "read_iolog", format!("{} logs are named", paths.len()));
             errors.push(fault.with_expected("one: the others are those of clones, which are not in this version"));
@@ -107,34 +108,42 @@ impl JobFile {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let nothing = |given: &&JobOption| {
-            settings::is_honoured(&given.name) && ![HEEDED, REFUSED].concat().contains(&given.name.as_str())
+        let has_no_effect = |given: &&JobOption| {
+            settings::is_honoured(&given.name) && ![APPLIED, REFUSED].concat().contains(&given.name.as_str())
         };
-        let note = |given: &JobOption| {
+        let warning = |given: &JobOption| {
             Diagnostic::at(&given.file, given.line, "it does nothing where a log is played, as in fio")
                 .with_key(&given.name)
         };
-        let warnings = self.warnings.iter().cloned().chain(self.all_options().filter(nothing).map(note)).collect();
+        let warnings =
+            self.warnings.iter().cloned().chain(self.all_options().filter(has_no_effect).map(warning)).collect();
         let place = settings.option_place("read_iolog").cloned().unwrap_or_default();
         let runtime = (settings.runtime > 0).then(|| Span::from_nanos(settings.runtime));
-        let (path, opened) = (path.clone(), build::fio_open_flags(self));
-        Ok(Some(IologReplay { path, place, asked: self.trace_options(index), runtime, opened, warnings }))
+        let (path, open_flags) = (path.clone(), build::fio_open_flags(self));
+        Ok(Some(IologReplay { path, place, options: self.trace_options(index), runtime, open_flags, warnings }))
     }
 
     fn trace_options(&self, index: usize) -> TraceOptions {
         let settings = &self.sections[index].settings;
-        let own = &settings.logs.replay;
+        let replay = &settings.logs.replay;
         let engine = settings.engine();
-        let one = engine.runs == EngineMode::Synchronous || (engine.name == "null" && settings.iodepth == 1);
-        let calls = one || matches!(engine.name, "libaio" | "windowsaio");
-        let depth = if one { 1 } else { settings.iodepth };
-        let stall = if own.no_stall { Stall::None } else { Stall::Recorded };
-        // 100 is as recorded, 200 twice as fast.
-        let thousandths = own.time_scale.saturating_mul(10).max(1);
-        let placed =
-            IologPlacement { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
-        let reading =
-            TraceReadOptions { format: Some(TraceFormat::Iolog), placed: Some(placed), ..TraceReadOptions::default() };
+        let is_one_at_a_time =
+            engine.mode == EngineMode::Synchronous || (engine.name == "null" && settings.iodepth == 1);
+        let calls = is_one_at_a_time || matches!(engine.name, "libaio" | "windowsaio");
+        let depth = if is_one_at_a_time { 1 } else { settings.iodepth };
+        let stall = if replay.no_stall { Stall::None } else { Stall::Recorded };
+        // The scale is in percent: 100 is as recorded, 200 twice as fast.
+        let thousandths = replay.time_scale.saturating_mul(10).max(1);
+        let placement = IologPlacement {
+            redirect: replay.redirect.clone(),
+            scale: replay.scale.max(1),
+            align: replay.align.max(1),
+        };
+        let reading = TraceReadOptions {
+            format: Some(TraceFormat::Iolog),
+            placement: Some(placement),
+            ..TraceReadOptions::default()
+        };
         let mode = LoopMode::Replay(ReplayLoop { depth, stall, calls });
         TraceOptions { reading, mode, speed: ReplaySpeed { thousandths }, ..TraceOptions::default() }
     }
@@ -152,27 +161,27 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_replay_say_how_it_is_read_and_played() {
+    fn options_of_a_replay_become_options_of_the_trace() {
         let plain = replay("ioengine=libaio\niodepth=8\nruntime=3\nbs=8k").unwrap();
-        assert_eq!(plain.asked.mode, LoopMode::Replay(ReplayLoop { depth: 8, stall: Stall::Recorded, calls: true }));
+        assert_eq!(plain.options.mode, LoopMode::Replay(ReplayLoop { depth: 8, stall: Stall::Recorded, calls: true }));
         assert_eq!((plain.path.as_str(), plain.runtime), ("log", Some(Span::from_secs(3))));
-        let said: Vec<String> = plain.warnings.iter().map(ToString::to_string).collect();
-        assert_eq!(said, ["j.fio:6: `bs`: it does nothing where a log is played, as in fio"]);
+        let warnings: Vec<String> = plain.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, ["j.fio:6: `bs`: it does nothing where a log is played, as in fio"]);
         let keys = "replay_no_stall=1\nreplay_time_scale=50\nreplay_scale=4\nreplay_align=4k\nreplay_redirect=/dev/sdc";
-        let asked = replay(keys).unwrap().asked;
-        assert_eq!(asked.mode, LoopMode::Replay(ReplayLoop { depth: 1, stall: Stall::None, calls: true }));
-        assert_eq!(asked.speed.thousandths, 500);
-        let placed = IologPlacement { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
-        assert_eq!(asked.reading.placed, Some(placed));
+        let options = replay(keys).unwrap().options;
+        assert_eq!(options.mode, LoopMode::Replay(ReplayLoop { depth: 1, stall: Stall::None, calls: true }));
+        assert_eq!(options.speed.thousandths, 500);
+        let placement = IologPlacement { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
+        assert_eq!(options.reading.placement, Some(placement));
     }
 
     #[test]
-    fn what_is_not_played_is_refused_by_name() {
+    fn unsupported_options_of_a_replay_are_refused_by_name() {
         for key in
             ["thinktime=5", "numjobs=2", "verify=md5", "sync=1", "iodepth_batch_complete_min=4", "replay_skip=read"]
         {
-            let said = replay(key).unwrap_err();
-            assert!(said.contains(&format!("`{}`", key.split('=').next().unwrap())), "{said}");
+            let error = replay(key).unwrap_err();
+            assert!(error.contains(&format!("`{}`", key.split('=').next().unwrap())), "{error}");
         }
         assert!(replay("numjobs=1\nverify=0\niodepth_batch_complete_min=1").is_ok());
         assert!(replay("[b]\nsize=1m").unwrap_err().contains("played alone"));

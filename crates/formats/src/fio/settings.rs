@@ -1,7 +1,7 @@
-//! The values a job ends up with: options applied one after another, later ones winning.
+//! The values of all options of a job: options are applied one after another, and a later one replaces an earlier one.
 //!
-//! Each option is checked by itself here; `build` and `layout` check what depends on several options or on the drive.
-//! Source of defaults: `fio --cmdhelp` of 3.33.
+//! Each option is checked alone here; `build` and `layout` check combinations, and options against the size of the drive. Defaults
+//! are from `fio --cmdhelp` of 3.33. Arrays of three are values for reads, writes and trims.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use seekwise_work::workload::{ArrivalProcess, Direction, Distribution, FileServi
 
 use super::draw::{self, SizeSplit};
 use super::engines::{self, EngineMode, FioEngine};
-use super::job_option::ExpandedOption;
+use super::job_option::{ExpandedOption, FileLine};
 use super::number::{self, Amount};
 use super::open_flags::AccessHint;
+use super::option_groups::{BatchOptions, FlowOptions, Grouping, Logs, VerifyOptions, ZoneOptions};
 use super::options::{self, OptionFate};
 use super::value::{self, OptionError, OptionType, OptionValue};
 
-/// All that shapes a job.
+/// The values of the options that shape a job.
 #[derive(Clone, Debug)]
 pub(super) struct FioSettings {
     pub(super) name: Option<String>,
@@ -57,33 +58,29 @@ pub(super) struct FioSettings {
     pub(super) randrepeat: bool,
     pub(super) randseed: Option<u64>,
     pub(super) zonemode: Option<&'static str>,
-    /// `zonesize`, `zonerange`.
-    pub(super) zones: [u64; 2],
-    pub(super) zone_skip: Amount,
+    pub(super) zone: ZoneOptions,
     pub(super) zoned: Zoning,
     // Concurrency.
     pub(super) iodepth: u32,
-    /// `iodepth_batch_complete_min` and `_max`, `iodepth_low`, and `iodepth_batch`.
-    pub(super) batches: [u32; 4],
+    pub(super) batches: BatchOptions,
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
     pub(super) grouping: Grouping,
     pub(super) logs: Logs,
-    /// `cmdprio_percentage` and `cmdprio_class`; 0 is the class not given.
-    pub(super) priority: [[u64; 3]; 2],
+    pub(super) priority_percent: [u64; 3],
+    /// `cmdprio_class`; 0 if it is not given.
+    pub(super) priority_class: [u64; 3],
     // Durability.
     pub(super) direct: bool,
     pub(super) write_through: bool,
     pub(super) system: SystemOptions,
     pub(super) syncs: Syncs,
-    pub(super) flush_at_end: [bool; 2],
+    pub(super) end_fsync: bool,
+    pub(super) fsync_on_close: bool,
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
-    /// `verify` and `do_verify`.
-    pub(super) verify: [bool; 2],
-    /// `verify_backlog` and `verify_backlog_batch`.
-    pub(super) backlog: [u64; 2],
+    pub(super) verify: VerifyOptions,
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -95,70 +92,32 @@ pub(super) struct FioSettings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: ArrivalProcess,
     pub(super) rate_ignore_thinktime: bool,
-    /// `flow`, `flow_id`, and `flow_sleep` in microseconds.
-    pub(super) flow: [u32; 3],
-    /// Where each option was last given.
-    places: BTreeMap<&'static str, (String, usize)>,
+    pub(super) flow: FlowOptions,
+    /// The place at which each option was last given.
+    places: BTreeMap<&'static str, FileLine>,
 }
 
-/// Where stages and groups of jobs begin, and whether a group is reported as one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grouping {
-    pub(super) stonewall: bool,
-    pub(super) new_group: bool,
-    pub(super) group_reporting: bool,
-}
-
-/// The logs of a job.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Logs {
-    /// The log that it plays (`read_iolog`).
-    pub(super) read: Option<String>,
-    pub(super) replay: IologOptions,
-    /// The log of its requests (`write_iolog`).
-    pub(super) write: Option<String>,
-}
-
-/// How a log is played.
-#[derive(Clone, Debug)]
-pub(super) struct IologOptions {
-    pub(super) no_stall: bool,
-    pub(super) redirect: Option<String>,
-    /// `replay_time_scale`, in percent.
-    pub(super) time_scale: u32,
-    /// `replay_scale` and `replay_align`; 0: as recorded.
-    pub(super) scale: u64,
-    pub(super) align: u64,
-}
-
-impl Default for IologOptions {
-    fn default() -> IologOptions {
-        IologOptions { no_stall: false, redirect: None, time_scale: 100, scale: 0, align: 0 }
-    }
-}
-
-/// Options of a replay.
+/// Options of a replay, besides `read_iolog`.
 pub(super) const REPLAYING: [&str; 5] =
     ["replay_no_stall", "replay_redirect", "replay_time_scale", "replay_scale", "replay_align"];
 
-/// Whether an option shapes what a job asks.
+/// True if the option shapes the requests of a job.
 pub(super) fn is_honoured(name: &str) -> bool {
-    options::find(name).is_some_and(|known| matches!(known.fate, OptionFate::Honoured))
+    options::find_option(name).is_some_and(|known| matches!(known.fate, OptionFate::Honoured))
 }
 
-/// Values of the options that `zonemode=zbd` alone heeds.
+/// Values of the options that only apply with `zonemode=zbd`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Zoning {
     pub(super) capacity: u64,
-    /// `max_open_zones` and `job_max_open_zones`.
-    pub(super) most_open: [u32; 2],
-    /// `read_beyond_wp`.
-    pub(super) beyond: bool,
-    /// `zone_reset_threshold` and `zone_reset_frequency`, in millionths.
-    pub(super) resets: [u32; 2],
+    pub(super) max_open_zones: u32,
+    pub(super) job_max_open_zones: u32,
+    pub(super) read_beyond_wp: bool,
+    pub(super) reset_threshold_millionths: u32,
+    pub(super) reset_frequency_millionths: u32,
 }
 
-/// Options that `zonemode=zbd` alone heeds.
+/// Options that only apply with `zonemode=zbd`.
 pub(super) const ZONING: [&str; 6] = [
     "zonecapacity",
     "max_open_zones",
@@ -172,7 +131,7 @@ pub(super) const ZONING: [&str; 6] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SystemOptions {
     pub(super) invalidate: bool,
-    /// `sync=sync`, not `dsync`.
+    /// True for `sync=sync`, false for `sync=dsync`.
     pub(super) whole_sync: bool,
     /// `fadvise_hint`, if it is more than a switch.
     pub(super) hint: Option<AccessHint>,
@@ -185,7 +144,8 @@ impl Default for SystemOptions {
 }
 
 impl SystemOptions {
-    fn take_hint(&mut self, value: &OptionValue) {
+    /// Sets the hint of `fadvise_hint`.
+    fn set_hint(&mut self, value: &OptionValue) {
         self.hint = match value.is_zero() {
             true => Some(AccessHint::None),
             false if value.is_word("random") => Some(AccessHint::Random),
@@ -233,25 +193,25 @@ impl Default for FioSettings {
             randrepeat: true,
             randseed: None,
             zonemode: None,
-            zones: [0; 2],
-            zone_skip: Amount::Bytes(0),
+            zone: ZoneOptions { size: 0, range: 0, skip: Amount::Bytes(0) },
             zoned: Zoning::default(),
             iodepth: 1,
-            batches: [1, 0, 0, 1],
+            batches: BatchOptions { submit: 1, complete_min: 1, complete_max: 0, low: 0 },
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
             grouping: Grouping::default(),
             logs: Logs::default(),
-            priority: [[0; 3]; 2],
+            priority_percent: [0; 3],
+            priority_class: [0; 3],
             direct: false,
             write_through: false,
             system: SystemOptions::default(),
             syncs: Syncs::default(),
-            flush_at_end: [false; 2],
+            end_fsync: false,
+            fsync_on_close: false,
             survives: [false; 2],
-            verify: [false, true],
-            backlog: [0; 2],
+            verify: VerifyOptions { on: false, reads_back: true, backlog: 0, backlog_batch: 0 },
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -262,40 +222,40 @@ impl Default for FioSettings {
             rate_iops: [0; 3],
             rate_process: ArrivalProcess::Linear,
             rate_ignore_thinktime: false,
-            flow: [0; 3],
+            flow: FlowOptions::default(),
             places: BTreeMap::new(),
         }
     }
 }
 
 impl FioSettings {
-    /// Applies one option; returns warnings.
-    pub(super) fn apply(&mut self, option: &ExpandedOption) -> Result<Vec<String>, OptionError> {
+    /// Sets the value of one option; returns warnings.
+    pub(super) fn apply_option(&mut self, option: &ExpandedOption) -> Result<Vec<String>, OptionError> {
         let mut notes: Vec<String> = Vec::new();
         for variable in &option.unset {
             notes.push(format!("the variable ${{{variable}}} is not set, so it is empty"));
         }
-        let (name, kind, fate) = match options::find(&option.name) {
+        let (name, kind, fate) = match options::find_option(&option.name) {
             Some(known) => (known.name, known.kind, known.fate),
             None => match self.engine_option(&option.name)? {
-                Some(own) => own,
+                Some(engine_option) => engine_option,
                 None => return Ok(notes),
             },
         };
-        let value = value::read(kind, option.value.as_deref(), self.kb_base, &mut notes)?;
+        let value = value::parse_value(kind, option.value.as_deref(), self.kb_base, &mut notes)?;
         match fate {
             OptionFate::Honoured => self.set_honoured(name, value, &mut notes)?,
             OptionFate::Label => {}
             OptionFate::Harmless(reason) if name == "fadvise_hint" => {
-                self.system.take_hint(&value);
+                self.system.set_hint(&value);
                 notes.push(format!("no effect here: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "sync_file_range" => {
-                self.syncs.file_range = parse_file_range(&value)?;
+                self.syncs.file_range = parse_file_range_interval(&value)?;
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batches[3] = value.as_number() as u32;
+                self.batches.submit = value.as_number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -310,19 +270,19 @@ impl FioSettings {
         Ok(notes)
     }
 
-    /// Where an option was last given.
-    pub(super) fn option_place(&self, name: &str) -> Option<&(String, usize)> {
+    /// The place at which an option was last given.
+    pub(super) fn option_place(&self, name: &str) -> Option<&FileLine> {
         self.places.get(name)
     }
 
-    /// The engine's entry.
+    /// The engine, as the list of engines has it.
     pub(super) fn engine(&self) -> &'static FioEngine {
-        engines::find(self.engine).unwrap_or(&engines::ENGINES[0])
+        engines::find_engine(self.engine).unwrap_or(&engines::ENGINES[0])
     }
 
-    /// Why the engine is not supported, if it is not.
+    /// The reason why the engine is not supported, if it is not.
     pub(super) fn engine_refusal(&self) -> Option<String> {
-        match self.engine().runs {
+        match self.engine().mode {
             EngineMode::Refused(reason) => Some(format!("the engine {} is not in this version: {reason}", self.engine)),
             _ => None,
         }
@@ -331,38 +291,40 @@ impl FioSettings {
     /// An option of the engine in use; `None` if that engine is refused and the option may be one of its own.
     fn engine_option(&self, name: &str) -> Result<Option<(&'static str, OptionType, OptionFate)>, OptionError> {
         let engine = self.engine();
-        let refused = matches!(engine.runs, EngineMode::Refused(_));
-        match options::find_of_engine(name) {
-            Some(own) if own.engines.contains(&engine.name) => Ok(Some((own.name, own.kind, own.fate))),
-            Some(_) if refused => Ok(None),
-            Some(own) => {
-                let takers =
-                    if own.engines.is_empty() { "engines that are refused".to_owned() } else { own.engines.join(", ") };
-                Err(OptionError::new(format!("the engine {} has no such option; it belongs to {takers}", engine.name)))
+        let is_refused = matches!(engine.mode, EngineMode::Refused(_));
+        match options::find_engine_option(name) {
+            Some(option) if option.engines.contains(&engine.name) => Ok(Some((option.name, option.kind, option.fate))),
+            Some(_) if is_refused => Ok(None),
+            Some(option) => {
+                let owners = match option.engines {
+                    [] => "engines that are refused".to_owned(),
+                    engines => engines.join(", "),
+                };
+                Err(OptionError::new(format!("the engine {} has no such option; it belongs to {owners}", engine.name)))
             }
-            None if engines::is_outside(engine) => Ok(None),
+            None if engines::is_external(engine) => Ok(None),
             None => Err(OptionError::new("unknown option")
                 .with_expected("a fio option")
                 .suggest_nearest(name, options::names())),
         }
     }
 
-    /// Takes the value of an honoured option.
+    /// Sets the value of an honoured option. Each setter below returns false for options of another.
     fn set_honoured(&mut self, name: &str, value: OptionValue, notes: &mut Vec<String>) -> Result<(), OptionError> {
-        let taken = self.set_files(name, &value)?
+        let is_set = self.set_files(name, &value)?
             || self.set_shape(name, &value, notes)?
             || self.set_random(name, &value)?
             || self.set_concurrency(name, &value, notes)?
             || self.set_pace(name, &value);
-        assert!(taken, "{name} is in the table as honoured and is not");
+        assert!(is_set, "{name} is in the table as honoured and is not");
         Ok(())
     }
 
     fn set_files(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         match name {
             "name" => self.name = Some(value.as_text()),
-            "filename" => self.filenames = split_names(&value.as_text())?,
-            "directory" => self.directories = split_names(&value.as_text())?,
+            "filename" => self.filenames = split_colon_names(&value.as_text())?,
+            "directory" => self.directories = split_colon_names(&value.as_text())?,
             "filename_format" => self.filename_format = value.as_text(),
             "nrfiles" => self.nrfiles = value.as_number(),
             "openfiles" => self.openfiles = value.as_number(),
@@ -408,7 +370,8 @@ impl FioSettings {
                 }
             }
             ("bssplit", OptionValue::Text(text)) => {
-                let given = number::parse_triple(text, &[','], |part| draw::parse_split(part, self.kb_base, notes));
+                let given =
+                    number::parse_triple(text, &[','], |part| draw::parse_size_split(part, self.kb_base, notes));
                 let given = given
                     .map_err(|expected| OptionError::new("`bssplit` is not understood").with_expected(expected))?;
                 for (slot, given) in self.bssplit.iter_mut().zip(given) {
@@ -443,43 +406,47 @@ impl FioSettings {
             ("randrepeat", _) => self.randrepeat = value.is_on(),
             ("randseed", _) => self.randseed = Some(value.as_number()),
             ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
-            ("zonesize", _) => self.zones[0] = value.plain_size()?,
-            ("zonerange", _) => self.zones[1] = value.plain_size()?,
-            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
+            ("zonesize", _) => self.zone.size = value.plain_size()?,
+            ("zonerange", _) => self.zone.range = value.plain_size()?,
+            ("zoneskip", _) => self.zone.skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
             _ => return self.set_zoning(name, value),
         }
         Ok(true)
     }
 
     fn set_zoning(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
-        // Values accepted as decimals fit.
+        // The option's type accepts at most 1, so the value fits.
         let millionths = |text: &str| number::parse_millionths(text).map_or(0, |share| share as u32);
         match (name, value) {
             ("zonecapacity", _) => self.zoned.capacity = value.plain_size()?,
-            ("read_beyond_wp", _) => self.zoned.beyond = value.is_on(),
-            ("max_open_zones", _) => self.zoned.most_open[0] = value.as_number() as u32,
-            ("job_max_open_zones", _) => self.zoned.most_open[1] = value.as_number() as u32,
-            ("zone_reset_threshold", OptionValue::Text(text)) => self.zoned.resets[0] = millionths(text),
-            ("zone_reset_frequency", OptionValue::Text(text)) => self.zoned.resets[1] = millionths(text),
+            ("read_beyond_wp", _) => self.zoned.read_beyond_wp = value.is_on(),
+            ("max_open_zones", _) => self.zoned.max_open_zones = value.as_number() as u32,
+            ("job_max_open_zones", _) => self.zoned.job_max_open_zones = value.as_number() as u32,
+            ("zone_reset_threshold", OptionValue::Text(text)) => {
+                self.zoned.reset_threshold_millionths = millionths(text);
+            }
+            ("zone_reset_frequency", OptionValue::Text(text)) => {
+                self.zoned.reset_frequency_millionths = millionths(text);
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Converts sizes in zones to bytes; if the size of a zone is not known, the error is the option's name.
-    pub(super) fn measure_zones(&mut self) -> Result<(), &'static str> {
-        let size = self.zones[0];
-        let mut given = [
+    /// Converts sizes in zones to bytes. If the size of a zone is not known, the error is the name of an option that needs it.
+    pub(super) fn convert_zones_to_bytes(&mut self) -> Result<(), &'static str> {
+        let zone_size = self.zone.size;
+        let mut amounts = [
             ("size", self.size.as_mut()),
             ("io_size", self.io_size.as_mut()),
             ("offset", Some(&mut self.offset)),
             ("offset_increment", Some(&mut self.offset_increment)),
-            ("zoneskip", Some(&mut self.zone_skip)),
+            ("zoneskip", Some(&mut self.zone.skip)),
         ];
-        for (name, amount) in &mut given {
+        for (name, amount) in &mut amounts {
             let Some(amount) = amount else { continue };
             if let Amount::Zones(zones) = **amount {
-                let bytes = zones.checked_mul(size).filter(|_| size > 0).ok_or(*name)?;
+                let bytes = zones.checked_mul(zone_size).filter(|_| zone_size > 0).ok_or(*name)?;
                 **amount = Amount::Bytes(bytes);
             }
         }
@@ -493,8 +460,8 @@ impl FioSettings {
         notes: &mut Vec<String>,
     ) -> Result<bool, OptionError> {
         match (name, value) {
-            ("cmdprio_percentage", OptionValue::Ints(given)) => update_given(&mut self.priority[0], given),
-            ("cmdprio_class", OptionValue::Ints(given)) => update_given(&mut self.priority[1], given),
+            ("cmdprio_percentage", OptionValue::Ints(given)) => update_given(&mut self.priority_percent, given),
+            ("cmdprio_class", OptionValue::Ints(given)) => update_given(&mut self.priority_class, given),
             _ => return self.set_switches(name, value, notes),
         }
         Ok(true)
@@ -505,7 +472,7 @@ impl FioSettings {
             "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             "ioengine" => {
                 let text = value.as_text();
-                let Some(engine) = engines::find(&text) else {
+                let Some(engine) = engines::find_engine(&text) else {
                     let known = engines::ENGINES.iter().map(|engine| engine.name);
                     return Err(
                         OptionError::new(format!("`{text}` is not an I/O engine")).suggest_nearest(&text, known)
@@ -515,9 +482,9 @@ impl FioSettings {
                 notes.extend(engine.note.map(str::to_owned));
             }
             "iodepth" => self.iodepth = value.as_number() as u32,
-            "iodepth_low" => self.batches[2] = value.as_number() as u32,
-            "iodepth_batch_complete_min" => self.batches[0] = value.as_number() as u32,
-            "iodepth_batch_complete_max" => self.batches[1] = value.as_number() as u32,
+            "iodepth_low" => self.batches.low = value.as_number() as u32,
+            "iodepth_batch_complete_min" => self.batches.complete_min = value.as_number() as u32,
+            "iodepth_batch_complete_max" => self.batches.complete_max = value.as_number() as u32,
             "serialize_overlap" => self.serialize_overlap = value.is_on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.as_number() as u32,
@@ -531,12 +498,12 @@ impl FioSettings {
             "writefua" => self.write_through |= value.is_on(),
             "fsync" => self.syncs.fsync = value.as_number() as u32,
             "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
-            "end_fsync" => self.flush_at_end[0] = value.is_on(),
-            "fsync_on_close" => self.flush_at_end[1] = value.is_on(),
-            "verify" => self.verify[0] = !value.is_zero(),
-            "do_verify" => self.verify[1] = value.is_on(),
-            "verify_backlog" => self.backlog[0] = value.as_number(),
-            "verify_backlog_batch" => self.backlog[1] = value.as_number(),
+            "end_fsync" => self.end_fsync = value.is_on(),
+            "fsync_on_close" => self.fsync_on_close = value.is_on(),
+            "verify" => self.verify.on = !value.is_zero(),
+            "do_verify" => self.verify.reads_back = value.is_on(),
+            "verify_backlog" => self.verify.backlog = value.as_number(),
+            "verify_backlog_batch" => self.verify.backlog_batch = value.as_number(),
             "continue_on_error" => self.survives = survived_errors(value),
             _ => return Ok(false),
         }
@@ -560,9 +527,9 @@ impl FioSettings {
                 self.rate_process =
                     if value.is_word("poisson") { ArrivalProcess::Poisson } else { ArrivalProcess::Linear }
             }
-            ("flow", _) => self.flow[0] = value.as_number() as u32,
-            ("flow_id", _) => self.flow[1] = value.as_number() as u32,
-            ("flow_sleep", _) => self.flow[2] = value.as_number() as u32,
+            ("flow", _) => self.flow.weight = value.as_number() as u32,
+            ("flow_id", _) => self.flow.id = value.as_number() as u32,
+            ("flow_sleep", _) => self.flow.sleep_us = value.as_number() as u32,
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.is_on(),
             _ => return false,
         }
@@ -601,8 +568,8 @@ fn update_given(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
     }
 }
 
-/// Names between colons; `\:` is a colon in a name.
-pub(super) fn split_names(text: &str) -> Result<Vec<String>, OptionError> {
+/// The names between colons; `\:` is a colon in a name.
+pub(super) fn split_colon_names(text: &str) -> Result<Vec<String>, OptionError> {
     let mut names = vec![String::new()];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -690,7 +657,7 @@ impl OptionValue {
 }
 
 /// The number of writes between `sync_file_range` calls: the number after the colon, or 1.
-fn parse_file_range(value: &OptionValue) -> Result<u32, OptionError> {
+fn parse_file_range_interval(value: &OptionValue) -> Result<u32, OptionError> {
     const EXPECTED: &str =
         "wait_before, write or wait_after, several between commas, and a number of writes after a colon";
     let text = value.as_text();
@@ -700,18 +667,18 @@ fn parse_file_range(value: &OptionValue) -> Result<u32, OptionError> {
     number.ok_or_else(|| OptionError::new(format!("`{text}` is not a value for it")).with_expected(EXPECTED))
 }
 
-/// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.
+/// The errors after which a worker continues: those of reads, and those of writes. fio counts trims and flushes with writes.
 fn survived_errors(value: &OptionValue) -> [bool; 2] {
-    let any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
-    [any(&["read", "io", "all", "1"]), any(&["write", "io", "all", "1"])]
+    let is_any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
+    [is_any(&["read", "io", "all", "1"]), is_any(&["write", "io", "all", "1"])]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A text that the kind takes.
-    fn sample(kind: OptionType) -> String {
+    /// A valid text of a type.
+    fn sample_value(kind: OptionType) -> String {
         match kind {
             OptionType::Flag | OptionType::Switch => "1".to_owned(),
             OptionType::Int(low, _) | OptionType::Ints(low, _) => low.to_string(),
@@ -724,23 +691,23 @@ mod tests {
         }
     }
 
-    /// A text that the option takes.
-    fn sample_of(known: &options::OptionSpec) -> String {
+    /// A valid text of an option.
+    fn sample_option_value(known: &options::OptionSpec) -> String {
         match known.name {
             "ioengine" => "libaio".to_owned(),
             "sync_file_range" => "write:8".to_owned(),
-            _ => sample(known.kind),
+            _ => sample_value(known.kind),
         }
     }
 
     #[test]
     fn every_honoured_option_is_taken_and_every_other_one_says_so() {
         for known in options::OPTIONS {
-            let value = sample_of(known);
+            let value = sample_option_value(known);
             let place = ("a.fio".to_owned(), 1);
             let option = ExpandedOption { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
             let mut settings = FioSettings::default();
-            match (known.fate, settings.apply(&option)) {
+            match (known.fate, settings.apply_option(&option)) {
                 (OptionFate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
                 (OptionFate::Label, taken) => {
                     assert!(taken.is_ok_and(|notes| notes.is_empty()), "{}", known.name)
@@ -769,9 +736,9 @@ mod tests {
 
     #[test]
     fn a_colon_can_be_part_of_a_name() {
-        assert_eq!(split_names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
-        assert_eq!(split_names("c\\:disk").unwrap(), ["c:disk"]);
-        assert_eq!(split_names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
-        assert!(split_names(":").is_err());
+        assert_eq!(split_colon_names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
+        assert_eq!(split_colon_names("c\\:disk").unwrap(), ["c:disk"]);
+        assert_eq!(split_colon_names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
+        assert!(split_colon_names(":").is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! An option's text, checked against its kind: type and range.
+//! Parses the text of an option to a value of the option's type, and checks its range. The meaning of options is not known here.
 //!
-//! Meanings of options are not known here. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
+//! Types and limits are fio's (`fio --cmdhelp=NAME`).
 
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::spelling::nearest;
@@ -25,9 +25,9 @@ pub(super) enum OptionType {
     SizeRange,
     /// Ranges of sizes for read, write, trim.
     Ranges,
-    /// A time; the unit of a bare number in microseconds.
+    /// A time; the field is the unit of a bare number, in microseconds.
     Time(u64),
-    /// A time, or two as a range.
+    /// A time, or two as a range; the field is the unit of a bare number, in microseconds.
     TimeRange(u64),
     /// A number of 64 bits.
     Seed,
@@ -61,7 +61,7 @@ pub(super) enum OptionValue {
 }
 
 impl OptionValue {
-    /// Whether it is zero, off or empty, so that the option has no effect.
+    /// True if the value is zero, off or empty, so that the option has no effect.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             OptionValue::Switch(on) => !on,
@@ -76,7 +76,7 @@ impl OptionValue {
     }
 }
 
-/// Why an option is refused; becomes a diagnostic at its place.
+/// The reason why an option is refused; becomes a diagnostic at the option's place.
 #[derive(Debug, Default)]
 pub(super) struct OptionError {
     message: String,
@@ -99,7 +99,7 @@ impl OptionError {
         self
     }
 
-    /// The diagnostic at the option; names variables that are not set.
+    /// The diagnostic at the option; also names variables that are not set.
     pub(super) fn into_diagnostic(self, option: &ExpandedOption) -> Diagnostic {
         let unset: String = option.unset.iter().map(|name| format!("; the variable ${{{name}}} is not set")).collect();
         let mut diagnostic = option.diagnostic(self.message + &unset);
@@ -109,8 +109,8 @@ impl OptionError {
     }
 }
 
-/// Reads `text` as `kind`; if fio reads it differently than it looks, this goes to `notes`.
-pub(super) fn read(
+/// Parses `text` as `kind`; if fio reads it differently than it looks, a warning goes to `notes`.
+pub(super) fn parse_value(
     kind: OptionType,
     text: Option<&str>,
     kb_base: u64,
@@ -129,7 +129,7 @@ pub(super) fn read(
         OptionType::Text | OptionType::Any => return Ok(OptionValue::Text(text.to_owned())),
         _ => {}
     }
-    let read = match kind {
+    let parsed = match kind {
         OptionType::Flag if text.is_empty() => Ok(OptionValue::Switch(true)),
         OptionType::Flag | OptionType::Switch => match text {
             "0" => Ok(OptionValue::Switch(false)),
@@ -150,14 +150,13 @@ pub(super) fn read(
             parse_range(text, |part| parse_bytes(part, kb_base, notes)).map(|(a, b)| OptionValue::SizeRange(a, b))
         }
         OptionType::Ranges => parse_ranges(text, kb_base, notes).map(OptionValue::Ranges),
-        OptionType::Time(unit) => number::parse_time(text, unit, notes).map(OptionValue::Time),
-        OptionType::TimeRange(unit) => {
-            parse_range(text, |part| number::parse_time(part, unit, notes)).map(|(a, b)| OptionValue::TimeRange(a, b))
-        }
-        OptionType::Decimals(most) => check_decimals(text, most).map(OptionValue::Text),
+        OptionType::Time(unit) => number::parse_time_ns(text, unit, notes).map(OptionValue::Time),
+        OptionType::TimeRange(unit) => parse_range(text, |part| number::parse_time_ns(part, unit, notes))
+            .map(|(a, b)| OptionValue::TimeRange(a, b)),
+        OptionType::Decimals(limit) => check_decimals(text, limit).map(OptionValue::Text),
         OptionType::Word(_) | OptionType::Text | OptionType::Any => unreachable!("returned above"),
     };
-    read.map_err(|expected| OptionError::new(format!("`{text}` is not a value for it")).with_expected(expected))
+    parsed.map_err(|expected| OptionError::new(format!("`{text}` is not a value for it")).with_expected(expected))
 }
 
 fn describe_type(kind: OptionType) -> String {
@@ -187,17 +186,17 @@ fn parse_bytes(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<u64,
     parse_int(text, 1, i64::MAX, kb_base, notes).map(|bytes| bytes.unsigned_abs())
 }
 
-/// `a`, `a-b`, `a:b` or `a,b`; swapped when reversed.
-fn parse_range(text: &str, mut read: impl FnMut(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
+/// Parses `a`, `a-b`, `a:b` or `a,b` to the smaller and the larger end.
+fn parse_range(text: &str, mut parse: impl FnMut(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
     if text.starts_with('(') {
-        return read(text).map(|value| (value, value));
+        return parse(text).map(|value| (value, value));
     }
     match text.split_once([',', ':', '-']) {
         Some((low, high)) => {
-            let (a, b) = (read(low)?, read(high)?);
+            let (a, b) = (parse(low)?, parse(high)?);
             Ok((a.min(b), a.max(b)))
         }
-        None => read(text).map(|value| (value, value)),
+        None => parse(text).map(|value| (value, value)),
     }
 }
 
@@ -210,17 +209,17 @@ fn parse_ranges(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<[Op
     })
 }
 
-/// The text itself if all its numbers are decimals of at most `most`.
-fn check_decimals(text: &str, most: u64) -> Result<String, String> {
-    let fits = |part: &str| number::parse_millionths(part).is_some_and(|value| value <= most * 1_000_000);
+/// The text itself, if all its numbers are decimals of at most `limit`.
+fn check_decimals(text: &str, limit: u64) -> Result<String, String> {
+    let fits = |part: &str| number::parse_millionths(part).is_some_and(|value| value <= limit * 1_000_000);
     if text.split([':', ',']).all(fits) {
         Ok(text.to_owned())
     } else {
-        Err(format!("decimal numbers from 0 to {most}, separated by `:`"))
+        Err(format!("decimal numbers from 0 to {limit}, separated by `:`"))
     }
 }
 
-/// The word up to the first `:`.
+/// Parses a word of a list, with the text after its first `:`.
 fn parse_word(text: &str, words: &'static [&'static str]) -> Result<OptionValue, OptionError> {
     let (head, rest) = match text.split_once(':') {
         Some((head, rest)) => (head, Some(rest.to_owned())),

@@ -1,4 +1,4 @@
-//! fio's output as a value.
+//! fio's JSON output as a value: one struct for each object of fio 3.x's schema, with fio's bucket edges and percentiles.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub const PERCENTILES: [f64; 17] =
 /// [`PERCENTILES`] as the value of fio's option `percentile_list`; some consumers ask for it in the global options.
 pub const PERCENTILE_LIST: &str = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99";
 
-/// Upper edges, not included, of `latency_ns` and `latency_us`, each in its unit.
+/// Upper edges (exclusive) of the buckets of `latency_ns` in nanoseconds and of `latency_us` in microseconds.
 pub const LATENCY_EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 /// A document of fio output: one run of a job file.
@@ -20,7 +20,7 @@ pub const LATENCY_EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000
 pub struct FioOutput {
     /// `fio version`.
     pub version: String,
-    /// The program that wrote it, when it is not fio.
+    /// The program that wrote the document, when it is not fio.
     pub generated_by: Option<String>,
     /// Milliseconds since 1970; 0 keeps the output the same from run to run.
     pub timestamp_ms: u64,
@@ -28,7 +28,7 @@ pub struct FioOutput {
     pub global_options: BTreeMap<String, String>,
     /// The jobs, or reporting groups.
     pub jobs: Vec<JobResult>,
-    /// From a client of a fio server: `client_stats` rather than `jobs`.
+    /// True for the output of a client of a fio server: the jobs' key is `client_stats` rather than `jobs`.
     pub from_client: bool,
     /// The kernel's counters of the disks.
     pub disk_util: Vec<DiskUtil>,
@@ -56,13 +56,13 @@ pub struct JobResult {
     pub hostname: Option<String>,
     /// The reporting group.
     pub group: u64,
-    /// When it started, ms since 1970.
+    /// Start of the job, ms since 1970.
     pub start_ms: u64,
     /// The error number; 0: none.
     pub error: u64,
-    /// Seconds left (0 when it has ended).
+    /// Seconds left; 0 after the job's end.
     pub eta_s: u64,
-    /// Seconds since it was started.
+    /// Seconds since the job's start.
     pub elapsed_s: u64,
     /// The job's own options. Flags have an empty value.
     pub options: BTreeMap<String, String>,
@@ -88,11 +88,11 @@ pub struct JobResult {
     pub major_faults: u64,
     /// Page faults that did not.
     pub minor_faults: u64,
-    /// Percent of requests issued at a depth of 1, 2, 4, 8, 16, 32, 64 or more (each up to the next).
+    /// Percent of requests issued at a depth of 1, 2 to 3, 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 or more.
     pub iodepth_level: [f64; 7],
-    /// Percent of submissions of 0, to 4, 8, 16, 32, 64 or more requests.
+    /// Percent of submissions of 0, up to 4, 8, 16, 32 or 64, and more requests.
     pub iodepth_submit: [f64; 7],
-    /// Percent of completions of 0, to 4, 8, 16, 32, 64 or more requests.
+    /// Percent of completions of 0, up to 4, 8, 16, 32 or 64, and more requests.
     pub iodepth_complete: [f64; 7],
     /// Percent of requests by latency.
     pub latency: LatencyBuckets,
@@ -139,13 +139,13 @@ impl DirectionResult {
     /// `ios` requests of `bytes` bytes in `runtime_ns` nanoseconds, with the rates that follow; the rest is empty.
     pub fn new(ios: u64, bytes: u64, runtime_ns: u64) -> DirectionResult {
         let seconds = runtime_ns as f64 / 1e9;
-        let rate = |count: u64| {
+        let per_second = |count: u64| {
             if runtime_ns == 0 { 0.0 } else { count as f64 / seconds }
         };
         DirectionResult {
             bytes,
-            bytes_per_second: rate(bytes) as u64,
-            iops: rate(ios),
+            bytes_per_second: per_second(bytes) as u64,
+            iops: per_second(ios),
             runtime_ms: runtime_ns / 1_000_000,
             ios,
             ..DirectionResult::default()
@@ -181,19 +181,19 @@ pub struct SampleSummary {
 }
 
 impl SampleSummary {
-    /// Sums up samples; all zero when there are none.
+    /// Smallest, largest, mean and deviation of `samples`; all zero when there are none.
     pub fn from_samples(samples: &[f64]) -> SampleSummary {
         if samples.is_empty() {
             return SampleSummary::default();
         }
         let count = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / count;
-        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        let squared_deviations: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
         SampleSummary {
             min: samples.iter().copied().fold(f64::INFINITY, f64::min),
             max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             mean,
-            stddev: if samples.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
+            stddev: if samples.len() > 1 { (squared_deviations / (count - 1.0)).sqrt() } else { 0.0 },
             count: samples.len() as u64,
         }
     }
@@ -211,20 +211,20 @@ pub struct LatencyBuckets {
 }
 
 impl LatencyBuckets {
-    /// Sorts (latency in ns, count) pairs into fio's buckets. All zero when there are none.
+    /// Sorts pairs of latency in ns and count of requests into fio's buckets. All zero when there are none.
     pub fn from_bins(bins: impl IntoIterator<Item = (u64, u64)>) -> LatencyBuckets {
         let (mut ns, mut us, mut ms) = ([0u64; 10], [0u64; 10], [0u64; 12]);
-        for (latency, count) in bins {
+        for (latency_ns, count) in bins {
             // As fio's io_u.c does: the largest unit that is not above the latency, and the rest cut off.
-            let index = |value: u64| LATENCY_EDGES.iter().position(|&edge| value < edge);
-            let slot = match latency {
-                0..1_000 => index(latency).map(|index| &mut ns[index]),
-                1_000..1_000_000 => index(latency / 1_000).map(|index| &mut us[index]),
-                _ => index(latency / 1_000_000).map(|index| &mut ms[index]),
+            let bucket_index = |value: u64| LATENCY_EDGES.iter().position(|&edge| value < edge);
+            let bucket = match latency_ns {
+                0..1_000 => bucket_index(latency_ns).map(|index| &mut ns[index]),
+                1_000..1_000_000 => bucket_index(latency_ns / 1_000).map(|index| &mut us[index]),
+                _ => bucket_index(latency_ns / 1_000_000).map(|index| &mut ms[index]),
             };
-            match slot {
-                Some(slot) => *slot += count,
-                None => ms[if latency < 2_000_000_000 { 10 } else { 11 }] += count,
+            match bucket {
+                Some(bucket) => *bucket += count,
+                None => ms[if latency_ns < 2_000_000_000 { 10 } else { 11 }] += count,
             }
         }
         let total: u64 = ns.iter().chain(&us).chain(&ms).sum();

@@ -1,7 +1,7 @@
 //! Reads fio's JSON output, 2.x and 3.x, with what fio prints around it.
 //!
-//! Before the first document there may be lines of fio's own talk (`fio: …`, `<host> …`, `name=value`); a file may
-//! hold several documents. Fields that a version lacks are zero. fio 2.x counts latencies in µs and bytes in KiB.
+//! Messages of fio (`fio: …`, `<host> …`, `name=value`) may stand before the first document; a file may hold several
+//! documents. Fields that a version lacks are zero. fio 2.x counts latencies in µs and bytes in KiB.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::output::{
     DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, SampleSummary,
 };
 
-/// Stands for the file's name in diagnostics; callers that know it put it there.
+/// Stands for the file's name in diagnostics; callers that know the name put it there.
 const FILE: &str = "fio output";
 
 /// Reads all documents of a fio output.
@@ -22,11 +22,11 @@ const FILE: &str = "fio output";
 /// not a fio output. The line is that of the whole input.
 pub fn read(bytes: &[u8]) -> Result<Vec<FioOutput>, Diagnostic> {
     let text = String::from_utf8_lossy(bytes);
-    let Some(mut start) = find_document(&text, 0) else {
+    let Some(mut start) = find_document_start(&text, 0) else {
         let expected = "an object that begins with `{` at the start of a line";
         return Err(Diagnostic::at(FILE, 0, "the file contains no JSON").with_expected(expected));
     };
-    check_preamble(&text[..start])?;
+    check_text_before_json(&text[..start])?;
     let mut outputs = Vec::new();
     loop {
         let line = || text[..start].lines().count().max(1);
@@ -36,41 +36,42 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FioOutput>, Diagnostic> {
                 Diagnostic::at(FILE, line(), message).with_expected("a fio output with `jobs` or `client_stats`")
             })?),
             Some(Err(error)) => {
-                let before = text[..start].matches('\n').count();
+                let lines_before = text[..start].matches('\n').count();
                 let message = error.to_string();
-                // The place it adds counts from the document's start.
-                let what = message.split(" at line ").next().unwrap_or(&message);
-                return Err(Diagnostic::at(FILE, before + error.line(), format!("invalid JSON: {what}")));
+                // The parser's own "at line" counts from the document's start.
+                let reason = message.split(" at line ").next().unwrap_or(&message);
+                return Err(Diagnostic::at(FILE, lines_before + error.line(), format!("invalid JSON: {reason}")));
             }
             Some(Ok(_)) | None => {
                 return Err(Diagnostic::at(FILE, line(), "not a JSON object"));
             }
         }
-        match find_document(&text, start + documents.byte_offset()) {
+        match find_document_start(&text, start + documents.byte_offset()) {
             Some(next) => start = next,
             None => return Ok(outputs),
         }
     }
 }
 
-/// Where the next document begins: at a brace after blanks only, or at the start of a line.
-fn find_document(text: &str, from: usize) -> Option<usize> {
-    let rest = &text[from..];
+/// Byte offset of the next document: a brace after blanks only, or at the start of a line.
+fn find_document_start(text: &str, from_byte: usize) -> Option<usize> {
+    let rest = &text[from_byte..];
     let blank = rest.len() - rest.trim_start().len();
     if rest[blank..].starts_with('{') {
-        return Some(from + blank);
+        return Some(from_byte + blank);
     }
-    rest.find("\n{").map(|offset| from + offset + 1)
+    rest.find("\n{").map(|offset| from_byte + offset + 1)
 }
 
 /// Refuses text before the JSON in which no line looks like fio's.
-fn check_preamble(text: &str) -> Result<(), Diagnostic> {
-    let fio = |line: &str| line.starts_with('<') || line.starts_with("Starting ") || line.contains([':', '=']);
+fn check_text_before_json(text: &str) -> Result<(), Diagnostic> {
+    let is_fio_message =
+        |line: &str| line.starts_with('<') || line.starts_with("Starting ") || line.contains([':', '=']);
     let mut lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let Some((index, first)) = lines.next() else {
         return Ok(());
     };
-    if fio(first) || lines.any(|(_, line)| fio(line)) {
+    if is_fio_message(first) || lines.any(|(_, line)| is_fio_message(line)) {
         return Ok(());
     }
     let error = Diagnostic::at(FILE, index + 1, "text before the JSON that fio does not print");
@@ -97,7 +98,7 @@ fn read_output(object: &Map<String, Value>) -> Result<FioOutput, String> {
     })
 }
 
-/// An object's fields, each with a reader that takes what versions write.
+/// A JSON object's fields, read by key in any form that a version of fio writes: numbers may be text.
 #[derive(Clone, Copy)]
 struct JsonFields<'a>(&'a Map<String, Value>);
 
@@ -193,15 +194,15 @@ fn read_latency_buckets(fields: JsonFields) -> LatencyBuckets {
 
 fn read_direction(fields: JsonFields) -> DirectionResult {
     // fio 3 counts bytes and adds io_kbytes; fio 2 counts KiB under the same name.
-    let unit = if fields.0.contains_key("io_kbytes") { 1 } else { 1024 };
+    let unit_bytes = if fields.0.contains_key("io_kbytes") { 1 } else { 1024 };
     let (runtime_ms, iops) = (fields.count("runtime"), fields.real("iops"));
-    let kib = |key: &str| fields.real(key) * 1024.0;
+    let bytes_of_kib = |key: &str| fields.real(key) * 1024.0;
     DirectionResult {
-        bytes: fields.count("io_bytes").saturating_mul(unit),
+        bytes: fields.count("io_bytes").saturating_mul(unit_bytes),
         bytes_per_second: fields.optional_count("bw_bytes").unwrap_or_else(|| fields.count("bw").saturating_mul(1024)),
         iops,
         runtime_ms,
-        // The oldest outputs have the rate only.
+        // The oldest outputs have the requests a second only.
         ios: fields.optional_count("total_ios").unwrap_or((iops * runtime_ms as f64 / 1000.0).round() as u64),
         short_ios: fields.count("short_ios"),
         drop_ios: fields.count("drop_ios"),
@@ -209,10 +210,10 @@ fn read_direction(fields: JsonFields) -> DirectionResult {
         clat: read_latency(fields, "clat"),
         lat: read_latency(fields, "lat"),
         bandwidth_samples: SampleSummary {
-            min: kib("bw_min"),
-            max: kib("bw_max"),
-            mean: kib("bw_mean"),
-            stddev: kib("bw_dev"),
+            min: bytes_of_kib("bw_min"),
+            max: bytes_of_kib("bw_max"),
+            mean: bytes_of_kib("bw_mean"),
+            stddev: bytes_of_kib("bw_dev"),
             count: fields.count("bw_samples"),
         },
         bandwidth_percent: fields.real("bw_agg"),
@@ -228,41 +229,41 @@ fn read_direction(fields: JsonFields) -> DirectionResult {
 
 /// `<key>_ns` in nanoseconds, or fio 2's `<key>` in microseconds.
 fn read_latency(fields: JsonFields, key: &str) -> LatencySummary {
-    let new = fields.object(&format!("{key}_ns"));
-    let unit = if new.is_some() { 1 } else { 1000 };
-    let Some(fields) = new.or_else(|| fields.object(key)) else {
+    let in_ns = fields.object(&format!("{key}_ns"));
+    let unit_ns = if in_ns.is_some() { 1 } else { 1000 };
+    let Some(latency) = in_ns.or_else(|| fields.object(key)) else {
         return LatencySummary::default();
     };
-    let pairs = |key: &str| fields.object(key).map(|fields| fields.0.iter()).into_iter().flatten();
+    let pairs = |key: &str| latency.object(key).map(|fields| fields.0.iter()).into_iter().flatten();
     let mut percentiles: Vec<(f64, u64)> = pairs("percentile")
-        .filter_map(|(percent, value)| Some((percent.parse().ok()?, as_count(value)?.saturating_mul(unit))))
+        .filter_map(|(percent, value)| Some((percent.parse().ok()?, as_count(value)?.saturating_mul(unit_ns))))
         // fio 2 fills its list up with percentiles of 0.
         .filter(|&(percent, _): &(f64, u64)| percent > 0.0 && percent <= 100.0)
         .collect();
     percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut bins: Vec<(u64, u64)> = pairs("bins")
-        .filter_map(|(value, samples)| Some((value.parse::<u64>().ok()?.saturating_mul(unit), as_count(samples)?)))
+        .filter_map(|(value, samples)| Some((value.parse::<u64>().ok()?.saturating_mul(unit_ns), as_count(samples)?)))
         .collect();
     bins.sort_unstable();
     LatencySummary {
-        min: fields.count("min").saturating_mul(unit),
-        max: fields.count("max").saturating_mul(unit),
-        mean: fields.real("mean") * unit as f64,
-        stddev: fields.real("stddev") * unit as f64,
-        n: fields.count("N"),
+        min: latency.count("min").saturating_mul(unit_ns),
+        max: latency.count("max").saturating_mul(unit_ns),
+        mean: latency.real("mean") * unit_ns as f64,
+        stddev: latency.real("stddev") * unit_ns as f64,
+        n: latency.count("N"),
         percentiles,
         bins,
     }
 }
 
 fn read_disk(fields: JsonFields) -> DiskUtil {
-    let both = |name: &str| [fields.count(&format!("read_{name}")), fields.count(&format!("write_{name}"))];
+    let read_and_write = |name: &str| [fields.count(&format!("read_{name}")), fields.count(&format!("write_{name}"))];
     DiskUtil {
         name: fields.text("name").unwrap_or_default(),
-        ios: both("ios"),
-        sectors: both("sectors"),
-        merges: both("merges"),
-        ticks: both("ticks"),
+        ios: read_and_write("ios"),
+        sectors: read_and_write("sectors"),
+        merges: read_and_write("merges"),
+        ticks: read_and_write("ticks"),
         in_queue: fields.count("in_queue"),
         util: fields.real("util"),
     }

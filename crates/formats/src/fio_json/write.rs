@@ -1,4 +1,4 @@
-//! Writes [`FioOutput`] in fio's schema, keys in fio's order. Reals have six decimals, as fio prints them.
+//! Writes [`FioOutput`] in the schema of fio 3.x (`stat.c`), keys in fio's order. Reals have six decimals, as fio prints them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::output::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, SampleSummary};
 
+/// Names of the buckets of `iodepth_level`: the smallest depth in each.
 const DEPTH_LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+/// Names of the buckets of `iodepth_submit` and `iodepth_complete`: the largest count of requests in each.
 const DEPTH_BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
 /// The document as text, with a line feed at its end. Equal inputs give equal bytes.
@@ -32,7 +34,7 @@ fn options_object(options: &BTreeMap<String, String>) -> Value {
 }
 
 /// Rounds to six decimals; a value that is not finite (the mean of nothing) is 0, for JSON has no word for it.
-fn round_real(value: f64) -> Value {
+fn round_to_six_decimals(value: f64) -> Value {
     let rounded = (value * 1e6).round() / 1e6;
     json!(if rounded.is_finite() { rounded } else { 0.0 })
 }
@@ -62,55 +64,59 @@ fn job_object(job: &JobResult) -> Value {
     }
     put("sync", json!({ "total_ios": job.sync_ios, "lat_ns": latency_object(&job.sync_latency) }));
     put("job_runtime", json!(job.runtime_ms));
-    put("usr_cpu", round_real(job.usr_cpu));
-    put("sys_cpu", round_real(job.sys_cpu));
+    put("usr_cpu", round_to_six_decimals(job.usr_cpu));
+    put("sys_cpu", round_to_six_decimals(job.sys_cpu));
     put("ctx", json!(job.context_switches));
     put("majf", json!(job.major_faults));
     put("minf", json!(job.minor_faults));
-    put_distributions(job, put);
+    put_depth_and_latency_percents(job, put);
     if let Some(hostname) = &job.hostname {
         object.insert("hostname".to_owned(), json!(hostname));
     }
     Value::Object(object)
 }
 
-fn put_distributions(job: &JobResult, mut put: impl FnMut(&str, Value)) {
+fn put_depth_and_latency_percents(job: &JobResult, mut put: impl FnMut(&str, Value)) {
     let edges = LATENCY_EDGES.map(|edge| edge.to_string());
-    let names: Vec<&str> = edges.iter().map(String::as_str).collect();
-    let long: Vec<&str> = names.iter().copied().chain(["2000", ">=2000"]).collect();
+    let bucket_names: Vec<&str> = edges.iter().map(String::as_str).collect();
+    let ms_bucket_names: Vec<&str> = bucket_names.iter().copied().chain(["2000", ">=2000"]).collect();
     put("iodepth_level", bucket_object(&DEPTH_LEVELS, &job.iodepth_level));
     put("iodepth_submit", bucket_object(&DEPTH_BATCHES, &job.iodepth_submit));
     put("iodepth_complete", bucket_object(&DEPTH_BATCHES, &job.iodepth_complete));
-    put("latency_ns", bucket_object(&names, &job.latency.ns));
-    put("latency_us", bucket_object(&names, &job.latency.us));
-    put("latency_ms", bucket_object(&long, &job.latency.ms));
+    put("latency_ns", bucket_object(&bucket_names, &job.latency.ns));
+    put("latency_us", bucket_object(&bucket_names, &job.latency.us));
+    put("latency_ms", bucket_object(&ms_bucket_names, &job.latency.ms));
     put("latency_depth", json!(job.latency_depth));
     put("latency_target", json!(job.latency_target));
-    put("latency_percentile", round_real(job.latency_percentile));
+    put("latency_percentile", round_to_six_decimals(job.latency_percentile));
     put("latency_window", json!(job.latency_window));
 }
 
-fn bucket_object(names: &[&str], percents: &[f64]) -> Value {
+fn bucket_object(bucket_names: &[&str], percents: &[f64]) -> Value {
     Value::Object(
-        names.iter().zip(percents).map(|(name, &percent)| ((*name).to_owned(), round_real(percent))).collect(),
+        bucket_names
+            .iter()
+            .zip(percents)
+            .map(|(name, &percent)| ((*name).to_owned(), round_to_six_decimals(percent)))
+            .collect(),
     )
 }
 
 fn direction_object(direction: &DirectionResult) -> Value {
-    let kib = |samples: SampleSummary| SampleSummary {
+    let in_kib = |samples: SampleSummary| SampleSummary {
         min: samples.min / 1024.0,
         max: samples.max / 1024.0,
         mean: samples.mean / 1024.0,
         stddev: samples.stddev / 1024.0,
         count: samples.count,
     };
-    let (bw, iops) = (kib(direction.bandwidth_samples), direction.iops_samples);
+    let (bw, iops) = (in_kib(direction.bandwidth_samples), direction.iops_samples);
     json!({
         "io_bytes": direction.bytes,
         "io_kbytes": direction.bytes / 1024,
         "bw_bytes": direction.bytes_per_second,
         "bw": direction.bytes_per_second / 1024,
-        "iops": round_real(direction.iops),
+        "iops": round_to_six_decimals(direction.iops),
         "runtime": direction.runtime_ms,
         "total_ios": direction.ios,
         "short_ios": direction.short_ios,
@@ -120,14 +126,14 @@ fn direction_object(direction: &DirectionResult) -> Value {
         "lat_ns": latency_object(&direction.lat),
         "bw_min": bw.min as u64,
         "bw_max": bw.max as u64,
-        "bw_agg": round_real(direction.bandwidth_percent),
-        "bw_mean": round_real(bw.mean),
-        "bw_dev": round_real(bw.stddev),
+        "bw_agg": round_to_six_decimals(direction.bandwidth_percent),
+        "bw_mean": round_to_six_decimals(bw.mean),
+        "bw_dev": round_to_six_decimals(bw.stddev),
         "bw_samples": bw.count,
         "iops_min": iops.min as u64,
         "iops_max": iops.max as u64,
-        "iops_mean": round_real(iops.mean),
-        "iops_stddev": round_real(iops.stddev),
+        "iops_mean": round_to_six_decimals(iops.mean),
+        "iops_stddev": round_to_six_decimals(iops.stddev),
         "iops_samples": iops.count,
     })
 }
@@ -136,8 +142,8 @@ fn latency_object(latency: &LatencySummary) -> Value {
     let mut object = Map::new();
     object.insert("min".into(), json!(latency.min));
     object.insert("max".into(), json!(latency.max));
-    object.insert("mean".into(), round_real(latency.mean));
-    object.insert("stddev".into(), round_real(latency.stddev));
+    object.insert("mean".into(), round_to_six_decimals(latency.mean));
+    object.insert("stddev".into(), round_to_six_decimals(latency.stddev));
     object.insert("N".into(), json!(latency.n));
     if !latency.percentiles.is_empty() {
         let pairs = latency.percentiles.iter().map(|(percent, ns)| (format!("{percent:.6}"), json!(ns)));
@@ -162,13 +168,13 @@ fn disk_object(disk: &DiskUtil) -> Value {
         "read_ticks": disk.ticks[0],
         "write_ticks": disk.ticks[1],
         "in_queue": disk.in_queue,
-        "util": round_real(disk.util),
+        "util": round_to_six_decimals(disk.util),
     })
 }
 
 /// Seconds since 1970 as C's `ctime` writes them, in universal time.
-fn format_ctime(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+fn format_ctime(unix_seconds: u64) -> String {
+    const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [(&str, u64); 12] = [
         ("Jan", 31),
         ("Feb", 28),
@@ -183,26 +189,26 @@ fn format_ctime(seconds: u64) -> String {
         ("Nov", 30),
         ("Dec", 31),
     ];
-    let (days, time) = (seconds / 86_400, seconds % 86_400);
+    let (days, second_of_day) = (unix_seconds / 86_400, unix_seconds % 86_400);
     // The calendar repeats after 400 years of 146,097 days, so the loop below is short.
     let mut year = 1970 + days / 146_097 * 400;
     let mut day = days % 146_097;
-    let leap = |year: u64| {
-        let leaps = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        u64::from(leaps)
+    let leap_days = |year: u64| {
+        let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        u64::from(is_leap)
     };
-    while day >= 365 + leap(year) {
-        day -= 365 + leap(year);
+    while day >= 365 + leap_days(year) {
+        day -= 365 + leap_days(year);
         year += 1;
     }
     let mut month = 0;
-    let length = |month: usize| MONTHS[month].1 + if month == 1 { leap(year) } else { 0 };
-    while day >= length(month) {
-        day -= length(month);
+    let month_days = |month: usize| MONTHS[month].1 + if month == 1 { leap_days(year) } else { 0 };
+    while day >= month_days(month) {
+        day -= month_days(month);
         month += 1;
     }
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    let weekday = DAYS[(days % 7) as usize];
+    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
+    let weekday = WEEKDAYS[(days % 7) as usize];
     format!("{weekday} {} {:2} {hour:02}:{minute:02}:{second:02} {year}", MONTHS[month].0, day + 1)
 }
 
@@ -221,8 +227,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_becomes_zero() {
-        assert_eq!(round_real(f64::NAN), json!(0.0));
-        assert_eq!(round_real(f64::INFINITY), json!(0.0));
-        assert_eq!(round_real(1.234_567_89), json!(1.234_568));
+        assert_eq!(round_to_six_decimals(f64::NAN), json!(0.0));
+        assert_eq!(round_to_six_decimals(f64::INFINITY), json!(0.0));
+        assert_eq!(round_to_six_decimals(1.234_567_89), json!(1.234_568));
     }
 }

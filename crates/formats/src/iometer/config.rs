@@ -1,9 +1,9 @@
-//! An Iometer configuration as a value.
+//! An Iometer configuration (.icf) as a value: each field holds what the file says under the key of that name.
 
 use seekwise_disk::time::Span;
 use seekwise_work::workload::AccessSpec;
 
-/// A configuration as the file says it.
+/// A configuration as the file says it. [`IometerConfig::job`] makes a job of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IometerConfig {
     /// The file's name, for diagnostics.
@@ -18,7 +18,7 @@ pub struct IometerConfig {
     pub ramp: Span,
     /// Disk workers to make on a manager that the file does not list.
     pub disk_workers: WorkerSpawn,
-    /// Network workers to make likewise.
+    /// Network workers to make on such a manager.
     pub network_workers: WorkerSpawn,
     /// Results that Iometer would have recorded: `ALL`, `NO_TARGETS`, `NO_WORKERS`, `NO_MANAGERS` or `NONE`.
     pub record: String,
@@ -55,7 +55,7 @@ pub enum IcfVersion {
 pub enum WorkerSpawn {
     /// A worker for each processor.
     PerProcessor,
-    /// Exactly so many.
+    /// The stated number of workers.
     Exactly(u32),
 }
 
@@ -64,9 +64,9 @@ pub enum WorkerSpawn {
 pub struct Cycling {
     /// The first count.
     pub start: u32,
-    /// The amount added, or the factor.
+    /// The amount added from test to test, or the factor.
     pub step: u32,
-    /// Multiplied rather than added.
+    /// True if the step is a factor.
     pub exponential: bool,
 }
 
@@ -106,13 +106,13 @@ pub enum TestType {
 pub struct IcfAccessSpec {
     /// Line of its name, or of its first row when it has none.
     pub line: usize,
-    /// Which new workers get it.
+    /// The new workers that get the specification.
     pub assignment: SpecAssignment,
     /// Name and rows.
     pub spec: AccessSpec,
 }
 
-/// Which new workers get a specification.
+/// The new workers that get a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecAssignment {
     #[default]
@@ -136,6 +136,9 @@ pub struct IometerManager {
     pub workers: Vec<IometerWorker>,
 }
 
+/// A name that the file gives, after the number of its line.
+pub type LineAndName = (usize, String);
+
 /// A worker: one thread of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IometerWorker {
@@ -146,24 +149,24 @@ pub struct IometerWorker {
     pub network: Option<String>,
     /// Requests in flight on each target.
     pub outstanding: u32,
-    /// Closes and opens its targets after this many transactions.
+    /// Transactions after which the worker closes and opens its targets; `None`: never.
     pub connection: Option<u32>,
-    /// Seed of its targets; `None`: the clock's.
+    /// Seed of the worker's targets; `None`: taken from the clock.
     pub fixed_seed: Option<u64>,
     /// Sectors in use of each target; 0: all.
     pub maximum_size: u64,
     /// First sector in use.
     pub starting_sector: u64,
-    /// 0 repeating bytes, 1 pseudo-random, 2 random.
+    /// Content of written data: 0 repeating bytes, 1 pseudo-random, 2 random.
     pub data_pattern: u32,
-    /// Names of its access specifications and their lines, in order.
-    pub assigned: Vec<(usize, String)>,
-    /// Names of its targets and their lines, in order.
-    pub targets: Vec<(usize, String)>,
+    /// The worker's access specifications, in order.
+    pub assigned: Vec<LineAndName>,
+    /// The worker's targets, in order.
+    pub targets: Vec<LineAndName>,
 }
 
 impl IometerWorker {
-    /// A worker as Iometer makes a new one: one request in flight, the whole of each target.
+    /// A worker with Iometer's values for a new one: one request in flight, the whole of each target.
     pub(super) fn new(line: usize, name: &str) -> IometerWorker {
         IometerWorker {
             line,

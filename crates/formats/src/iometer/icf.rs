@@ -1,12 +1,12 @@
-//! An Iometer configuration (.icf) as a value, and the way in: [`parse`].
+//! Reads an Iometer configuration (.icf) into an [`IometerConfig`].
 //!
-//! The grammar is that of Iometer's own writers and readers, 1998 to 1.1. Where Iometer stops at a key it does not know, this
-//! reader keeps the key, warns and goes on, because files outlive versions. [`IometerConfig::job`] decides what a configuration
-//! would run. Results-display settings say nothing about the work and are skipped.
+//! The grammar is that of Iometer's own source, versions of 1998 to 1.1. At a key it does not know, Iometer stops; this
+//! reader notes the key in [`IometerConfig::unknown`], warns and goes on, because files outlive versions. Settings of the
+//! results display say nothing about the work and are skipped. [`IometerConfig::job`] makes the job.
 
 pub use super::config::{
-    Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
-    TestType, WorkerSpawn,
+    Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, LineAndName,
+    SpecAssignment, TestType, WorkerSpawn,
 };
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -23,7 +23,7 @@ use super::reader::IcfReader;
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(IometerConfig, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
     let mut reader = IcfReader::new(file, &text);
-    let sections = reader.read_file();
+    let sections = reader.read_sections();
     if sections == 0 {
         let message = "not an Iometer configuration: none of its sections are present";
         reader.errors.push(Diagnostic::at(file, 0, message).with_expected("'TEST SETUP or 'ACCESS SPECIFICATIONS"));

@@ -1,14 +1,14 @@
-//! The lines of an Iometer configuration, and the one rule of its grammar: a key is a line that starts with an
+//! The lines of an Iometer configuration, and the one rule of Iometer's grammar: a key is a line that starts with an
 //! apostrophe, its value is the next line that does not, and the apostrophe lines between them are captions.
 //!
-//! Knows the words of the format but not what they mean.
+//! The names of sections and keys are here; [`super::reader`] knows their meaning.
 
 use std::borrow::Cow;
 
-/// Words a section starts with, with or without an apostrophe before them.
+/// First words of the sections; an apostrophe may stand before them.
 const SECTIONS: [&str; 4] = ["test setup", "results display", "access specifications", "manager list"];
 
-/// Words a key starts with. All other apostrophe lines after a key are captions.
+/// First words of the keys. All other apostrophe lines after a key are captions.
 const KEYS: [&str; 28] = [
     "test description",
     "run time",
@@ -40,7 +40,7 @@ const KEYS: [&str; 28] = [
     "version",
 ];
 
-/// Longer words are no misspelling of anything; looking for their nearest would take long.
+/// Bytes of the longest word that is compared with known ones: a longer one is no misspelling, and comparing takes long.
 pub(super) const LONGEST_WORD: usize = 80;
 
 /// The keys, for a diagnostic's nearest word.
@@ -56,39 +56,39 @@ pub(super) struct TextLine<'a> {
 }
 
 impl TextLine<'_> {
-    /// Starts with an apostrophe.
-    pub(super) fn is_key(&self) -> bool {
+    pub(super) fn starts_with_apostrophe(&self) -> bool {
         self.text.starts_with('\'')
     }
 
-    /// The words in small letters, one blank between them, without the apostrophe.
-    pub(super) fn words(&self) -> String {
+    /// The text in small letters, one blank between words, without the apostrophe.
+    pub(super) fn lower_case_words(&self) -> String {
         let bare = self.text.strip_prefix('\'').unwrap_or(self.text);
         bare.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     }
 
-    /// The section that starts here. Asked of every line, so it copies nothing.
-    pub(super) fn section(&self) -> Option<&'static str> {
+    /// Name of the section that this line starts. Called for every line, so nothing is copied.
+    pub(super) fn section_name(&self) -> Option<&'static str> {
         let bare = self.text.trim_start_matches('\'').trim_start();
         SECTIONS.into_iter().find(|section| {
-            let (Some(head), Some(rest)) = (bare.get(..section.len()), bare.get(section.len()..)) else {
+            let (Some(name), Some(rest)) = (bare.get(..section.len()), bare.get(section.len()..)) else {
                 return false;
             };
-            let ruled = rest.trim_start_matches(['=', ' ', '\t']).is_empty();
-            head.eq_ignore_ascii_case(section) && (self.is_key() || ruled)
+            let is_ruled = rest.trim_start_matches(['=', ' ', '\t']).is_empty();
+            name.eq_ignore_ascii_case(section) && (self.starts_with_apostrophe() || is_ruled)
         })
     }
 
-    fn ends_value(&self) -> bool {
-        if self.section().is_some() {
+    /// True for a line that starts a section, a key or an `End …`: no value stands there.
+    fn starts_key_or_section(&self) -> bool {
+        if self.section_name().is_some() {
             return true;
         }
-        if !self.is_key() {
+        if !self.starts_with_apostrophe() {
             return false;
         }
-        let words = self.words();
-        let whole = |rest: &str| !rest.starts_with(char::is_alphanumeric);
-        words.starts_with("end ") || KEYS.into_iter().any(|key| words.strip_prefix(key).is_some_and(whole))
+        let words = self.lower_case_words();
+        let ends_a_word = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+        words.starts_with("end ") || KEYS.into_iter().any(|key| words.strip_prefix(key).is_some_and(ends_a_word))
     }
 }
 
@@ -101,53 +101,53 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The lines of a file and a place among them.
+/// The lines of a file, taken one after another.
 pub(super) struct TextLines<'a> {
     lines: Vec<TextLine<'a>>,
-    next: usize,
+    next_index: usize,
 }
 
 impl<'a> TextLines<'a> {
     pub(super) fn new(text: &'a str) -> TextLines<'a> {
         // A lone CR ends a line too: old editors left such files.
-        let unix = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
-        let lines = unix.enumerate().map(|(index, line)| TextLine { number: index + 1, text: line.trim() });
-        TextLines { lines: lines.collect(), next: 0 }
+        let split = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
+        let lines = split.enumerate().map(|(index, line)| TextLine { number: index + 1, text: line.trim() });
+        TextLines { lines: lines.collect(), next_index: 0 }
     }
 
-    pub(super) fn peek(&self) -> Option<TextLine<'a>> {
-        self.lines.get(self.next).copied()
+    pub(super) fn peek_line(&self) -> Option<TextLine<'a>> {
+        self.lines.get(self.next_index).copied()
     }
 
-    pub(super) fn take(&mut self) -> Option<TextLine<'a>> {
-        let line = self.peek()?;
-        self.next += 1;
+    pub(super) fn take_line(&mut self) -> Option<TextLine<'a>> {
+        let line = self.peek_line()?;
+        self.next_index += 1;
         Some(line)
     }
 
-    /// The value of the key just taken: past its captions, the next line. Empty when another key or an end comes first.
+    /// The value of the key just taken: the next line past its captions. Empty if a key, a section or an `End …` is first.
     pub(super) fn take_value(&mut self) -> TextLine<'a> {
-        let number = self.lines[..self.next].last().map_or(0, |line| line.number);
-        while let Some(line) = self.peek() {
-            if line.ends_value() {
+        let number = self.lines[..self.next_index].last().map_or(0, |line| line.number);
+        while let Some(line) = self.peek_line() {
+            if line.starts_key_or_section() {
                 break;
             }
-            self.next += 1;
-            if !line.is_key() {
+            self.next_index += 1;
+            if !line.starts_with_apostrophe() {
                 return line;
             }
         }
         TextLine { number, text: "" }
     }
 
-    /// The lines up to the next apostrophe or section, without the empty ones.
+    /// Takes the lines up to the next apostrophe or section; empty ones are left out.
     pub(super) fn take_rows(&mut self) -> Vec<TextLine<'a>> {
         let mut rows = Vec::new();
-        while let Some(line) = self.peek() {
-            if line.is_key() || line.section().is_some() {
+        while let Some(line) = self.peek_line() {
+            if line.starts_with_apostrophe() || line.section_name().is_some() {
                 break;
             }
-            self.next += 1;
+            self.next_index += 1;
             if !line.text.is_empty() {
                 rows.push(line);
             }

@@ -1,8 +1,8 @@
-//! Reads Iometer's results.csv of any version, by its captions.
+//! Reads Iometer's results.csv of any version by its captions, the lines that start with an apostrophe.
 //!
-//! Files are opened for appending, so every block may repeat. Columns differ between versions; a column this reader
-//! does not know is left out. Throughput is given in bytes a second whatever the file's unit: columns named only
-//! `MBps` (2003 to 2008) count MiB. Times are milliseconds, as in the file.
+//! Iometer appends to the file, so every block may repeat. Columns differ between versions; a column this reader does not
+//! know is left out. Throughput becomes bytes a second: columns named only `MBps` (2003 to 2008) count MiB. Times are
+//! milliseconds, as in the file.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct IometerTest {
     pub rows: Vec<IometerRow>,
 }
 
-/// Whom a row is about.
+/// The part of the run that a row is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ResultSubject {
     /// All managers together.
@@ -66,13 +66,13 @@ pub struct IometerRow {
     pub line: usize,
     /// The row's own time stamp, in files of instantaneous results.
     pub time_stamp: Option<String>,
-    /// Whom it is about.
+    /// The part of the run that the row is about.
     pub subject: ResultSubject,
     /// Name of the subject.
     pub name: String,
     /// Name of the access specification.
     pub spec: String,
-    /// Managers, workers and disks in the row.
+    /// Managers in the subject; workers and disks follow.
     pub managers: Option<u64>,
     pub workers: Option<u64>,
     pub disks: Option<u64>,
@@ -99,12 +99,12 @@ pub struct IometerRow {
     pub interrupts_per_second: Option<f64>,
     /// Requests a second for each percent of processor time.
     pub cpu_effectiveness: Option<f64>,
-    /// Responses by time since 1.1: lower edge in µs and count. The bin the file calls "2 to 4.7 s" ends at 4 s.
+    /// Responses by time (files of 1.1): lower edge in µs and count. The bin captioned "2 to 4.7 s" ends at 4 s.
     pub histogram: Vec<(u64, u64)>,
 }
 
 /// The histogram's captions in small letters and their lower edges in µs.
-const BINS: [(&str, u64); 21] = [
+const HISTOGRAM_BINS: [(&str, u64); 21] = [
     ("0 to 50 us", 0),
     ("50 to 100 us", 50),
     ("100 to 200 us", 100),
@@ -128,8 +128,8 @@ const BINS: [(&str, u64); 21] = [
     (">= 10 s", 10_000_000),
 ];
 
-/// Reads results. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1. Also returns warnings: rows that do not fit
-/// their caption, figures that are no numbers, aborted tests. The tests are in the order of the file.
+/// Reads results: the tests in the order of the file, and warnings about rows that do not fit their caption and figures that
+/// are no numbers. `file` is the name for diagnostics; `bytes` are UTF-8 or Latin-1.
 ///
 /// # Errors
 /// A file without a results caption.
@@ -140,14 +140,14 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<IometerTest>, Vec<Diagnost
         reader.read_line(index + 1, line.trim());
     }
     reader.close_test();
-    if !reader.captioned {
+    if !reader.has_results_caption {
         let error = Diagnostic::at(file, 0, "not an Iometer result: it has no results caption");
         return Err(vec![error.with_expected("a line that begins with 'Target Type,Target Name")]);
     }
     Ok((reader.tests, reader.warnings))
 }
 
-/// The meaning of the next line that is not a caption.
+/// Content of the next line that is not a caption; the caption before it decides.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum NextLine {
     #[default]
@@ -163,9 +163,10 @@ enum NextLine {
 #[derive(Default)]
 struct ResultsReader<'a> {
     file: &'a str,
-    next: NextLine,
+    next_line: NextLine,
+    /// Index of each column by its caption in small letters.
     columns: BTreeMap<String, usize>,
-    captioned: bool,
+    has_results_caption: bool,
     test: IometerTest,
     tests: Vec<IometerTest>,
     warnings: Vec<Diagnostic>,
@@ -176,14 +177,14 @@ impl ResultsReader<'_> {
         self.warnings.push(Diagnostic::at(self.file, line, message));
     }
 
-    fn read_line(&mut self, number: usize, text: &str) {
+    fn read_line(&mut self, line_number: usize, text: &str) {
         if let Some(caption) = text.strip_prefix('\'') {
             return self.read_caption(caption.trim());
         }
-        if text.is_empty() && self.next != NextLine::Description {
+        if text.is_empty() && self.next_line != NextLine::Description {
             return;
         }
-        match self.next {
+        match self.next_line {
             NextLine::Description => {
                 self.close_test();
                 self.test = IometerTest::default();
@@ -195,19 +196,19 @@ impl ResultsReader<'_> {
                 let name = text.rsplit_once(',').map_or(text, |(name, _)| name).trim().to_owned();
                 self.test.specs.push(AccessSpec { name, lines: Vec::new() });
             }
-            NextLine::SpecLine => return self.read_spec_line(number, text),
-            NextLine::Row => return self.read_row(number, text),
+            NextLine::SpecLine => return self.read_spec_line(line_number, text),
+            NextLine::Row => return self.read_row(line_number, text),
             NextLine::Nothing => {
-                self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()))
+                self.warn(line_number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()))
             }
         }
-        self.next = NextLine::Nothing;
+        self.next_line = NextLine::Nothing;
     }
 
     fn read_caption(&mut self, caption: &str) {
         let words = caption.to_lowercase();
-        let starts = |word: &str| words.starts_with(word);
-        self.next = if starts("test type") {
+        let starts = |start: &str| words.starts_with(start);
+        self.next_line = if starts("test type") {
             NextLine::Description
         } else if starts("version") {
             NextLine::Version
@@ -218,12 +219,12 @@ impl ResultsReader<'_> {
         } else if starts("size") {
             NextLine::SpecLine
         } else if starts("target type") || starts("timestamp,") {
-            self.captioned = true;
+            self.has_results_caption = true;
             let names = words.split(',').enumerate().map(|(index, name)| (name.trim().to_owned(), index));
             self.columns = names.filter(|(name, _)| !name.is_empty()).collect();
             NextLine::Row
         } else if starts("access specifications") && !self.test.rows.is_empty() {
-            // The next test of the same run.
+            // Here begins the next test of the same run.
             self.close_test();
             NextLine::Nothing
         } else {
@@ -231,7 +232,7 @@ impl ResultsReader<'_> {
         };
     }
 
-    /// A stamp after rows ends a test; one before them starts it.
+    /// Keeps the time of the test's end if the test has rows, otherwise of its start.
     fn read_time_stamp(&mut self, text: &str) {
         if self.test.rows.is_empty() {
             self.test.started = Some(text.to_owned());
@@ -241,21 +242,21 @@ impl ResultsReader<'_> {
         }
     }
 
-    /// Keeps the test if it has rows; the next one of the run has the same head.
+    /// Adds the test to the tests if it has rows. The next test of the run starts with the same description and version.
     fn close_test(&mut self) {
         if self.test.rows.is_empty() {
             return;
         }
-        let head = IometerTest {
+        let next_test = IometerTest {
             description: self.test.description.clone(),
             version: self.test.version.clone(),
             started: self.test.ended.clone(),
             ..IometerTest::default()
         };
-        self.tests.push(std::mem::replace(&mut self.test, head));
+        self.tests.push(std::mem::replace(&mut self.test, next_test));
     }
 
-    fn read_spec_line(&mut self, number: usize, text: &str) {
+    fn read_spec_line(&mut self, line_number: usize, text: &str) {
         let parts: Vec<Option<u32>> = split_fields(text).into_iter().map(|part| part.parse().ok()).collect();
         let field = |index: usize| parts.get(index).copied().flatten();
         let percent = |index: usize| field(index).filter(|&percent| percent <= 100).map(|percent| percent as u8);
@@ -270,61 +271,67 @@ impl ResultsReader<'_> {
                 align: field(6).unwrap_or(0),
                 reply: field(7).unwrap_or(0),
             },
-            _ => return self.warn(number, "not a line of an access specification"),
+            _ => return self.warn(line_number, "not a line of an access specification"),
         };
         match self.test.specs.last_mut() {
             Some(spec) => spec.lines.push(line),
-            None => self.warn(number, "this line belongs to no access specification"),
+            None => self.warn(line_number, "this line belongs to no access specification"),
         }
     }
 
-    fn read_row(&mut self, number: usize, text: &str) {
+    fn read_row(&mut self, line_number: usize, text: &str) {
         let values: Vec<&str> = text.split(',').map(str::trim).collect();
         if values.len() < 2 {
-            return self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()));
+            return self.warn(line_number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()));
         }
-        let mut cells = Cells { columns: &self.columns, values: &values, wrong: Vec::new() };
+        let mut cells = RowCells { columns: &self.columns, values: &values, not_numbers: Vec::new() };
         let subject = parse_subject(cells.text("target type"));
-        // Old versions write the wrong number of commas here, so nothing after the name can be trusted.
-        let fits = values.len() == self.columns.len()
+        let fits_caption = values.len() == self.columns.len()
             || values.len() == self.columns.len() + 1 && values.last().is_some_and(|last| last.is_empty());
-        let filled = values.iter().skip(2).any(|value| !value.is_empty());
-        let mistrusted = subject == ResultSubject::Processor && !fits && filled;
-        let row = if mistrusted {
-            IometerRow { line: number, subject, name: cells.text("target name").to_owned(), ..IometerRow::default() }
+        let has_figures = values.iter().skip(2).any(|value| !value.is_empty());
+        // Old versions write the wrong number of commas in a processor's row, so its figures stand in wrong columns.
+        let figures_misplaced = subject == ResultSubject::Processor && !fits_caption && has_figures;
+        let row = if figures_misplaced {
+            IometerRow {
+                line: line_number,
+                subject,
+                name: cells.text("target name").to_owned(),
+                ..IometerRow::default()
+            }
         } else {
-            cells.build_row(number, subject)
+            cells.build_row(line_number, subject)
         };
-        let wrong = cells.wrong.join(", ");
-        if mistrusted {
-            self.warn(number, "this processor's row does not match the caption; its figures are ignored");
+        let not_numbers = cells.not_numbers.join(", ");
+        if figures_misplaced {
+            self.warn(line_number, "this processor's row does not match the caption; its figures are ignored");
         }
-        if !wrong.is_empty() {
-            self.warn(number, format!("not a number: {wrong}"));
+        if !not_numbers.is_empty() {
+            self.warn(line_number, format!("not a number: {not_numbers}"));
         }
         self.test.rows.push(row);
     }
 }
 
-fn parse_subject(word: &str) -> ResultSubject {
-    match word.to_uppercase().as_str() {
+fn parse_subject(target_type: &str) -> ResultSubject {
+    match target_type.to_uppercase().as_str() {
         "ALL" => ResultSubject::All,
         "MANAGER" => ResultSubject::Manager,
         "PROCESSOR" => ResultSubject::Processor,
         "WORKER" => ResultSubject::Worker,
         "DISK" => ResultSubject::Disk,
-        _ => ResultSubject::Other(word.to_owned()),
+        _ => ResultSubject::Other(target_type.to_owned()),
     }
 }
 
 /// The cells of a row by caption.
-struct Cells<'a> {
+struct RowCells<'a> {
     columns: &'a BTreeMap<String, usize>,
     values: &'a [&'a str],
-    wrong: Vec<String>,
+    /// Captions of the cells that should hold a number and do not.
+    not_numbers: Vec<String>,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> RowCells<'a> {
     fn text(&self, caption: &str) -> &'a str {
         self.columns.get(caption).and_then(|&index| self.values.get(index)).copied().unwrap_or("")
     }
@@ -333,7 +340,7 @@ impl<'a> Cells<'a> {
         let text = self.text(caption);
         let figure = text.parse().ok().filter(|figure: &f64| figure.is_finite());
         if figure.is_none() && !text.is_empty() {
-            self.wrong.push(caption.to_owned());
+            self.not_numbers.push(caption.to_owned());
         }
         figure
     }
@@ -343,21 +350,22 @@ impl<'a> Cells<'a> {
         self.figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
     }
 
+    /// Three figures by their captions; an empty caption gives none.
     fn read_write_split(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
         ReadWriteSplit { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
     }
 
-    /// Throughput from the most exact column there is.
-    fn throughput(&mut self, direction: &str) -> Option<f64> {
+    /// Bytes a second from the first column that the row has; `direction` is empty or the first word of the caption.
+    fn bytes_per_second(&mut self, direction: &str) -> Option<f64> {
         let units = [("mibps (binary)", MIB), ("mbps (binary)", MIB), ("mbps (decimal)", MB), ("mbps", MIB)];
-        units.into_iter().find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
+        units.into_iter().find_map(|(unit, unit_bytes)| Some(self.figure(&format!("{direction}{unit}"))? * unit_bytes))
     }
 
-    fn build_row(&mut self, line: usize, subject: ResultSubject) -> IometerRow {
-        let stamp = self.text("timestamp");
+    fn build_row(&mut self, line_number: usize, subject: ResultSubject) -> IometerRow {
+        let time_stamp = self.text("timestamp");
         IometerRow {
-            line,
-            time_stamp: (!stamp.is_empty()).then(|| stamp.to_owned()),
+            line: line_number,
+            time_stamp: (!time_stamp.is_empty()).then(|| time_stamp.to_owned()),
             subject,
             name: self.text("target name").to_owned(),
             spec: self.text("access specification name").to_owned(),
@@ -366,9 +374,9 @@ impl<'a> Cells<'a> {
             disks: self.count("# disks"),
             iops: self.read_write_split("iops", "read iops", "write iops"),
             bytes_per_second: ReadWriteSplit {
-                total: self.throughput(""),
-                read: self.throughput("read "),
-                write: self.throughput("write "),
+                total: self.bytes_per_second(""),
+                read: self.bytes_per_second("read "),
+                write: self.bytes_per_second("write "),
             },
             mean_ms: self.read_write_split(
                 "average response time",
@@ -394,6 +402,6 @@ impl<'a> Cells<'a> {
     }
 
     fn histogram(&mut self) -> Vec<(u64, u64)> {
-        BINS.iter().filter_map(|&(caption, edge)| Some((edge, self.count(caption)?))).collect()
+        HISTOGRAM_BINS.iter().filter_map(|&(caption, edge)| Some((edge, self.count(caption)?))).collect()
     }
 }

@@ -1,18 +1,27 @@
-//! Access specifications that have a name in the field: Iometer's own, and those that circulated as files or in
-//! forums. Each group says where its numbers come from.
+//! Well-known access specifications by name: Iometer's own, and those published in reviews, forums and .icf files.
+//! A comment at each group says where its numbers come from. [`specs`] lists them all.
 
 use seekwise_disk::time::Span;
 use seekwise_work::workload::{AccessLine, AccessSpec};
 
 /// A row without delay, bursts or replies, aligned to sectors.
-const fn row(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
-    AccessLine { size, share, reads, random, delay: Span::ZERO, burst: 1, align: 0, reply: 0 }
+const fn row(size_bytes: u32, share_percent: u8, read_percent: u8, random_percent: u8) -> AccessLine {
+    AccessLine {
+        size: size_bytes,
+        share: share_percent,
+        reads: read_percent,
+        random: random_percent,
+        delay: Span::ZERO,
+        burst: 1,
+        align: 0,
+        reply: 0,
+    }
 }
 
-/// Specifications of one row: name, size, reads, random.
-type Single = (&'static str, u32, u8, u8);
+/// A specification of one row: name, bytes of a request, percent of reads, percent of random requests.
+type OneRowSpec = (&'static str, u32, u8, u8);
 
-/// Intel's File Server: a review of 2001, an .icf from the wild and fio's own example agree on all eight rows.
+/// Intel's File Server: a drive review of 2001, a published .icf and fio's example agree on all eight rows.
 const FILE_SERVER: [AccessLine; 8] = [
     row(512, 10, 80, 100),
     row(1024, 5, 80, 100),
@@ -24,7 +33,7 @@ const FILE_SERVER: [AccessLine; 8] = [
     row(65_536, 10, 80, 100),
 ];
 
-/// Web Server: an .icf from the wild and a magazine's table; one of them has 66,560 for 65,536, plainly a slip.
+/// Web Server: a published .icf and a magazine's table. One has 66,560 for 65,536, a misprint.
 const WEB_SERVER: [AccessLine; 10] = [
     row(512, 22, 100, 100),
     row(1024, 15, 100, 100),
@@ -38,9 +47,9 @@ const WEB_SERVER: [AccessLine; 10] = [
     row(524_288, 1, 100, 100),
 ];
 
-/// Specifications of one row: all but the last from outside Iometer.
-const PUBLISHED: [Single; 24] = [
-    // Intel and StorageReview; the review of 2001 and an .icf from the wild agree.
+/// Specifications of one row. All but the last are from outside Iometer.
+const PUBLISHED: [OneRowSpec; 24] = [
+    // Intel and StorageReview; the review of 2001 and the published .icf agree.
     ("Database", 8192, 67, 100),
     ("Workstation", 8192, 80, 80),
     // The review of 2001: streaming is 8 KiB in sequence.
@@ -51,11 +60,11 @@ const PUBLISHED: [Single; 24] = [
     // The probe of mean access time in drive reviews; run at a depth of 1.
     ("Access time, read", 512, 100, 100),
     ("Access time, write", 512, 0, 100),
-    // Names are sourced; the mix, two reads to one write at random, is recalled: the file was not found.
+    // Names from publications. The mix, two reads to one write at random, has no source: the file was not found.
     ("OLTP 2K", 2048, 67, 100),
     ("OLTP 4K", 4096, 67, 100),
     ("OLTP 8K", 8192, 67, 100),
-    // From the .icf from the wild that has the servers above.
+    // From the published .icf that has the servers above.
     ("Decision Support", 1_048_576, 100, 100),
     ("Media Streaming", 65_536, 98, 0),
     ("SQL Server Log", 65_536, 0, 0),
@@ -68,14 +77,13 @@ const PUBLISHED: [Single; 24] = [
     ("RealLife-60%Rand-65%Read", 8192, 65, 60),
     ("Max Throughput-50%Read", 32_768, 50, 0),
     ("Random-8k-70%Read", 8192, 70, 100),
-    // A desktop of many virtual ones, from a blog on their sizing: one write in five is in sequence.
+    // A virtual desktop, from a blog on sizing such desktops: one request in five is in sequence.
     ("VDI desktop", 4096, 20, 80),
-    // Iometer's own in a new specification before alignment was set (the current "Default" is below).
+    // The row of a new specification in Iometer before 1.1, not aligned (the "Default" of 1.1 is below).
     ("Default (before 1.1)", 2048, 67, 100),
 ];
 
-/// All specifications of this table: the published ones, then Iometer's own of 1.1, then those of 2004 to 2008.
-/// Names are unique. Shares sum to 100 in each.
+/// All specifications: the published ones, Iometer's own of 1.1, Iometer's own of 2004 to 2008. Names are unique.
 pub fn specs() -> Vec<AccessSpec> {
     let mut specs = vec![build_spec("File Server", &FILE_SERVER), build_spec("Web Server", &WEB_SERVER)];
     specs.extend(PUBLISHED.map(|(name, size, reads, random)| build_spec(name, &[row(size, 100, reads, random)])));
@@ -84,16 +92,16 @@ pub fn specs() -> Vec<AccessSpec> {
         let sizes = [(65_536, 34), (131_072, 33), (262_144, 33)];
         specs.push(build_spec(name, &sizes.map(|(size, share)| row(size, share, reads, 0))));
     }
-    specs.extend(built_in());
-    specs.extend(built_in_2004());
+    specs.extend(build_list_of_1_1());
+    specs.extend(build_list_of_2004());
     specs
 }
 
-/// The list Iometer 1.1 starts with, as it saves it.
-fn built_in() -> Vec<AccessSpec> {
+/// The list of a new Iometer 1.1, from the file that Iometer saves.
+fn build_list_of_1_1() -> Vec<AccessSpec> {
     let mut specs = Vec::new();
-    for (size, text) in [(512, "512 B"), (4096, "4 KiB"), (16_384, "16 KiB"), (32_768, "32 KiB")] {
-        specs.extend(sequential_specs(size, text, &[100, 75, 50, 25, 0]));
+    for (size, size_name) in [(512, "512 B"), (4096, "4 KiB"), (16_384, "16 KiB"), (32_768, "32 KiB")] {
+        specs.extend(sequential_specs(size, size_name, &[100, 75, 50, 25, 0]));
         if size == 4096 {
             specs.extend([100, 50, 0].map(|reads| {
                 let aligned = AccessLine { align: 4096, ..row(4096, 100, reads, 100) };
@@ -101,30 +109,33 @@ fn built_in() -> Vec<AccessSpec> {
             }));
         }
     }
-    for (size, text) in [(65_536, "64 KiB"), (262_144, "256 KiB")] {
-        specs.extend(sequential_specs(size, text, &[100, 50, 0]));
+    for (size, size_name) in [(65_536, "64 KiB"), (262_144, "256 KiB")] {
+        specs.extend(sequential_specs(size, size_name, &[100, 50, 0]));
     }
-    specs.push(all_in_one("All in one", &specs));
+    specs.push(combine_in_equal_shares("All in one", &specs));
     specs.insert(0, build_spec("Default", &[AccessLine { align: 2048, ..row(2048, 100, 67, 100) }]));
     specs
 }
 
 /// The list of 2004-04-24 to 2008, whose names have other units.
-fn built_in_2004() -> Vec<AccessSpec> {
+fn build_list_of_2004() -> Vec<AccessSpec> {
     let sizes = [(512, "512B"), (4096, "4K"), (16_384, "16K"), (32_768, "32K")];
-    let mut specs: Vec<AccessSpec> =
-        sizes.into_iter().flat_map(|(size, text)| sequential_specs(size, text, &[100, 75, 50, 25, 0])).collect();
-    specs.push(all_in_one("All in one (2004)", &specs));
+    let mut specs: Vec<AccessSpec> = sizes
+        .into_iter()
+        .flat_map(|(size, size_name)| sequential_specs(size, size_name, &[100, 75, 50, 25, 0]))
+        .collect();
+    specs.push(combine_in_equal_shares("All in one (2004)", &specs));
     specs
 }
 
-fn sequential_specs(size: u32, text: &str, reads: &[u8]) -> Vec<AccessSpec> {
-    let spec = |&reads: &u8| build_spec(&format!("{text}; {reads}% Read; 0% random"), &[row(size, 100, reads, 0)]);
-    reads.iter().map(spec).collect()
+fn sequential_specs(size_bytes: u32, size_name: &str, read_percents: &[u8]) -> Vec<AccessSpec> {
+    let spec =
+        |&reads: &u8| build_spec(&format!("{size_name}; {reads}% Read; 0% random"), &[row(size_bytes, 100, reads, 0)]);
+    read_percents.iter().map(spec).collect()
 }
 
-/// All rows in equal shares; the first ones have one percent more, as many as the division leaves over.
-fn all_in_one(name: &str, specs: &[AccessSpec]) -> AccessSpec {
+/// One specification of all rows in equal shares. The first rows have one percent more until the sum is 100.
+fn combine_in_equal_shares(name: &str, specs: &[AccessSpec]) -> AccessSpec {
     let rows: Vec<AccessLine> = specs.iter().flat_map(|spec| spec.lines.iter().copied()).collect();
     let count = rows.len();
     let share = |index: usize| (100 / count + usize::from(index < 100 % count)) as u8;
@@ -132,6 +143,6 @@ fn all_in_one(name: &str, specs: &[AccessSpec]) -> AccessSpec {
     AccessSpec { name: name.to_owned(), lines: lines.collect() }
 }
 
-fn build_spec(name: &str, lines: &[AccessLine]) -> AccessSpec {
-    AccessSpec { name: name.to_owned(), lines: lines.to_vec() }
+fn build_spec(name: &str, rows: &[AccessLine]) -> AccessSpec {
+    AccessSpec { name: name.to_owned(), lines: rows.to_vec() }
 }

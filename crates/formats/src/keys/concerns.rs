@@ -1,11 +1,12 @@
-//! The concern of each key, and the settings that another key changes. A comparison's credit is not judged here.
+//! The concern of each key, the part of the system that a difference in its value is credited to, and the settings that follow
+//! from another key. The table is this project's own; `seekwise-lab` judges what a comparison is credited to.
 
 use seekwise_drives::concern::Concern::{self, *};
 use seekwise_drives::key_names::{is_below, job, job_variable, real, work};
 use seekwise_drives::stack;
 
-/// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
-/// layer ([`stack::layer_concern`]).
+/// The settings of each concern, by the first parts of their keys. The first match counts; a key without a match has the
+/// concern of its layer ([`stack::layer_concern`]).
 const CONCERNS: [(Concern, &[&str]); 34] = [
     (
         FlushPolicy,
@@ -68,33 +69,33 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
     (Pattern, &["job.pattern", "trace"]),
 ];
 
-/// The concern of a setting; `None` for a name.
+/// The concern of the setting `key`, with or without a layer's number; `None` for keys that are names.
 pub fn concern_of(key: &str) -> Option<Concern> {
     let (layer, rest) = key.split_once('.').unwrap_or((key, ""));
-    // A second driver is a driver.
+    // The key of `driver-2` has the concern of the key of `driver`.
     let key = format!("{}.{rest}", stack::strip_number(layer));
-    let own = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| is_below(key.trim_end_matches('.'), root)));
-    own.map(|(concern, _)| *concern).or_else(|| stack::layer_concern(layer))
+    let found = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| is_below(key.trim_end_matches('.'), root)));
+    found.map(|(concern, _)| *concern).or_else(|| stack::layer_concern(layer))
 }
 
-/// True if setting the key `named` may change the setting `key`.
-pub fn may_change(named: &str, key: &str) -> bool {
-    match named {
-        "stack" => !is_below(key, "job"),
-        job::RUNTIME => [work::DURATION_RUNTIME, work::DURATION_REPEATS].contains(&key),
-        job::RAMP => key == work::DURATION_RAMP,
-        // Another job is other work, which nothing stands for.
+/// True if setting the key `set_key` may change the value of the key `other_key`.
+pub fn may_change(set_key: &str, other_key: &str) -> bool {
+    match set_key {
+        "stack" => !is_below(other_key, "job"),
+        job::RUNTIME => [work::DURATION_RUNTIME, work::DURATION_REPEATS].contains(&other_key),
+        job::RAMP => other_key == work::DURATION_RAMP,
+        // Another job is other work: no setting of this one follows from it.
         "job" => false,
-        variable if job_variable(variable).is_some() => is_below(key, "job"),
+        variable if job_variable(variable).is_some() => is_below(other_key, "job"),
         // A cache without a size has no other settings, and nothing is opened through it.
-        "pagecache.mib" => is_below(key, "pagecache"),
+        "pagecache.mib" => is_below(other_key, "pagecache"),
         // Past the page cache, hints do not apply.
-        real::DIRECT => [real::DIRECT, "real.hint"].contains(&key),
+        real::DIRECT => [real::DIRECT, "real.hint"].contains(&other_key),
         // Another program has other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
-            is_below(key, program.trim_end_matches(".name"))
+            is_below(other_key, program.trim_end_matches(".name"))
         }
-        root => is_below(key, root),
+        root => is_below(other_key, root),
     }
 }
 
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_key_reaches_what_is_below_it_and_what_follows_from_it() {
-        for (named, key, is_reached) in [
+        for (set_key, other_key, is_reached) in [
             ("drive.cache", "drive.cache.size_kib", true),
             ("drive.cache", "drive.cache", true),
             ("drive.cache", "drive.cached", false),
@@ -180,12 +181,11 @@ mod tests {
             ("program.copy.name", "program.copy.files", true),
             ("program.copy.name", "program.other.files", false),
         ] {
-            assert_eq!(may_change(named, key), is_reached, "{named} {key}");
+            assert_eq!(may_change(set_key, other_key), is_reached, "{set_key} {other_key}");
         }
     }
 
-    /// Every setting of every layer, and of every job, has its concern; names, and the size of the drive for which a job was laid out,
-    /// have none.
+    /// Names, and the size of the drive for which a job was laid out, are the only keys without a concern.
     #[test]
     fn every_setting_has_a_concern() {
         let keys = stack::keys().into_iter().chain(work::ALL.iter().map(|key| (*key).to_owned()));

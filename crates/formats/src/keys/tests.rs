@@ -1,4 +1,4 @@
-//! Every key is described, and what is written from the descriptions is up to date.
+//! Every key is described, the guide's tables are up to date, and unknown keys get a useful suggestion.
 
 use std::path::Path;
 
@@ -9,9 +9,10 @@ use seekwise_drives::stack::StackFile;
 use super::*;
 use crate::study;
 
-fn said(key: &str) -> String {
-    let said = unknown_key("--set", 0, key).to_string();
-    said.strip_prefix(&format!("--set: `{key}`: unknown key")).unwrap_or(&said).to_owned()
+/// The end of the error about an unknown key: the suggestion.
+fn suggestion_for(key: &str) -> String {
+    let error = unknown_key("--set", 0, key).to_string();
+    error.strip_prefix(&format!("--set: `{key}`: unknown key")).unwrap_or(&error).to_owned()
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn a_key_is_found_in_whichever_layer_it_is() {
         ("ncq", "drive.firmware.depth"),
         ("drves.depth", "driver.depth"),
     ] {
-        assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
+        assert_eq!(suggestion_for(key), format!("; did you mean `{nearest}`?"), "{key}");
     }
 }
 
@@ -43,14 +44,14 @@ fn a_value_in_a_key_s_place_is_shown_its_key() {
         ("ahci", "controller=ahci"),
         ("UDMA5", "controller.mode=udma-5"),
     ] {
-        assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
+        assert_eq!(suggestion_for(key), format!("; did you mean `{nearest}`?"), "{key}");
     }
 }
 
 #[test]
 fn a_mode_of_sata_is_offered_with_what_its_name_means() {
     assert_eq!(
-        said("sata3"),
+        suggestion_for("sata3"),
         "; expected KEY=VALUE (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6); \
          did you mean `controller.mode=sata-3`?"
     );
@@ -62,17 +63,21 @@ fn a_mode_of_sata_is_offered_with_what_its_name_means() {
 #[test]
 fn what_may_be_several_is_not_guessed() {
     assert_eq!(
-        said("depth"),
+        suggestion_for("depth"),
         "; expected one of driver.depth, array.depth, controller.depth, drive.firmware.depth, job.depth"
     );
-    assert!(said("multcount").contains("controller.interrupt_block_sectors"), "{}", said("multcount"));
-    assert_eq!(said("zzzzzz"), "");
+    assert!(
+        suggestion_for("multcount").contains("controller.interrupt_block_sectors"),
+        "{}",
+        suggestion_for("multcount")
+    );
+    assert_eq!(suggestion_for("zzzzzz"), "");
 }
 
 #[test]
 fn a_word_of_the_field_leads_to_its_keys() {
-    let whole = |key: &str| unknown_key("--set", 0, key).to_string();
-    let read_ahead = whole("readahead");
+    let error_about = |key: &str| unknown_key("--set", 0, key).to_string();
+    let read_ahead = error_about("readahead");
     assert!(
         read_ahead.ends_with(
             "expected one of drive.cache.read_ahead.max_sectors, pagecache.read_ahead_kib, accelerator.read_ahead_kib"
@@ -80,13 +85,13 @@ fn a_word_of_the_field_leads_to_its_keys() {
         "{read_ahead}"
     );
     assert_eq!(
-        whole("latency"),
+        error_about("latency"),
         "--set: `latency`: response times are a result: `--metric mean`, p50, p90, p95, p99, p99.9, p99.99 or max, alone or \
          after `read.`, `write.`, `flush.`"
     );
-    assert_eq!(whole("p95"), "--set: `p95`: is a result, and no key; expected --metric p95");
-    assert_eq!(whole("18tb"), "--set: `18tb`: is a drive, and no key; expected `--on exos-x18`");
-    assert!(whole("ironwolf").contains("no Seagate IronWolf is built in"), "{}", whole("ironwolf"));
+    assert_eq!(error_about("p95"), "--set: `p95`: is a result, and no key; expected --metric p95");
+    assert_eq!(error_about("18tb"), "--set: `18tb`: is a drive, and no key; expected `--on exos-x18`");
+    assert!(error_about("ironwolf").contains("no Seagate IronWolf is built in"), "{}", error_about("ironwolf"));
 }
 
 #[test]
@@ -127,8 +132,8 @@ fn all_words_for_a_switch_are_one_setting() {
     }
 }
 
-/// The keys that a study's reader names where one is unknown.
-fn read_by_study(section: &str) -> Vec<String> {
+/// The keys of a section that the study reader lists in its error about an unknown key.
+fn keys_known_to_study_reader(section: &str) -> Vec<String> {
     let text = match section {
         "" => "zzz = 1\n".to_owned(),
         _ => format!("title = 't'\nquestion = 'q'\n[[{section}]]\nzzz = 1\n"),
@@ -142,21 +147,22 @@ fn read_by_study(section: &str) -> Vec<String> {
 #[test]
 fn the_list_has_every_key_of_a_study() {
     let sections = ["factor", "compare", "claim", "best"];
-    let known = read_by_study("").into_iter().filter(|key| !sections.contains(&key.as_str()));
-    let mut known: Vec<String> = known.chain(sections.iter().flat_map(|section| read_by_study(section))).collect();
+    let known = keys_known_to_study_reader("").into_iter().filter(|key| !sections.contains(&key.as_str()));
+    let mut known: Vec<String> =
+        known.chain(sections.iter().flat_map(|section| keys_known_to_study_reader(section))).collect();
     let mut listed: Vec<String> = STUDY.iter().map(|key| key.0.to_owned()).collect();
     known.sort_unstable();
     listed.sort_unstable();
     assert_eq!(known, listed);
-    let least = study::parse("s.toml", "title = 't'\nquestion = 'q'\n").unwrap();
+    let shortest_study = study::parse("s.toml", "title = 't'\nquestion = 'q'\n").unwrap();
     let otherwise = |name: &str| STUDY.iter().find(|key| key.0 == name).unwrap().2.to_owned();
     assert_eq!(
         ["seed", "runs", "margin_percent"].map(otherwise),
-        [least.seed.to_string(), least.runs.to_string(), least.margin_percent.to_string()]
+        [shortest_study.seed.to_string(), shortest_study.runs.to_string(), shortest_study.margin_percent.to_string()]
     );
 }
 
-/// Settings that record the work (`work`) are in no list of keys: each has a concern instead (`concerns`).
+/// The keys of `work` record the work of a run and are in no list: each has a concern instead (see [`concern_of`]).
 #[test]
 fn every_constant_names_a_key_or_the_root_of_keys_and_is_called_like_it() {
     let all = sections();
@@ -183,16 +189,16 @@ fn every_key_says_what_it_is() {
     }
 }
 
-/// The first table of a layer's section in the guide, and where it stands.
-fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
+/// The first table of a layer's section in the guide, after its offset in bytes.
+fn find_table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
     let head = format!("\n## {section}\n");
     let start = guide.find(&head).unwrap_or_else(|| panic!("the guide has no section {section}")) + head.len();
-    let at = start + guide[start..].find("\n|").expect("a table") + 1;
-    let lines = guide[at..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
-    (at, &guide[at..at + lines.map(str::len).sum::<usize>()])
+    let table_start = start + guide[start..].find("\n|").expect("a table") + 1;
+    let lines = guide[table_start..].split_inclusive('\n').take_while(|line| line.starts_with('|'));
+    (table_start, &guide[table_start..table_start + lines.map(str::len).sum::<usize>()])
 }
 
-fn as_markdown(section: &KeySection) -> String {
+fn print_table(section: &KeySection) -> String {
     let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
     for entry in section.keys.iter().filter(|entry| entry.key != section.name || section.name == "job") {
         let key = entry.key.strip_prefix(&format!("{}.", section.name)).unwrap_or(&entry.key);
@@ -204,24 +210,24 @@ fn as_markdown(section: &KeySection) -> String {
 
 #[test]
 fn the_guide_has_every_key() {
-    let own = ["stack", "real", "trace", "scene", "profile", "study", "review"];
-    written("stack.md", |section| !own.contains(&section.name));
-    written("scenes.md", |section| section.name == "scene");
-    written("real.md", |section| section.name == "real");
-    written("traces.md", |section| section.name == "trace");
+    let in_other_chapters = ["stack", "real", "trace", "scene", "profile", "study", "review"];
+    check_or_write_tables("stack.md", |section| !in_other_chapters.contains(&section.name));
+    check_or_write_tables("scenes.md", |section| section.name == "scene");
+    check_or_write_tables("real.md", |section| section.name == "real");
+    check_or_write_tables("traces.md", |section| section.name == "trace");
 }
 
-/// The tables of these sections in a chapter of the guide are up to date.
-fn written(chapter: &str, has: impl Fn(&KeySection) -> bool) {
+/// Checks the tables of these sections in a chapter of the guide, or with SEEKWISE_UPDATE writes them.
+fn check_or_write_tables(chapter: &str, is_in_chapter: impl Fn(&KeySection) -> bool) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(chapter);
     let mut guide = std::fs::read_to_string(&path).expect("the guide");
-    for section in sections().iter().filter(|section| has(section)) {
-        let wanted = as_markdown(section);
-        let (at, stands) = table(&guide, section.name);
+    for section in sections().iter().filter(|section| is_in_chapter(section)) {
+        let wanted = print_table(section);
+        let (start, found) = find_table(&guide, section.name);
         if std::env::var_os("SEEKWISE_UPDATE").is_none() {
-            assert!(stands == wanted, "{chapter}, {}: SEEKWISE_UPDATE=1 writes the tables anew", section.name);
+            assert!(found == wanted, "{chapter}, {}: SEEKWISE_UPDATE=1 writes the tables anew", section.name);
         }
-        guide.replace_range(at..at + stands.len(), &wanted);
+        guide.replace_range(start..start + found.len(), &wanted);
     }
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
         std::fs::write(&path, guide).expect("the guide is written");
@@ -231,9 +237,9 @@ fn written(chapter: &str, has: impl Fn(&KeySection) -> bool) {
 #[test]
 fn no_key_is_a_limit() {
     for entry in sections().iter().flat_map(|section| &section.keys) {
-        let own: Vec<&str> = LIMITS.iter().flat_map(|limit| limit.words).copied().collect();
-        assert!(!own.iter().any(|word| is_same(word, &entry.key)), "{}", entry.key);
-        assert!(!entry.also.iter().any(|also| own.iter().any(|word| is_same(word, also))), "{}", entry.key);
+        let words_of_limits: Vec<&str> = LIMITS.iter().flat_map(|limit| limit.words).copied().collect();
+        assert!(!words_of_limits.iter().any(|word| is_same(word, &entry.key)), "{}", entry.key);
+        assert!(!entry.also.iter().any(|also| words_of_limits.iter().any(|word| is_same(word, also))), "{}", entry.key);
     }
 }
 

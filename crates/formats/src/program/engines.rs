@@ -1,4 +1,4 @@
-//! The engines of programs: their keys, and how the model's programs are built from them.
+//! The engines of programs: the keys of each, and how its keys' figures become a program of the model (`seekwise_work::files`).
 
 use seekwise_disk::time::Span;
 use seekwise_work::files::call::OpenMode;
@@ -9,7 +9,7 @@ use seekwise_work::files::program::{
 
 use seekwise_drives::figure::{Figures, KeyDomain, ProfileKey};
 
-/// An engine.
+/// An engine: a kind of program whose figures a program's file gives.
 pub(crate) struct ProgramEngine {
     pub name: &'static str,
     /// A description: a verb and its objects.
@@ -25,17 +25,18 @@ pub(crate) struct ProgramEngine {
 /// The volumes of a program, by their indices in the scene.
 #[derive(Clone, Copy)]
 pub(crate) struct ProgramVolumes {
-    /// The volume that it runs on.
+    /// The volume that the program runs on.
     pub on: u8,
-    /// The volume that it writes to.
+    /// The volume that the program writes to, or that holds its log.
     pub to: u8,
 }
 
+// Ranges of values shared by several keys.
 const COUNT: KeyDomain = KeyDomain::Whole(1, 10_000_000);
-const MAYBE: KeyDomain = KeyDomain::Whole(0, 10_000_000);
+const COUNT_OR_ZERO: KeyDomain = KeyDomain::Whole(0, 10_000_000);
 const TIME: KeyDomain = KeyDomain::Number(0.0, 1e6);
 const SIZE: KeyDomain = KeyDomain::Number(0.001, 1e8);
-const ANY_SIZE: KeyDomain = KeyDomain::Number(0.0, 1e8);
+const SIZE_OR_ZERO: KeyDomain = KeyDomain::Number(0.0, 1e8);
 const KIB: KeyDomain = KeyDomain::Number(0.5, 65_536.0);
 const PERCENT: KeyDomain = KeyDomain::Whole(0, 100);
 const HANDLES: KeyDomain = KeyDomain::Word(&["cached", "write-through", "direct"]);
@@ -48,10 +49,10 @@ const fn must(path: &'static str, unit: &'static str, accepts: KeyDomain, meanin
 const FILES: ProfileKey = must(
     "files",
     "",
-    MAYBE,
+    COUNT_OR_ZERO,
     "number of files; 0 means the existing files of the volume, for a program that only reads",
 );
-const TOTAL: ProfileKey = must("total_mb", "MB", ANY_SIZE, "total size of the files");
+const TOTAL: ProfileKey = must("total_mb", "MB", SIZE_OR_ZERO, "total size of the files");
 const SPREAD: ProfileKey =
     must("spread", "", KeyDomain::Whole(0, 16), "the largest file is up to 2 to this power times the smallest");
 const DIRECTORY: ProfileKey = must("directory_files", "", COUNT, "files per directory");
@@ -86,15 +87,15 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             .also(&["prefetch"]),
             COMPUTE,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Boot(BootSpec {
-                volume: on.on,
-                set: file_set(it),
-                phases: it.count("phases"),
-                reads: it.count("phase_reads"),
-                most: bytes_from_kib(it, "most_kib"),
-                ahead: it.count("ahead"),
-                time: it.span("compute_ms"),
+                volume: volumes.on,
+                set: file_set(figures),
+                phases: figures.count("phases"),
+                reads: figures.count("phase_reads"),
+                most: bytes_from_kib(figures, "most_kib"),
+                ahead: figures.count("ahead"),
+                time: figures.span("compute_ms"),
             })
         },
     },
@@ -119,17 +120,17 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             SYNC,
             FILE_MS,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Copy(CopySpec {
-                from: on.on,
-                to: on.to,
-                set: file_set(it),
-                block: bytes_from_kib(it, "block_kib"),
-                buffers: it.count("buffers"),
-                handle: open_mode(it, "handle"),
-                moves: it.flag("move"),
-                sync: it.flag("sync_each"),
-                file_time: it.span("file_ms"),
+                from: volumes.on,
+                to: volumes.to,
+                set: file_set(figures),
+                block: bytes_from_kib(figures, "block_kib"),
+                buffers: figures.count("buffers"),
+                handle: open_mode(figures, "handle"),
+                moves: figures.flag("move"),
+                sync: figures.flag("sync_each"),
+                file_time: figures.span("file_ms"),
             })
         },
     },
@@ -144,9 +145,9 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             must("log_block", "", KeyDomain::Whole(512, 65_536), "block size of the log's writes"),
             must("clients", "", KeyDomain::Whole(1, 4096), "clients, each with one transaction at a time"),
             must("commits", "", COUNT, "total commits of all clients"),
-            must("reads", "", MAYBE, "pages that each transaction or record reads"),
+            must("reads", "", COUNT_OR_ZERO, "pages that each transaction or record reads"),
             must("hit_percent", "%", PERCENT, "share of these that are in the database's memory"),
-            must("writes", "", MAYBE, "pages that each transaction or record writes"),
+            must("writes", "", COUNT_OR_ZERO, "pages that each transaction or record writes"),
             must("record_bytes", "", KeyDomain::Whole(1, 1 << 24), "bytes of log per transaction"),
             must("group", "", KeyDomain::Flag, "one client flushes the log for all that wait").also(&["group commit"]),
             must("checkpoint_s", "s", TIME, "checkpoint interval; 0 means none"),
@@ -156,28 +157,28 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             COMPUTE,
             must("pause_ms", "ms", TIME, "pause of a client between transactions"),
         ],
-        build: |it, on| {
-            let every = Span::from_nanos((it.number("checkpoint_s") * 1e9).round() as u64);
+        build: |figures, volumes| {
+            let checkpoint_interval = Span::from_nanos((figures.number("checkpoint_s") * 1e9).round() as u64);
             ProgramSpec::Database(DatabaseSpec {
-                volume: on.on,
-                log: on.to,
-                bytes: bytes_from_mb(it, "data_mb"),
-                log_bytes: bytes_from_mb(it, "log_mb"),
-                page: bytes_from_kib(it, "page_kib"),
-                log_block: it.whole("log_block"),
-                clients: it.count("clients") as u16,
-                commits: it.count("commits"),
-                reads: it.count("reads"),
-                hits: it.count("hit_percent"),
-                writes: it.count("writes"),
-                record: it.whole("record_bytes"),
-                group: it.flag("group"),
-                checkpoint: (every > Span::ZERO).then_some(every),
-                spread: it.count("spread_percent"),
-                data_handle: open_mode(it, "data_handle"),
-                log_handle: open_mode(it, "log_handle"),
-                time: it.span("compute_ms"),
-                pause: it.span("pause_ms"),
+                volume: volumes.on,
+                log: volumes.to,
+                bytes: bytes_from_mb(figures, "data_mb"),
+                log_bytes: bytes_from_mb(figures, "log_mb"),
+                page: bytes_from_kib(figures, "page_kib"),
+                log_block: figures.whole("log_block"),
+                clients: figures.count("clients") as u16,
+                commits: figures.count("commits"),
+                reads: figures.count("reads"),
+                hits: figures.count("hit_percent"),
+                writes: figures.count("writes"),
+                record: figures.whole("record_bytes"),
+                group: figures.flag("group"),
+                checkpoint: (checkpoint_interval > Span::ZERO).then_some(checkpoint_interval),
+                spread: figures.count("spread_percent"),
+                data_handle: open_mode(figures, "data_handle"),
+                log_handle: open_mode(figures, "log_handle"),
+                time: figures.span("compute_ms"),
+                pause: figures.span("pause_ms"),
             })
         },
     },
@@ -186,12 +187,12 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         description: "moves each fragmented file to a free run, chunk by chunk",
         operation: "a file",
         keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing time per chunk")],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Defragment(DefragmentSpec {
-                volume: on.on,
-                set: file_set(it),
-                file_time: it.span("file_ms"),
-                chunk_time: it.span("chunk_ms"),
+                volume: volumes.on,
+                set: file_set(figures),
+                file_time: figures.span("file_ms"),
+                chunk_time: figures.span("chunk_ms"),
             })
         },
     },
@@ -208,16 +209,16 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             COMPUTE,
             must("pause_ms", "ms", TIME, "pause between saves"),
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Document(DocumentSpec {
-                volume: on.on,
-                bytes: bytes_from_kib(it, "document_kib"),
-                block: bytes_from_kib(it, "block_kib"),
-                saves: it.count("saves"),
-                handle: open_mode(it, "handle"),
-                sync: it.flag("sync_each"),
-                time: it.span("compute_ms"),
-                pause: it.span("pause_ms"),
+                volume: volumes.on,
+                bytes: bytes_from_kib(figures, "document_kib"),
+                block: bytes_from_kib(figures, "block_kib"),
+                saves: figures.count("saves"),
+                handle: open_mode(figures, "handle"),
+                sync: figures.flag("sync_each"),
+                time: figures.span("compute_ms"),
+                pause: figures.span("pause_ms"),
             })
         },
     },
@@ -227,26 +228,26 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         operation: "a run of requests",
         keys: &[
             must("span_mb", "MB", SIZE, "size of the file"),
-            must("reads_sequential", "", MAYBE, "sequential reads"),
-            must("reads_random", "", MAYBE, "random reads"),
-            must("writes_sequential", "", MAYBE, "sequential writes"),
-            must("writes_random", "", MAYBE, "random writes"),
-            must("read_mb", "MB", ANY_SIZE, "total bytes read"),
-            must("written_mb", "MB", ANY_SIZE, "total bytes written"),
+            must("reads_sequential", "", COUNT_OR_ZERO, "sequential reads"),
+            must("reads_random", "", COUNT_OR_ZERO, "random reads"),
+            must("writes_sequential", "", COUNT_OR_ZERO, "sequential writes"),
+            must("writes_random", "", COUNT_OR_ZERO, "random writes"),
+            must("read_mb", "MB", SIZE_OR_ZERO, "total bytes read"),
+            must("written_mb", "MB", SIZE_OR_ZERO, "total bytes written"),
             must("run", "", COUNT, "average run of consecutive requests of one kind"),
             HANDLE,
             COMPUTE,
         ],
-        build: |it, on| {
-            let counts = ["reads_sequential", "reads_random", "writes_sequential", "writes_random"];
+        build: |figures, volumes| {
+            let count_keys = ["reads_sequential", "reads_random", "writes_sequential", "writes_random"];
             ProgramSpec::Playback(PlaybackSpec {
-                volume: on.on,
-                span: bytes_from_mb(it, "span_mb"),
-                counts: counts.map(|key| it.count(key)),
-                bytes: [bytes_from_mb(it, "read_mb"), bytes_from_mb(it, "written_mb")],
-                run: it.count("run"),
-                handle: open_mode(it, "handle"),
-                time: it.span("compute_ms"),
+                volume: volumes.on,
+                span: bytes_from_mb(figures, "span_mb"),
+                counts: count_keys.map(|key| figures.count(key)),
+                bytes: [bytes_from_mb(figures, "read_mb"), bytes_from_mb(figures, "written_mb")],
+                run: figures.count("run"),
+                handle: open_mode(figures, "handle"),
+                time: figures.span("compute_ms"),
             })
         },
     },
@@ -260,8 +261,8 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             must("index_mb", "MB", SIZE, "size of an index"),
             must("records", "", COUNT, "records"),
             must("transaction", "", COUNT, "records per transaction; 1 means each by itself"),
-            must("reads", "", MAYBE, "pages that each transaction or record reads"),
-            must("writes", "", MAYBE, "pages that each transaction or record writes"),
+            must("reads", "", COUNT_OR_ZERO, "pages that each transaction or record reads"),
+            must("writes", "", COUNT_OR_ZERO, "pages that each transaction or record writes"),
             must(
                 "flushes",
                 "",
@@ -272,20 +273,20 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             HANDLE,
             COMPUTE,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Records(RecordsSpec {
-                volume: on.on,
-                tables: it.count("tables"),
-                table: bytes_from_mb(it, "table_mb"),
-                index: bytes_from_mb(it, "index_mb"),
-                records: it.count("records"),
-                transaction: it.count("transaction"),
-                reads: it.count("reads"),
-                writes: it.count("writes"),
-                flushes: it.count("flushes"),
-                bytes: it.whole("write_bytes"),
-                handle: open_mode(it, "handle"),
-                time: it.span("compute_ms"),
+                volume: volumes.on,
+                tables: figures.count("tables"),
+                table: bytes_from_mb(figures, "table_mb"),
+                index: bytes_from_mb(figures, "index_mb"),
+                records: figures.count("records"),
+                transaction: figures.count("transaction"),
+                reads: figures.count("reads"),
+                writes: figures.count("writes"),
+                flushes: figures.count("flushes"),
+                bytes: figures.whole("write_bytes"),
+                handle: open_mode(figures, "handle"),
+                time: figures.span("compute_ms"),
             })
         },
     },
@@ -301,15 +302,15 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             HANDLE,
             COMPUTE,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Registry(RegistrySpec {
-                volume: on.on,
-                hives: it.count("hives"),
-                hive: bytes_from_mb(it, "hive_mb"),
-                flushes: it.count("hive_flushes"),
-                pages: it.count("pages"),
-                handle: open_mode(it, "handle"),
-                time: it.span("compute_ms"),
+                volume: volumes.on,
+                hives: figures.count("hives"),
+                hive: bytes_from_mb(figures, "hive_mb"),
+                flushes: figures.count("hive_flushes"),
+                pages: figures.count("pages"),
+                handle: open_mode(figures, "handle"),
+                time: figures.span("compute_ms"),
             })
         },
     },
@@ -329,16 +330,16 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             FILE_MS,
             MIB_MS,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Scan(ScanSpec {
-                volume: on.on,
-                set: file_set(it),
-                block: bytes_from_kib(it, "block_kib"),
-                head: bytes_from_kib(it, "head_kib"),
-                whole: it.count("whole_percent"),
-                handle: open_mode(it, "handle"),
-                file_time: it.span("file_ms"),
-                mebibyte_time: it.span("mib_ms"),
+                volume: volumes.on,
+                set: file_set(figures),
+                block: bytes_from_kib(figures, "block_kib"),
+                head: bytes_from_kib(figures, "head_kib"),
+                whole: figures.count("whole_percent"),
+                handle: open_mode(figures, "handle"),
+                file_time: figures.span("file_ms"),
+                mebibyte_time: figures.span("mib_ms"),
             })
         },
     },
@@ -351,22 +352,22 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             must("strokes", "", COUNT, "strokes"),
             must("run_mb", "MB", SIZE, "bytes that each operation writes sequentially"),
             BLOCK,
-            must("tiles", "", MAYBE, "tiles that each operation reads back at random"),
+            must("tiles", "", COUNT_OR_ZERO, "tiles that each operation reads back at random"),
             must("tile_kib", "KiB", KIB, "size of a tile"),
             HANDLE,
             COMPUTE,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Scratch(ScratchSpec {
-                volume: on.on,
-                bytes: bytes_from_mb(it, "scratch_mb"),
-                strokes: it.count("strokes"),
-                run: bytes_from_mb(it, "run_mb"),
-                block: bytes_from_kib(it, "block_kib"),
-                tiles: it.count("tiles"),
-                tile: bytes_from_kib(it, "tile_kib"),
-                handle: open_mode(it, "handle"),
-                time: it.span("compute_ms"),
+                volume: volumes.on,
+                bytes: bytes_from_mb(figures, "scratch_mb"),
+                strokes: figures.count("strokes"),
+                run: bytes_from_mb(figures, "run_mb"),
+                block: bytes_from_kib(figures, "block_kib"),
+                tiles: figures.count("tiles"),
+                tile: bytes_from_kib(figures, "tile_kib"),
+                handle: open_mode(figures, "handle"),
+                time: figures.span("compute_ms"),
             })
         },
     },
@@ -391,43 +392,44 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             FILE_MS,
             MIB_MS,
         ],
-        build: |it, on| {
+        build: |figures, volumes| {
             ProgramSpec::Unpack(UnpackSpec {
-                volume: on.on,
-                set: file_set(it),
-                packed: it.count("packed_percent"),
-                block: bytes_from_kib(it, "block_kib"),
-                handle: open_mode(it, "handle"),
-                sync: it.flag("sync_each"),
-                file_time: it.span("file_ms"),
-                mebibyte_time: it.span("mib_ms"),
+                volume: volumes.on,
+                set: file_set(figures),
+                packed: figures.count("packed_percent"),
+                block: bytes_from_kib(figures, "block_kib"),
+                handle: open_mode(figures, "handle"),
+                sync: figures.flag("sync_each"),
+                file_time: figures.span("file_ms"),
+                mebibyte_time: figures.span("mib_ms"),
             })
         },
     },
 ];
 
-/// A set of files.
-pub(crate) fn file_set(it: &Figures<'_>) -> FileSet {
+/// The set of files that the figures `files`, `total_mb`, `spread` and `directory_files` describe.
+pub(crate) fn file_set(figures: &Figures<'_>) -> FileSet {
     FileSet {
-        files: it.count("files"),
-        bytes: bytes_from_mb(it, "total_mb"),
-        spread: it.count("spread"),
-        directory: it.count("directory_files"),
+        files: figures.count("files"),
+        bytes: bytes_from_mb(figures, "total_mb"),
+        spread: figures.count("spread"),
+        directory: figures.count("directory_files"),
     }
 }
 
-/// Megabytes as bytes.
-fn bytes_from_mb(it: &Figures<'_>, key: &str) -> u64 {
-    (it.number(key) * 1e6).round() as u64
+/// The figure `key`, in megabytes, as bytes.
+fn bytes_from_mb(figures: &Figures<'_>, key: &str) -> u64 {
+    (figures.number(key) * 1e6).round() as u64
 }
 
-/// KiB as bytes, rounded to whole sectors and at least one.
-fn bytes_from_kib(it: &Figures<'_>, key: &str) -> u64 {
-    ((it.number(key) * 2.0).round() as u64).max(1) * 512
+/// The figure `key`, in KiB, as bytes of whole sectors of 512, at least one.
+fn bytes_from_kib(figures: &Figures<'_>, key: &str) -> u64 {
+    ((figures.number(key) * 2.0).round() as u64).max(1) * 512
 }
 
-fn open_mode(it: &Figures<'_>, key: &str) -> OpenMode {
-    match it.word(key) {
+/// The figure `key`, one of [`HANDLES`], as a mode of opening files.
+fn open_mode(figures: &Figures<'_>, key: &str) -> OpenMode {
+    match figures.word(key) {
         "write-through" => OpenMode::WriteThrough,
         "direct" => OpenMode::Direct,
         _ => OpenMode::Cached,

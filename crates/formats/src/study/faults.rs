@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use seekwise_drives::diagnostic::{Diagnostic, is_plain, is_text};
 use seekwise_drives::dotted::{flatten, plain_text};
+use seekwise_drives::duration::Duration;
+use seekwise_drives::metric::Metric;
 use seekwise_drives::spelling::nearest;
 use seekwise_drives::stack::keys;
 
+use super::credit::credit_fault;
 use super::{BestQuestion, ClaimClass, Factor, MARGIN_PERCENT, MOST, MOST_CELLS, MOST_CLASSES, Study, is_scalar};
 
 /// Turns an error of the TOML library into a located one.
@@ -68,6 +71,16 @@ pub fn locate_fault(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
 /// The first line that contains `needle`, for errors that are not TOML errors.
 pub(super) fn line_of(text: &str, needle: &str) -> usize {
     text.find(needle).map_or(0, |at| text[..at].matches('\n').count() + 1)
+}
+
+/// Faults of values that a program built: their words would not be read back.
+pub(super) fn unread_words(study: &Study) -> impl Iterator<Item = String> {
+    let credits = study.compare.iter().filter_map(|compare| compare.credit.as_ref());
+    let metrics = study.compare.iter().filter_map(|compare| compare.metric.as_ref());
+    let lengths = study.runtime.iter().chain(&study.ramp);
+    let empty = credits.filter(|concerns| concerns.is_empty()).map(|_| credit_fault("`credit` is empty"));
+    let unread = metrics.filter_map(|metric| metric.to_string().parse::<Metric>().err());
+    empty.chain(unread).chain(lengths.filter_map(|length| Duration::parse(&length.to_string()).err()))
 }
 
 pub(super) fn check_study(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {

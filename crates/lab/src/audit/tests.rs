@@ -1,29 +1,29 @@
-//! Tests of the judge on synthetic timings: disks that rotate with noise, and devices that do not rotate but look like
-//! it.
+//! Tests of the verdict on synthetic timings: disks that rotate with noise, and devices that do not rotate but look like it.
 
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::time::{Instant, Span};
 use seekwise_run::audit::{AuditInterval, AuditTimings, FlushUnderReads, Overwrite, Round, TwoOverwrites};
 
-use super::{AuditJudgement, AuditVerdict, Certainty, evidence_curve, judge_timings};
+use super::{AuditJudgement, AuditVerdict, Certainty, flush_gap_percentiles, judge_timings};
 
-/// A synthetic disk: from the instant of a write or flush to that of its answer, in nanoseconds.
+/// A synthetic disk: functions from the instant of a write or flush to that of its answer, in nanoseconds.
 struct Rules<'a> {
-    /// A read's shortest time, and how much longer the longest is.
+    /// The shortest time of a read, and how much longer the longest is, in nanoseconds.
     read: [u64; 2],
     write: &'a mut dyn FnMut(u64) -> u64,
     flush: &'a mut dyn FnMut(u64) -> u64,
     forced: &'a mut dyn FnMut(u64) -> u64,
     scattered_flush: u64,
-    /// Other places have angles of their own, of a spindle with this revolution.
+    /// The revolution of the spindle on which other blocks have angles of their own.
     places: Option<u64>,
 }
 
-/// The audit of such a disk, as [`seekwise_run::audit::measure_timings`] asks it.
+/// The verdict on such a disk.
 fn audited(rules: Rules<'_>) -> AuditJudgement {
     judge_timings(&timings(rules))
 }
 
+/// The timings that [`seekwise_run::audit::measure_timings`] would measure on such a disk.
 fn timings(rules: Rules<'_>) -> AuditTimings {
     let mut rng = Seed(11).stream("pauses");
     let (at, span) = (Instant::from_nanos, Span::from_nanos);
@@ -32,7 +32,7 @@ fn timings(rules: Rules<'_>) -> AuditTimings {
         AuditTimings { again: vec![span(100_000); 60], empty: vec![span(60_000); 40], ..AuditTimings::default() };
     let [least, more] = rules.read;
     timings.reads = (0..60).map(|_| span(least + rng.below(more + 1))).collect();
-    // At a place whose angle is this far behind the first's.
+    // An overwrite of a block whose angle is `behind` ns behind the first block's.
     let mut overwrite = |now: &mut u64, rng: &mut Rng, behind: u64| {
         let pause = rng.below(16_000_000);
         let asked = *now + pause;
@@ -59,7 +59,7 @@ fn timings(rules: Rules<'_>) -> AuditTimings {
     timings
 }
 
-/// The next time that the place is under the head, with a revolution of `turn` nanoseconds, and some noise.
+/// The next time that the block is under the head, with a revolution of `turn` nanoseconds and some noise.
 fn next(turn: u64, noise: u64, rng: &mut Rng) -> impl FnMut(u64) -> u64 + '_ {
     move |asked| (asked + 100_000).div_ceil(turn) * turn + if noise > 0 { rng.below(noise) } else { 0 }
 }
@@ -195,7 +195,7 @@ fn fifteen_thousand_a_minute_is_told_from_a_timer() {
         scattered_flush: 60_000_000,
         places: Some(4_000_000),
     });
-    assert!(said.revolution.unwrap().may_be_a_tick());
+    assert!(said.revolution.unwrap().may_be_timer_tick());
     assert_eq!((said.verdict, said.certainty), (AuditVerdict::Honest, Certainty::Certain), "{said:?}");
 }
 
@@ -212,7 +212,7 @@ fn the_error_of_a_period_holds_the_true_one() {
             now = turns(now + pauses.below(16_000_000));
             ends.push(Instant::from_nanos(now));
         }
-        let found = super::lattice::best_period(&ends);
+        let found = super::lattice::fit_period(&ends);
         let off = (found.period_ms - TURN as f64 / 1e6).abs();
         assert!(off <= found.error_ms && found.error_ms < most, "{noise}: {found:?}");
     }
@@ -264,7 +264,7 @@ fn the_evidence_is_a_staircase() {
         scattered_flush: 90_000_000,
         places: Some(TURN),
     });
-    let points = evidence_curve(&timings);
+    let points = flush_gap_percentiles(&timings);
     assert_eq!((points.len(), points[118].0), (119, 100.0));
     assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     let turns = |ms: f64| ms / (TURN as f64 / 1e6);
@@ -312,7 +312,7 @@ fn honest() -> super::AuditEvidence {
 fn found(change: impl FnOnce(&mut super::AuditEvidence)) -> (AuditVerdict, Certainty) {
     let mut evidence = honest();
     change(&mut evidence);
-    let (verdict, certainty, why) = evidence.reach_verdict();
+    let super::ReasonedVerdict { verdict, certainty, why } = evidence.reach_verdict();
     assert!(!why.is_empty());
     (verdict, certainty)
 }
@@ -411,7 +411,8 @@ fn speeds_are_sold_within_a_hundredth_and_ticks_lie_within_two_clocks() {
         assert_eq!([sold(1.0), sold(1.0099), sold(0.9901)], [Some(speed); 3]);
         assert!(sold(1.0101) != Some(speed) && sold(0.9899) != Some(speed));
     }
-    let tick = |period_ms: f64, error_ms: f64| super::Lattice { error_ms, ..lattice(period_ms, 0.9) }.may_be_a_tick();
+    let tick =
+        |period_ms: f64, error_ms: f64| super::Lattice { error_ms, ..lattice(period_ms, 0.9) }.may_be_timer_tick();
     assert!(tick(8.0, 0.0) && tick(8.0039, 0.0) && tick(7.9961, 0.0) && tick(8.3, 0.3));
     assert!(!tick(8.0042, 0.0) && !tick(7.9958, 0.0) && !tick(8.3, 0.29) && !tick(8.5, 0.4));
     let signs = |apart: f64, reads: f64, places: f64, alike: f64| {
@@ -428,7 +429,7 @@ fn speeds_are_sold_within_a_hundredth_and_ticks_lie_within_two_clocks() {
 fn a_spindle_has_the_longest_period() {
     let found = |of: &[(f64, f64)]| {
         let all: Vec<_> = of.iter().map(|&(period, held)| lattice(period, held)).collect();
-        super::find_spindle(&all).map(|it| it.period_ms)
+        super::longest_spindle(&all).map(|it| it.period_ms)
     };
     assert_eq!(found(&[(8.0, 0.6), (4.0, 0.99), (12.0, 0.49)]), Some(8.0));
     assert_eq!(found(&[(8.0, 0.6), (7.7, 0.9)]), Some(7.7));
@@ -446,7 +447,7 @@ fn the_evidence_ends_at_the_whole_however_few_overwrites_there_are() {
     };
     let curve = |ends: &[u64]| {
         let overwrites = ends.iter().map(|&ms| overwrite(ms)).collect();
-        evidence_curve(&AuditTimings { overwrites, ..AuditTimings::default() })
+        flush_gap_percentiles(&AuditTimings { overwrites, ..AuditTimings::default() })
     };
     assert!(curve(&[]).is_empty() && curve(&[10]).is_empty());
     assert_eq!(curve(&[10, 18]), [(100.0, 8.0)]);
@@ -459,10 +460,10 @@ fn the_evidence_ends_at_the_whole_however_few_overwrites_there_are() {
 #[test]
 fn ends_that_fit_no_period_have_a_spindle_s_all_the_same() {
     let ends = [0, 2_600, 5_200, 7_800, 12_300].map(|us| Instant::ZERO + Span::from_micros(us));
-    let found = super::lattice::best_period(&ends);
-    assert_eq!((found.held, found.number, found.is_spindle()), (0.0, 4, false));
+    let found = super::lattice::fit_period(&ends);
+    assert_eq!((found.held, found.number, found.fits_spindle()), (0.0, 4, false));
     assert!((3.8..11.8).contains(&found.period_ms), "{found:?}");
     assert!((found.rpm * found.period_ms - 60_000.0).abs() < 1e-6, "{found:?}");
-    let none = super::lattice::best_period(&ends[..1]);
+    let none = super::lattice::fit_period(&ends[..1]);
     assert_eq!((none.period_ms, none.rpm, none.held, none.number), (0.0, 0.0, 0.0, 0));
 }

@@ -1,5 +1,7 @@
-//! The modelled drive against its datasheet or measurements. A figure that the model does not meet is marked in the
-//! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
+//! Compares a modelled drive with its datasheet or with measurements, figure by figure.
+//!
+//! A profile may say that the model misses a figure (`misses = "why"`). Such a figure is shown too; its check fails if the model meets it
+//! after all.
 
 use seekwise_disk::drive::profile::Profile;
 use seekwise_drives::figure::FigureOrigin;
@@ -9,7 +11,7 @@ use serde::Serialize;
 
 use super::curves::{lost_revolution_share, sustained_mb_s};
 
-/// A comparison.
+/// The comparison of one figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct DatasheetCheck {
     pub what: &'static str,
@@ -21,81 +23,86 @@ pub struct DatasheetCheck {
     pub unit: &'static str,
     /// The largest difference that counts as equal, as a share of the expected figure.
     pub tolerance: f64,
-    /// As it should be: met, or missed as the profile says.
+    /// True if the figure is met, or missed as the profile says.
     pub ok: bool,
     /// The origin of the expected figure.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
-    /// Why the model does not meet it.
+    /// The profile's reason why the model does not meet the figure.
     pub misses: Option<String>,
 }
 
-/// Seek times are built from these figures or measured with them; 2 % covers the rounding of datasheets.
-const SEEK: f64 = 0.02;
-/// A rate rounds to whole sectors a track, and datasheets to whole MB/s.
-const RATE: f64 = 0.03;
-/// Datasheets cut digits: 5.5 for the 5.56 ms of 5400 rpm.
-const TURN: f64 = 0.015;
+/// Tolerance of seek times, as a share. The model's curve is built from these figures or measured with them; 2 % covers the rounding of
+/// datasheets.
+const SEEK_TOLERANCE: f64 = 0.02;
+/// Tolerance of rates, as a share. The model rounds to whole sectors a track, and datasheets to whole MB/s.
+const RATE_TOLERANCE: f64 = 0.03;
+/// Tolerance of half a revolution, as a share. Datasheets cut digits: 5.5 for the 5.56 ms of 5400 rpm.
+const LATENCY_TOLERANCE: f64 = 0.015;
 
-/// The comparison of writing with reading.
-pub(crate) const WRITES: &str = "sequential write over read";
+/// The check that compares the write rate with the read rate.
+pub(crate) const WRITE_RATE: &str = "sequential write over read";
 
 /// All comparisons that the drive's figures allow.
 pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let seek = mechanics.seek();
     let ms = |span: seekwise_disk::time::Span| span.nanos() as f64 / 1e6;
-    let settle = ms(mechanics.switch_and_settle().1);
-    let full = seek.seek_time(geometry.cylinders().saturating_sub(1));
-    let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
-    // The last zone of a fair length: short remainders at the end say nothing.
-    let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
-    let rate = |span: Option<(u64, u64)>, write: bool| {
-        span.map_or(0.0, |(first, end)| sustained_mb_s(profile, first, end, write))
+    let settle_ms = ms(mechanics.switch_and_settle().1);
+    let full_stroke = seek.seek_time(geometry.cylinders().saturating_sub(1));
+    let has_sectors = |&(first, end): &(u64, u64)| first < end;
+    // The last zones may be short remainders, too short for a rate.
+    let is_long = |&(first, end): &(u64, u64)| end - first > geometry.sectors() / 1000;
+    let outer = geometry.zone_block_bounds().find(has_sectors);
+    let inner = geometry.zone_block_bounds().filter(has_sectors).filter(is_long).last();
+    let media_mb_s = |zone: Option<(u64, u64)>, write: bool| {
+        zone.map_or(0.0, |(first, end)| sustained_mb_s(profile, first, end, write))
     };
     // A stream is as fast as the slower of medium and link.
-    let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
-    let outer = geometry.zone_spans().find(|span| span.0 < span.1);
+    let read_mb_s = |zone: Option<(u64, u64)>| media_mb_s(zone, false).min(profile.link.rate as f64 / 1e6);
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
-    let offers = geometry.extent(geometry.sectors() - 1, 1).end();
-    let held = doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, figure::GEOMETRY_SECTORS).is_some());
-    let capacity = held.unwrap_or(offers) as f64;
-    let compared = [
+    let offered = geometry.extent(geometry.sectors() - 1, 1).end();
+    let in_zones = doubts::usable_zone_sectors(drive)
+        .filter(|_| doubts::datasheet_or_inferred_figure(drive, figure::GEOMETRY_SECTORS).is_some());
+    let capacity = in_zones.unwrap_or(offered) as f64;
+    let average_ms = ms(seek.mean_time());
+    let modelled = [
         ("capacity", figure::GEOMETRY_SECTORS, capacity, doubts::SPARE),
-        ("average seek, read", figure::CHECKS_AVERAGE_SEEK_MS, ms(seek.mean_time()), SEEK),
-        ("average seek, write", figure::CHECKS_AVERAGE_WRITE_SEEK_MS, ms(seek.mean_time()) + settle, SEEK),
-        ("single-track seek", figure::CHECKS_SINGLE_SEEK_MS, ms(seek.seek_time(1)), SEEK),
-        ("full-stroke seek", figure::CHECKS_FULL_SEEK_MS, ms(full), SEEK),
-        ("half a revolution", figure::CHECKS_LATENCY_MS, ms(mechanics.revolution()) / 2.0, TURN),
-        ("rate, outermost zone", figure::CHECKS_OUTER_MB_S, read(outer), RATE),
-        ("rate, innermost zone", figure::CHECKS_INNER_MB_S, read(inner), RATE),
+        ("average seek, read", figure::CHECKS_AVERAGE_SEEK_MS, average_ms, SEEK_TOLERANCE),
+        ("average seek, write", figure::CHECKS_AVERAGE_WRITE_SEEK_MS, average_ms + settle_ms, SEEK_TOLERANCE),
+        ("single-track seek", figure::CHECKS_SINGLE_SEEK_MS, ms(seek.seek_time(1)), SEEK_TOLERANCE),
+        ("full-stroke seek", figure::CHECKS_FULL_SEEK_MS, ms(full_stroke), SEEK_TOLERANCE),
+        ("half a revolution", figure::CHECKS_LATENCY_MS, ms(mechanics.revolution()) / 2.0, LATENCY_TOLERANCE),
+        ("rate, outermost zone", figure::CHECKS_OUTER_MB_S, read_mb_s(outer), RATE_TOLERANCE),
+        ("rate, innermost zone", figure::CHECKS_INNER_MB_S, read_mb_s(inner), RATE_TOLERANCE),
     ];
-    let mut checks: Vec<DatasheetCheck> = compared
+    let mut checks: Vec<DatasheetCheck> = modelled
         .into_iter()
-        .filter_map(|(what, key, found, tolerance)| compare_figure(drive, what, key, found, tolerance))
+        .filter_map(|(what, key, modelled, tolerance)| check_figure_if_stated(drive, what, key, modelled, tolerance))
         .collect();
-    let (read, write) = (rate(outer, false), rate(outer, true));
-    checks.extend((read > 0.0).then(|| check_write_skew(read, write)));
-    checks.extend(outer.map(|(first, end)| check_seek_skew(lost_revolution_share(profile, first, end))));
+    let (read, write) = (media_mb_s(outer, false), media_mb_s(outer, true));
+    checks.extend((read > 0.0).then(|| check_write_rate(read, write)));
+    checks.extend(outer.map(|(first, end)| check_lost_revolutions(lost_revolution_share(profile, first, end))));
     checks
 }
 
-fn compare_figure(
+/// Compares the drive's own figure under `key` with a modelled value; `None` if the drive has no such figure.
+fn check_figure_if_stated(
     drive: &DriveFile,
     what: &'static str,
     key: &str,
-    found: f64,
+    modelled: f64,
     tolerance: f64,
 ) -> Option<DatasheetCheck> {
     let figure = drive.figure(key)?;
     let expected = drive.number(key)?;
-    let met = (found - expected).abs() <= tolerance * expected;
+    let met = (modelled - expected).abs() <= tolerance * expected;
     Some(DatasheetCheck {
         what,
         expected,
-        found,
+        found: modelled,
         unit: figure.unit,
         tolerance,
         ok: met == figure.misses.is_none(),
@@ -105,38 +112,39 @@ fn compare_figure(
     })
 }
 
-/// The comparison of skews with the arm.
-pub const LOST: &str = "track changes that lose a revolution";
+/// The check that compares the skews with the time of the arm.
+pub const LOST_REVOLUTIONS: &str = "track changes that lose a revolution";
 
-/// A skew that the arm cannot keep up with costs a stream a revolution a track, up to half its rate: a seek or a settling
-/// time that was changed asks for other skews.
-fn check_seek_skew(found: f64) -> DatasheetCheck {
+/// Checks that a reading stream loses a revolution at hardly any track change. If the arm needs longer than a skew lasts, a stream loses one
+/// at every track, which costs up to half its rate. So a changed seek or settle time needs other skews.
+fn check_lost_revolutions(lost_share: f64) -> DatasheetCheck {
     DatasheetCheck {
-        what: LOST,
+        what: LOST_REVOLUTIONS,
         expected: 0.0,
-        found,
+        found: lost_share,
         unit: "",
         tolerance: 0.0,
-        ok: found <= LATE,
+        ok: lost_share <= MOST_LOST,
         kind: FigureOrigin::Inferred,
         source: "a drive's skew covers its seek to the next track".to_owned(),
         misses: None,
     }
 }
 
-/// Track changes of a stream that may lose a revolution: one in fifty. A zone's border may not fit a skew.
-const LATE: f64 = 0.02;
+/// The share of track changes that may lose a revolution: one in fifty, because a skew may not fit the border of a zone.
+const MOST_LOST: f64 = 0.02;
 
-/// A skew that the arm cannot keep up with would cost a revolution a track.
-fn check_write_skew(read: f64, write: f64) -> DatasheetCheck {
-    let found = write / read;
+/// Checks that a stream writes as fast as it reads: the skews leave time to settle.
+fn check_write_rate(read_mb_s: f64, write_mb_s: f64) -> DatasheetCheck {
+    const TOLERANCE: f64 = 0.001;
+    let ratio = write_mb_s / read_mb_s;
     DatasheetCheck {
-        what: WRITES,
+        what: WRITE_RATE,
         expected: 1.0,
-        found,
+        found: ratio,
         unit: "",
-        tolerance: 0.001,
-        ok: (found - 1.0).abs() <= 0.001,
+        tolerance: TOLERANCE,
+        ok: (ratio - 1.0).abs() <= TOLERANCE,
         kind: FigureOrigin::Inferred,
         source: "a drive's skew covers its write settle".to_owned(),
         misses: None,
@@ -184,8 +192,10 @@ mod tests {
         // A slower seek asks for wider skews, of each drive.
         let mut drive = load_drive("travelstar-5k250-160").unwrap();
         let lost = |drive: &DriveFile| {
-            let found =
-                check_drive(drive, &drive.profile().unwrap()).into_iter().find(|check| check.what == LOST).unwrap();
+            let found = check_drive(drive, &drive.profile().unwrap())
+                .into_iter()
+                .find(|check| check.what == LOST_REVOLUTIONS)
+                .unwrap();
             (found.ok, found.found)
         };
         let (ok, share) = lost(&drive);

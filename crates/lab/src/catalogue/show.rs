@@ -1,5 +1,4 @@
-//! The list of drives and one drive in full, as values: figures with their sources, checks, curves. Nothing is drawn
-//! here.
+//! The list of built-in drives, and one drive in full with sources, checks and curves, as values. Nothing is drawn here.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -9,11 +8,11 @@ use seekwise_drives::profile::DriveFile;
 use serde::Serialize;
 
 use super::check::{DatasheetCheck, check_drive};
-use super::curves::{Curves, sample_seek_and_rate, sustained_mb_s};
+use super::curves::{Curves, seek_and_rate_curves, sustained_mb_s};
 use super::{load_drive, names};
 use crate::plot::Picture;
 
-/// A line of the list.
+/// A drive in the list.
 #[derive(Clone, Debug, Serialize)]
 pub struct DriveSummary {
     /// Name in the catalogue.
@@ -24,9 +23,9 @@ pub struct DriveSummary {
     pub year: Option<u32>,
     /// The studies that measured it.
     pub studies: Vec<String>,
-    /// In words.
+    /// The interface in words.
     pub interface: String,
-    /// In 10^9 bytes.
+    /// Capacity in 10^9 bytes.
     pub capacity_gb: f64,
     pub rpm: f64,
     /// Surfaces.
@@ -46,10 +45,10 @@ pub struct DriveSummary {
 pub struct SheetFigure {
     /// Dotted key, as `--set` takes it.
     pub key: String,
-    /// As text.
+    /// The value as text.
     pub value: String,
     pub unit: &'static str,
-    /// The origin.
+    /// The origin of the value.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
@@ -58,7 +57,7 @@ pub struct SheetFigure {
 /// A drive in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct DriveSheet {
-    /// The line of the list.
+    /// The drive as in the list.
     #[serde(flatten)]
     pub summary: DriveSummary,
     pub figures: Vec<SheetFigure>,
@@ -71,7 +70,7 @@ pub struct DriveSheet {
 pub fn build_sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
-    let (first, end) = geometry.zone_spans().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
+    let (first, end) = geometry.zone_block_bounds().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
     let summary = DriveSummary {
         name: drive.name.clone(),
         title: drive.title.clone(),
@@ -91,22 +90,22 @@ pub fn build_sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
         summary,
         figures: figures.map(sheet_figure).collect(),
         checks: check_drive(drive, &profile),
-        curves: sample_seek_and_rate(&profile),
+        curves: seek_and_rate_curves(&profile),
     })
 }
 
-/// The mean number of sectors a track.
-fn mean_track_sectors(row: &ZoneRow) -> u32 {
+/// The mean number of sectors per track of a zone, over its heads or the runs of its band.
+fn mean_sectors_per_track(row: &ZoneRow) -> u32 {
     let runs = row.band.iter().flat_map(|band| &band.runs);
-    let all: Vec<u32> = row.spt.iter().copied().chain(runs.map(|run| run.spt)).collect();
-    all.iter().sum::<u32>() / all.len().max(1) as u32
+    let counts: Vec<u32> = row.spt.iter().copied().chain(runs.map(|run| run.spt)).collect();
+    counts.iter().sum::<u32>() / counts.len().max(1) as u32
 }
 
 fn sheet_figure(figure: &seekwise_drives::figure::Figure) -> SheetFigure {
     let value = match &figure.value {
         FigureValue::Zones(rows) => {
             let (outer, inner) =
-                (rows.first().map_or(0, mean_track_sectors), rows.last().map_or(0, mean_track_sectors));
+                (rows.first().map_or(0, mean_sectors_per_track), rows.last().map_or(0, mean_sectors_per_track));
             format!("{} zones, {outer} to {inner} sectors a track", rows.len())
         }
         value => value.to_string(),
@@ -120,7 +119,7 @@ fn sheet_figure(figure: &seekwise_drives::figure::Figure) -> SheetFigure {
     }
 }
 
-/// The built-in drives, one line each.
+/// The built-in drives, a summary each.
 pub fn drive_summaries() -> Result<Vec<DriveSummary>, Vec<Diagnostic>> {
     let summary = |name| Ok(build_sheet(&load_drive(name)?)?.summary);
     names().map(summary).collect()

@@ -1,8 +1,8 @@
-//! A drive's profile from a few figures of its datasheet: capacity, speed, rates, average seek. All other figures are
-//! taken from a built-in drive, or scaled from it, and marked as inferred with the reasoning. The layout is made so
-//! that it holds the capacity at these rates; a profile that would not meet its own figures is refused.
+//! Drafts a drive's profile from a few figures of its datasheet: capacity, speed, rates, average seek.
 //!
-//! Not here: the profile of a real unit, which `fit` finds from measurements.
+//! All other figures are taken from a built-in drive, the base, or scaled from it, and marked as inferred with the reasoning. `layout`
+//! chooses heads, cylinders and zones that hold the capacity at these rates. A profile that would not meet its own figures is refused.
+//! The profile of a real unit is not made here; `fit` finds it from measurements.
 
 mod layout;
 
@@ -14,14 +14,14 @@ use seekwise_drives::profile::{self, DriveFile};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use self::layout::{SketchLayout, SustainedRates};
-use super::check::{WRITES, check_drive};
+use super::check::{WRITE_RATE, check_drive};
 use super::{find_text, load_drive, names};
-use crate::rewriting::{drop_uncited, put_figure};
+use crate::rewriting::{remove_uncited_sources, replace_figure};
 
-/// The words for the origin of a profile's figure.
+/// The keys under which a profile says where a figure is from.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
 
-/// The real rates of link generations: MB/s, and the source. Below the last, streams wait for the link.
+/// Usable rates of link generations in MB/s, with the derivation. A faster medium waits for its link.
 const LINKS: [(f64, &str); 4] = [
     (132.4, "SATA 1.5 Gb/s: 150 MB/s less about 12 % for frames"),
     (275.0, "SATA 3 Gb/s: 300 MB/s less about 8 % for frames"),
@@ -29,16 +29,17 @@ const LINKS: [(f64, &str); 4] = [
     (1100.0, "SAS 12 Gb/s: 1200 MB/s less about 8 % for frames"),
 ];
 
-/// The factor by which skews widen at a time, and how wide they may become.
-const WIDER: f64 = 1.1;
-const WIDEST: f64 = 20.0;
-/// Below this share of the rate by sectors and skews, revolutions are lost: one in fifty tracks.
-const LATE: f64 = 0.98;
+/// The factor by which the skews grow at each try.
+const SKEW_STEP: f64 = 1.1;
+/// The largest factor of the skews that is tried.
+const WIDEST_SKEW: f64 = 20.0;
+/// A drive whose rate is below this share of that by sectors and skews loses revolutions: one in fifty tracks.
+const LEAST_RATE_SHARE: f64 = 0.98;
 
 /// The known figures of a drive; `None` for unknown ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Datasheet {
-    /// In bytes.
+    /// Capacity in bytes.
     pub capacity: Option<u64>,
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s.
@@ -57,7 +58,7 @@ impl Datasheet {
         *self == Datasheet::default()
     }
 
-    /// Checks for impossible figures, whatever the drive is like.
+    /// Checks that each figure is possible for some drive, and that the inner rate is not above the outer one.
     fn check_limits(&self) -> Result<(), String> {
         let within = |name: &str, value: Option<f64>, low: f64, high: f64, unit: &str| match value {
             Some(value) if !(low..=high).contains(&value) => {
@@ -79,51 +80,53 @@ impl Datasheet {
     }
 }
 
-/// The built-in drive that is nearest to these figures, by ratios; the speed counts three times, because it is a
-/// drive's class. `None` if no figure allows a comparison.
-pub fn nearest_drive(given: &Datasheet) -> Option<&'static str> {
-    if given.capacity.is_none() && [given.rpm, given.outer, given.seek] == [None; 3] {
+/// The name of the built-in drive that is nearest to these figures, by weighted logarithms of ratios. The speed weighs most, because it is
+/// a drive's class. `None` if no figure allows a comparison.
+pub fn nearest_drive(datasheet: &Datasheet) -> Option<&'static str> {
+    let Datasheet { capacity, rpm, outer, seek, .. } = *datasheet;
+    if capacity.is_none() && [rpm, outer, seek] == [None; 3] {
         return None;
     }
-    let far = |value: Option<f64>, other: f64, weight: f64| value.map_or(0.0, |it| weight * (it / other).ln().abs());
+    let far =
+        |value: Option<f64>, other: f64, weight: f64| value.map_or(0.0, |value| weight * (value / other).ln().abs());
     let distance = |name: &str| {
         let drive = load_drive(name).ok()?;
         let profile = drive.profile().ok()?;
-        let seek = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
+        let seek_ms = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
         let bytes = drive.number(figure::GEOMETRY_SECTORS)? * SECTOR as f64;
         Some(
-            far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
-                + far(given.rpm, drive.number(figure::MECHANICS_RPM)?, 3.0)
-                + far(given.outer, SustainedRates::from_profile(&profile).outer, 1.0)
-                + far(given.seek, seek, 1.0),
+            far(capacity.map(|bytes| bytes as f64), bytes, 0.5)
+                + far(rpm, drive.number(figure::MECHANICS_RPM)?, 3.0)
+                + far(outer, SustainedRates::from_profile(&profile).outer_mb_s, 1.0)
+                + far(seek, seek_ms, 1.0),
         )
     };
-    let distances = names().filter_map(|name| Some((name, distance(name).filter(|it| it.is_finite())?)));
+    let distances = names().filter_map(|name| Some((name, distance(name).filter(|distance| distance.is_finite())?)));
     let nearest = distances.min_by(|one, other| one.1.total_cmp(&other.1));
-    nearest.map(|it| it.0)
+    nearest.map(|(name, _)| name)
 }
 
-/// The profile of a drive called `name` with the figures `given`, and otherwise like the built-in drive `like`. An
-/// error says which figures contradict each other.
-pub fn draft_profile(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
-    given.check_limits()?;
-    let base = load_drive(like).map_err(|errors| errors[0].to_string())?;
-    let base_profile = base.profile().map_err(|errors| join_faults(&errors))?;
-    // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a track. Wider skews avoid
-    // that.
-    let mut skew = 1.0;
-    let (text, drive, profile) = loop {
-        let (text, drive, profile, loses) = draft_at_skew(like, (&base, &base_profile), given, name, skew)?;
-        match loses && skew < WIDEST {
-            true => skew *= WIDER,
-            false => break (text, drive, profile),
+/// The TOML text of a profile called `name` with the figures of `datasheet`, and otherwise like the built-in drive `base_name`. An error
+/// says which figures contradict each other.
+pub fn draft_profile(base_name: &str, datasheet: &Datasheet, name: &str) -> Result<String, String> {
+    datasheet.check_limits()?;
+    let drive = load_drive(base_name).map_err(|errors| errors[0].to_string())?;
+    let profile = drive.profile().map_err(|errors| join_faults(&errors))?;
+    let base = BaseDrive { name: base_name, drive: &drive, profile: &profile };
+    // An arm that is slower than the base's comes too late for the base's skews and loses a revolution a track. Wider skews avoid that.
+    let mut skew_factor = 1.0;
+    let SketchDraft { text, drive, profile, .. } = loop {
+        let draft = draft_at_skew(base, datasheet, name, skew_factor)?;
+        match draft.loses_revolutions && skew_factor < WIDEST_SKEW {
+            true => skew_factor *= SKEW_STEP,
+            false => break draft,
         }
     };
     let missed = check_drive(&drive, &profile).into_iter().find(|check| !check.ok);
     let doubt = drive.warnings().into_iter().next();
     match (missed, doubt) {
         (Some(check), _) => Err(format!(
-            "no drive like `{like}` has these figures: {} would be {:.2} {}, not {:.2}; try another with --like",
+            "no drive like `{base_name}` has these figures: {} would be {:.2} {}, not {:.2}; try another with --like",
             check.what, check.found, check.unit, check.expected
         )),
         (None, Some(doubt)) => Err(format!(
@@ -135,26 +138,42 @@ pub fn draft_profile(like: &str, given: &Datasheet, name: &str) -> Result<String
     }
 }
 
-/// The profile with skews this many times as wide as the other drive's, and whether it loses revolutions between
-/// tracks.
+/// The built-in drive that a draft otherwise follows.
+#[derive(Clone, Copy)]
+struct BaseDrive<'a> {
+    name: &'a str,
+    drive: &'a DriveFile,
+    profile: &'a Profile,
+}
+
+/// A profile at one width of its skews.
+struct SketchDraft {
+    text: String,
+    drive: DriveFile,
+    profile: Profile,
+    /// True if a stream loses revolutions at changes of track.
+    loses_revolutions: bool,
+}
+
+/// Drafts the profile with skews that take `skew_factor` times as long as the base's.
 fn draft_at_skew(
-    like: &str,
-    base: (&DriveFile, &Profile),
-    given: &Datasheet,
+    base: BaseDrive<'_>,
+    datasheet: &Datasheet,
     name: &str,
-    skew: f64,
-) -> Result<(String, DriveFile, Profile, bool), String> {
-    // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second
-    // corrects that.
-    let first = SustainedRates::from_datasheet(base.0, base.1, given);
-    let (_, made) = parse_profile(name, &Sketch::new(like, base, given, &first, skew)?.into_toml(name)?)?;
-    let sketch = Sketch::new(like, base, given, &first.correct_for(&made, given), skew)?;
-    let expected = sketch.layout.outer_rate_mb_s();
+    skew_factor: f64,
+) -> Result<SketchDraft, String> {
+    // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second corrects that.
+    let target = SustainedRates::from_datasheet(base.drive, base.profile, datasheet);
+    let first = Sketch::new(base, datasheet, &target, skew_factor)?;
+    let (_, first_profile) = parse_profile(name, &first.into_toml(name)?)?;
+    let corrected = target.corrected_for_miss(&first_profile, datasheet);
+    let sketch = Sketch::new(base, datasheet, &corrected, skew_factor)?;
+    let expected_mb_s = sketch.layout.outer_rate_mb_s();
     let text = sketch.into_toml(name)?;
     let (drive, profile) = parse_profile(name, &text)?;
-    let late = SustainedRates::from_profile(&profile).outer < LATE * expected;
-    let lost = check_drive(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
-    Ok((text, drive, profile, late || lost))
+    let reads_slowly = SustainedRates::from_profile(&profile).outer_mb_s < LEAST_RATE_SHARE * expected_mb_s;
+    let writes_slowly = check_drive(&drive, &profile).iter().any(|check| check.what == WRITE_RATE && !check.ok);
+    Ok(SketchDraft { text, drive, profile, loses_revolutions: reads_slowly || writes_slowly })
 }
 
 fn parse_profile(name: &str, text: &str) -> Result<(DriveFile, Profile), String> {
@@ -169,47 +188,44 @@ fn join_faults(errors: &[seekwise_drives::diagnostic::Diagnostic]) -> String {
 
 /// A profile in the making.
 struct Sketch<'a> {
-    like: &'a str,
-    base: &'a DriveFile,
-    base_profile: &'a Profile,
-    given: &'a Datasheet,
+    base: BaseDrive<'a>,
+    datasheet: &'a Datasheet,
     layout: SketchLayout,
-    /// The width of its skews in time, as a multiple of the other drive's.
-    skew: f64,
+    /// The duration of the skews, as a multiple of the base's.
+    skew_factor: f64,
+    /// The base's profile at first, then rewritten section by section.
     document: DocumentMut,
 }
 
 impl<'a> Sketch<'a> {
     fn new(
-        like: &'a str,
-        (base, base_profile): (&'a DriveFile, &'a Profile),
-        given: &'a Datasheet,
-        aim: &SustainedRates,
-        skew: f64,
+        base: BaseDrive<'a>,
+        datasheet: &'a Datasheet,
+        target: &SustainedRates,
+        skew_factor: f64,
     ) -> Result<Sketch<'a>, String> {
-        let document: DocumentMut =
-            find_text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-        let layout = SketchLayout::from_datasheet(base, given, aim, skew)?;
-        Ok(Sketch { like, base, base_profile, given, layout, skew, document })
+        let text = find_text(base.name).unwrap_or_default();
+        let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+        let layout = SketchLayout::from_datasheet(base.drive, datasheet, target, skew_factor)?;
+        Ok(Sketch { base, datasheet, layout, skew_factor, document })
     }
 
-    /// The whole profile as text.
+    /// Rewrites the base's profile as that of the drive `name`, without the comments at its head.
     fn into_toml(mut self, name: &str) -> Result<String, String> {
-        self.infer_base_figures();
-        self.write_header(name);
+        self.mark_base_figures_as_inferred();
+        self.write_names(name);
         self.write_geometry();
         self.write_mechanics()?;
         self.write_link_and_buffer();
         self.write_checks();
-        drop_uncited(&mut self.document);
+        remove_uncited_sources(&mut self.document);
         let text = self.document.to_string();
         let text: Vec<&str> = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).collect();
         Ok(text.join("\n") + "\n")
     }
 
-    /// Marks all figures of the other drive as inferred, and leaves out what belongs to a single unit.
-    fn infer_base_figures(&mut self) {
-        let like = self.like;
+    /// Marks all figures of the base as inferred, and removes those that belong to a single unit.
+    fn mark_base_figures_as_inferred(&mut self) {
         let root = self.document.as_table_mut();
         ["year", "everyday", "faults"].iter().for_each(|key| drop(root.remove(key)));
         if let Some(table) = root.get_mut("geometry").and_then(Item::as_table_like_mut) {
@@ -217,25 +233,26 @@ impl<'a> Sketch<'a> {
         }
         for (_, item) in root.iter_mut().filter(|(key, _)| !["sources", "checks"].contains(&key.get())) {
             if let Some(table) = item.as_table_like_mut() {
-                infer_figures(table, like);
+                mark_figures_as_inferred(table, self.base.name);
             }
         }
     }
 
-    fn write_header(&mut self, name: &str) {
+    fn write_names(&mut self, name: &str) {
         let gb = self.layout.sectors as f64 * 512.0 / 1e9;
         let size = if gb < 1000.0 { format!("{gb:.1} GB") } else { format!("{:.1} TB", gb / 1000.0) };
-        let title = format!("A drive of {size}, {} rpm, otherwise like {}", self.layout.rpm, self.like);
+        let title = format!("A drive of {size}, {} rpm, otherwise like {}", self.layout.rpm, self.base.name);
         self.document["name"] = toml_edit::value(name);
         self.document["title"] = toml_edit::value(title);
         self.document["studies"] = toml_edit::value(toml_edit::Array::new());
     }
 
+    /// Sets a figure with its origin `kind` and its source.
     fn set_figure(&mut self, key: &str, value: impl Into<Value>, kind: &str, source: &str) {
         let mut figure = InlineTable::new();
         figure.insert("value", value.into());
         figure.insert(kind, Value::from(source));
-        put_figure(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
+        replace_figure(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
     }
 
     /// Sets a figure as given on the command line.
@@ -244,19 +261,15 @@ impl<'a> Sketch<'a> {
     }
 
     fn write_geometry(&mut self) {
-        let (layout, given) = (self.layout.clone(), *self.given);
-        match given.capacity {
+        let (layout, datasheet) = (self.layout.clone(), *self.datasheet);
+        let base = self.base.name;
+        match datasheet.capacity {
             Some(bytes) => {
                 self.set_stated_figure(figure::GEOMETRY_SECTORS, layout.sectors as i64, &format!("--capacity {bytes}"))
             }
-            None => self.set_figure(
-                figure::GEOMETRY_SECTORS,
-                layout.sectors as i64,
-                "inferred",
-                &format!("as {}", self.like),
-            ),
+            None => self.set_figure(figure::GEOMETRY_SECTORS, layout.sectors as i64, "inferred", &format!("as {base}")),
         }
-        match given.heads {
+        match datasheet.heads {
             Some(heads) => {
                 self.set_stated_figure(figure::GEOMETRY_HEADS, i64::from(heads), &format!("--heads {heads}"))
             }
@@ -264,43 +277,43 @@ impl<'a> Sketch<'a> {
                 figure::GEOMETRY_HEADS,
                 i64::from(layout.heads),
                 "inferred",
-                &layout.explain_heads(self.like),
+                &layout.explain_heads(base),
             ),
         }
-        let mut why = format!("{}'s, the same time for the arm at this speed", self.like);
-        if self.skew > 1.0 {
-            why += &format!("; {:.2} times as wide, so that its slower arm loses no revolution", self.skew);
+        let mut why = format!("{base}'s, the same time for the arm at this speed");
+        if self.skew_factor > 1.0 {
+            why += &format!("; {:.2} times as wide, so that its slower arm loses no revolution", self.skew_factor);
         }
-        self.set_figure(figure::GEOMETRY_TRACK_SKEW, layout.skews.0, "inferred", &why);
-        self.set_figure(figure::GEOMETRY_HEAD_SKEW, layout.skews.1, "inferred", &why);
+        self.set_figure(figure::GEOMETRY_TRACK_SKEW, layout.track_skew, "inferred", &why);
+        self.set_figure(figure::GEOMETRY_HEAD_SKEW, layout.head_skew, "inferred", &why);
         let mut zones = Table::new();
-        zones.insert("inferred", toml_edit::value(layout.explain_zones(self.like)));
+        zones.insert("inferred", toml_edit::value(layout.explain_zones(base)));
         zones.insert("value", Item::Value(Value::Array(layout.zone_rows())));
-        put_figure(self.document.as_table_mut(), figure::GEOMETRY_ZONES, Item::Table(zones));
+        replace_figure(self.document.as_table_mut(), figure::GEOMETRY_ZONES, Item::Table(zones));
     }
 
     fn write_mechanics(&mut self) -> Result<(), String> {
-        if let Some(rpm) = self.given.rpm {
-            self.set_stated_figure(figure::MECHANICS_RPM, shortest_number(rpm), &format!("--rpm {rpm}"));
+        if let Some(rpm) = self.datasheet.rpm {
+            self.set_stated_figure(figure::MECHANICS_RPM, to_toml_number(rpm), &format!("--rpm {rpm}"));
         }
-        let profile = self.base_profile;
+        let BaseDrive { name: base, profile, .. } = self.base;
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let seek = profile.mechanics.seek();
-        let was =
-            [seek.seek_time(1), seek.mean_time(), seek.seek_time(profile.geometry.cylinders().max(2) - 1)].map(ms);
+        let full_stroke = profile.geometry.cylinders().max(2) - 1;
+        let base_ms = [seek.seek_time(1), seek.mean_time(), seek.seek_time(full_stroke)].map(ms);
+        let base_average_ms = base_ms[1];
         let (switch, settle) = profile.mechanics.switch_and_settle();
-        let average = self.given.seek.unwrap_or(was[1]);
-        let least = ms(switch).max(ms(settle));
-        if average <= least {
+        let average_ms = self.datasheet.seek.unwrap_or(base_average_ms);
+        let least_ms = ms(switch).max(ms(settle));
+        if average_ms <= least_ms {
             return Err(format!(
-                "--seek {average}: switching heads and settling take {least} ms on `{}`; expected an average above that, or a faster \
-                 drive with --like",
-                self.like
+                "--seek {average_ms}: switching heads and settling take {least_ms} ms on `{base}`; expected an average above that, or a \
+                 faster drive with --like"
             ));
         }
-        // All three times are scaled by one factor, which keeps the shape.
-        let [single, _, full] = was.map(|time| round_six_digits(time * average / was[1]));
-        let (like, all) = (self.like, if self.given.seek.is_some() { "scaled to the average" } else { "unchanged" });
+        // All three times are scaled by one factor, which keeps the shape of the curve.
+        let [single_ms, _, full_ms] = base_ms.map(|ms| round_to_six_decimals(ms * average_ms / base_average_ms));
+        let scaling = if self.datasheet.seek.is_some() { "scaled to the average" } else { "unchanged" };
         let table = self.document["mechanics"]["seek"].as_table_like_mut();
         table.into_iter().for_each(|table| ["points", "write_points"].iter().for_each(|key| drop(table.remove(key))));
         self.set_figure(
@@ -309,106 +322,107 @@ impl<'a> Sketch<'a> {
             "inferred",
             "the shape that nine measured curves have in common",
         );
-        let times = |what: &str| format!("{like}'s {what} seek, {all}");
-        self.set_figure(figure::MECHANICS_SEEK_SINGLE_MS, single, "inferred", &times("single-track"));
-        match self.given.seek {
-            Some(average) => self.set_stated_figure(
+        let source = |seek: &str| format!("{base}'s {seek} seek, {scaling}");
+        self.set_figure(figure::MECHANICS_SEEK_SINGLE_MS, single_ms, "inferred", &source("single-track"));
+        match self.datasheet.seek {
+            Some(average_ms) => self.set_stated_figure(
                 figure::MECHANICS_SEEK_AVERAGE_MS,
-                shortest_number(average),
-                &format!("--seek {average}"),
+                to_toml_number(average_ms),
+                &format!("--seek {average_ms}"),
             ),
             None => self.set_figure(
                 figure::MECHANICS_SEEK_AVERAGE_MS,
-                round_six_digits(average),
+                round_to_six_decimals(average_ms),
                 "inferred",
-                &times("average"),
+                &source("average"),
             ),
         }
-        self.set_figure(figure::MECHANICS_SEEK_FULL_MS, full, "inferred", &times("full-stroke"));
+        self.set_figure(figure::MECHANICS_SEEK_FULL_MS, full_ms, "inferred", &source("full-stroke"));
         Ok(())
     }
 
-    /// Sets a link that carries the medium's rate, and segments that hold a track if the other drive's do.
+    /// Sets a link that carries the medium's rate. Sets so few segments that each holds a track, if each of the base's does.
     fn write_link_and_buffer(&mut self) {
-        let under_heads = self.layout.media_rate_mb_s();
-        let number = |key: &str| self.base.number(key).unwrap_or(0.0);
-        let (link, kib, segments) =
-            (number(figure::LINK_RATE_MB_S), number(figure::CACHE_SIZE_KIB), number(figure::CACHE_SEGMENTS));
-        let carries = LINKS.iter().find(|(rate, _)| *rate >= under_heads);
-        if let Some((rate, why)) = carries.filter(|_| link < under_heads) {
+        let media_mb_s = self.layout.media_rate_mb_s();
+        let number = |key: &str| self.base.drive.number(key).unwrap_or(0.0);
+        let link_mb_s = number(figure::LINK_RATE_MB_S);
+        let (buffer_kib, segments) = (number(figure::CACHE_SIZE_KIB), number(figure::CACHE_SEGMENTS));
+        let fast_enough = LINKS.iter().find(|(rate, _)| *rate >= media_mb_s);
+        if let Some((rate, why)) = fast_enough.filter(|_| link_mb_s < media_mb_s) {
             let table = self.document["link"].as_table_like_mut();
             table.into_iter().for_each(|table| drop(table.remove("write_rate_mb_s")));
             self.set_figure(
                 figure::LINK_RATE_MB_S,
-                shortest_number(*rate),
+                to_toml_number(*rate),
                 "inferred",
                 &format!("{why}: what carries the outermost zone"),
             );
         }
-        let (track, was) =
-            (self.layout.longest_track_sectors() as f64 / 2.0, SketchLayout::outer_track_sectors(self.base) / 2.0);
-        let most = (kib / track).floor().max(1.0);
-        if segments > most && kib / segments >= was {
-            let why = format!("as many as hold a track of {track:.0} KiB each; {segments} on {}", self.like);
-            self.set_figure(figure::CACHE_SEGMENTS, most as i64, "inferred", &why);
+        // A sector is half a KiB.
+        let track_kib = self.layout.longest_track_sectors() as f64 / 2.0;
+        let base_track_kib = SketchLayout::outer_track_sectors(self.base.drive) / 2.0;
+        let most_segments = (buffer_kib / track_kib).floor().max(1.0);
+        if segments > most_segments && buffer_kib / segments >= base_track_kib {
+            let base = self.base.name;
+            let why = format!("as many as hold a track of {track_kib:.0} KiB each; {segments} on {base}");
+            self.set_figure(figure::CACHE_SEGMENTS, most_segments as i64, "inferred", &why);
         }
     }
 
-    /// Sets the profile's checks: what was given, and nothing of the other drive.
+    /// Replaces the base's checks by those that the datasheet allows.
     fn write_checks(&mut self) {
         self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
-        let given = *self.given;
-        let latency = round_six_digits(30_000.0 / self.layout.rpm);
+        let datasheet = *self.datasheet;
+        let latency_ms = round_to_six_decimals(30_000.0 / self.layout.rpm);
         self.set_figure(
             figure::CHECKS_LATENCY_MS,
-            latency,
+            latency_ms,
             "inferred",
             "half of 60,000 ms by the revolutions a minute",
         );
         let stated = [
-            (figure::CHECKS_OUTER_MB_S, "outer", given.outer),
-            (figure::CHECKS_INNER_MB_S, "inner", given.inner),
-            (figure::CHECKS_AVERAGE_SEEK_MS, "seek", given.seek),
+            (figure::CHECKS_OUTER_MB_S, "outer", datasheet.outer),
+            (figure::CHECKS_INNER_MB_S, "inner", datasheet.inner),
+            (figure::CHECKS_AVERAGE_SEEK_MS, "seek", datasheet.seek),
         ];
         for (key, option, value) in stated {
             if let Some(value) = value {
-                self.set_stated_figure(key, shortest_number(value), &format!("--{option} {value}"));
+                self.set_stated_figure(key, to_toml_number(value), &format!("--{option} {value}"));
             }
         }
     }
 }
 
-/// Marks each figure of a section as inferred, with what the other drive's profile says of it.
-fn infer_figures(table: &mut dyn TableLike, like: &str) {
+/// Marks each figure of a section as inferred from the base, with the origin and source that the base's profile gives.
+fn mark_figures_as_inferred(table: &mut dyn TableLike, base_name: &str) {
     if table.contains_key("value") {
-        let said = ORIGINS.iter().find_map(|kind| Some((*kind, table.remove(kind)?.as_str()?.to_owned())));
+        let origin = ORIGINS.iter().find_map(|kind| Some((*kind, table.remove(kind)?.as_str()?.to_owned())));
         ["interval", "misses"].iter().for_each(|key| drop(table.remove(key)));
-        if let Some((kind, source)) = said {
-            table.insert("inferred", toml_edit::value(format!("as {like} ({kind}: {source})")));
+        if let Some((kind, source)) = origin {
+            table.insert("inferred", toml_edit::value(format!("as {base_name} ({kind}: {source})")));
         }
         return;
     }
     for (_, item) in table.iter_mut() {
         if let Some(inner) = item.as_table_like_mut() {
-            infer_figures(inner, like);
+            mark_figures_as_inferred(inner, base_name);
         }
     }
     // A section may state its origin for all of its figures.
     for kind in ORIGINS {
         if let Some(source) = table.get(kind).and_then(Item::as_str).map(str::to_owned) {
             table.remove(kind);
-            table.insert("inferred", toml_edit::value(format!("as {like} ({kind}: {source})")));
+            table.insert("inferred", toml_edit::value(format!("as {base_name} ({kind}: {source})")));
         }
     }
 }
 
-/// Rounds to six digits after the point.
-fn round_six_digits(value: f64) -> f64 {
+fn round_to_six_decimals(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// A number in its shortest form.
-fn shortest_number(number: f64) -> Value {
+/// A number as TOML: an integer if it is whole.
+fn to_toml_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 { Value::from(number as i64) } else { Value::from(number) }
 }
 
@@ -481,7 +495,7 @@ mod tests {
             let mean = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
             assert!((mean / seek - 1.0).abs() < 0.01, "{name}: {mean} ms");
             assert!(check_drive(&drive, &profile).iter().all(|check| check.ok), "{name}");
-            // What was given is the datasheet's; all else is inferred.
+            // Given figures are marked as the datasheet's; all others are inferred.
             let stated: Vec<&str> = drive
                 .figures()
                 .filter(|figure| figure.kind == seekwise_drives::figure::FigureOrigin::Datasheet)
@@ -514,8 +528,8 @@ mod tests {
             let seek = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
             let none = Datasheet::default();
             let each = [
-                Datasheet { seek: Some(round_six_digits(seek * 1.2)), ..none },
-                Datasheet { outer: Some(round_six_digits(were.outer * 0.9)), ..none },
+                Datasheet { seek: Some(round_to_six_decimals(seek * 1.2)), ..none },
+                Datasheet { outer: Some(round_to_six_decimals(were.outer_mb_s * 0.9)), ..none },
                 Datasheet { rpm: Some(number("mechanics.rpm") * 0.8), ..none },
                 Datasheet { capacity: Some((number("geometry.sectors") * 700.0) as u64), ..none },
             ];

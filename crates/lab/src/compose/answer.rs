@@ -1,5 +1,6 @@
-//! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work, what each
-//! change gains and loses (`changes`), and how many published findings come out again. If most do not, the first sentence says so.
+//! The answer of a whole review in a few plain sentences, made from the results of its parts: which level is best for most kinds of work,
+//! what each change gains and loses (`changes`), and how many published findings are reproduced. If most are not, the first sentence says
+//! so.
 
 mod changes;
 
@@ -7,47 +8,51 @@ use crate::finding::ClaimAnswer;
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{ReportBest, ReportClaim, ReportShare};
 
-/// The sentences, the first of which answers the question.
+/// The sentences of the answer; the first one answers the review's question.
 pub fn summarize_review(chapters: &[Chapter]) -> Vec<AnswerSentence> {
-    let best: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
+    let best_rows: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
     let claims: Vec<&ReportClaim> = chapters.iter().flat_map(|chapter| &chapter.report.claims).collect();
     let counts = ReproductionCounts::from_claims(&claims);
-    let doubted = counts.as_ref().is_some_and(ReproductionCounts::mostly_fails);
-    let changes = changes::sentences_on_changes(chapters, best.is_empty());
-    let mut said: Vec<AnswerSentence> = best_level_sentences(&best, doubted).into_iter().chain(changes).collect();
-    match (counts, said.first_mut()) {
-        (Some(counts), Some(first)) if doubted => {
-            let otherwise = if best.is_empty() { "do otherwise" } else { "rank them otherwise" };
-            let own = first.says.trim_end_matches('.');
-            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", counts.counts_text(", "));
+    let model_doubted = counts.as_ref().is_some_and(ReproductionCounts::mostly_fails);
+    let changes = changes::sentences_on_changes(chapters, best_rows.is_empty());
+    let mut sentences: Vec<AnswerSentence> =
+        best_level_sentences(&best_rows, model_doubted).into_iter().chain(changes).collect();
+    match (counts, sentences.first_mut()) {
+        (Some(counts), Some(first)) if model_doubted => {
+            let otherwise = if best_rows.is_empty() { "do otherwise" } else { "rank them otherwise" };
+            let answer = first.says.trim_end_matches('.');
+            first.says = format!("{answer}. But {}, so a real drive may well {otherwise}.", counts.counts_text(", "));
         }
-        (Some(counts), _) => said.push(AnswerSentence { says: counts.full_sentence(), ..AnswerSentence::default() }),
+        (Some(counts), _) => {
+            sentences.push(AnswerSentence { says: counts.sentence_with_advice(), ..AnswerSentence::default() })
+        }
         (None, _) => {}
     }
-    said
+    sentences
 }
 
-/// A level over all kinds of work.
+/// How a level does over all kinds of work.
 struct LevelStanding<'a> {
     name: &'a str,
     /// Number of kinds of work for which it is best, or as good.
     wins: usize,
-    /// The least share of the best that it reaches, and in which kind of work.
-    worst: (f64, &'a str),
+    /// Its lowest ratio to the best level, and the kind of work that has it.
+    worst_ratio: f64,
+    worst_work: &'a str,
 }
 
-/// Sentences on the levels of the first factor that has any: which is best, and its gains and losses against the first level.
-fn best_level_sentences(rows: &[&ReportBest], doubted: bool) -> Vec<AnswerSentence> {
+/// Sentences on the levels of the first factor of `rows`: which is best, and what it gains and loses against the factor's first level.
+fn best_level_sentences(rows: &[&ReportBest], model_doubted: bool) -> Vec<AnswerSentence> {
     let Some(factor) = rows.first().map(|row| &row.factor) else { return Vec::new() };
     let rows: Vec<&ReportBest> = rows.iter().copied().filter(|row| row.factor == *factor).collect();
-    let levels = collect_levels(&rows);
-    let best = best_level(factor, &rows, &levels, doubted);
+    let levels = level_standings(&rows);
+    let best = best_level_sentence(factor, &rows, &levels, model_doubted);
     let best = best.map(|says| AnswerSentence { says, ..AnswerSentence::default() });
-    best.into_iter().chain(against_first(factor, &rows, &levels)).collect()
+    best.into_iter().chain(gains_over_first_level(factor, &rows, &levels)).collect()
 }
 
-/// Each level over all kinds of work, in the factor's order.
-fn collect_levels<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
+/// The standing of each level over all kinds of work, in the factor's order.
+fn level_standings<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
     let mut levels: Vec<LevelStanding<'_>> = Vec::new();
     for row in rows {
         for share in &row.levels {
@@ -55,31 +60,42 @@ fn collect_levels<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
             match levels.iter_mut().find(|level| level.name == share.level) {
                 Some(level) => {
                     level.wins += win;
-                    if share.ratio < level.worst.0 {
-                        level.worst = (share.ratio, &row.work);
+                    if share.ratio < level.worst_ratio {
+                        level.worst_ratio = share.ratio;
+                        level.worst_work = &row.work;
                     }
                 }
-                None => levels.push(LevelStanding { name: &share.level, wins: win, worst: (share.ratio, &row.work) }),
+                None => levels.push(LevelStanding {
+                    name: &share.level,
+                    wins: win,
+                    worst_ratio: share.ratio,
+                    worst_work: &row.work,
+                }),
             }
         }
     }
     levels
 }
 
-/// The level that is best most often; of equals the first.
+/// The level that is best for the most kinds of work; the first one of equals.
 fn most_often_best<'l, 'a>(levels: &'l [LevelStanding<'a>]) -> Option<&'l LevelStanding<'a>> {
     levels.iter().rev().max_by_key(|level| level.wins)
 }
 
-/// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least, if that is
-/// another. If `doubted`, the sentence speaks of the model alone.
-fn best_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>], doubted: bool) -> Option<String> {
+/// The sentence on the level that is best for most kinds of work, and how far it falls behind in the worst of them. If another level falls
+/// behind less, the sentence recommends that one for all kinds. If `model_doubted`, it speaks of the model alone.
+fn best_level_sentence(
+    factor: &str,
+    rows: &[&ReportBest],
+    levels: &[LevelStanding<'_>],
+    model_doubted: bool,
+) -> Option<String> {
     let most = most_often_best(levels)?;
-    let safest = levels.iter().rev().max_by(|one, other| one.worst.0.total_cmp(&other.worst.0))?;
-    let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.worst.0);
+    let safest = levels.iter().rev().max_by(|one, other| one.worst_ratio.total_cmp(&other.worst_ratio))?;
+    let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.worst_ratio);
     let kinds = rows.len();
-    let LevelStanding { name, wins, worst: (_, work) } = most;
-    let of = if doubted { "In this model, of" } else { "Of" };
+    let LevelStanding { name, wins, worst_work: work, .. } = most;
+    let of = if model_doubted { "In this model, of" } else { "Of" };
     let lead = format!("{of} {factor}, {name} is best, or as good, for {wins} of {kinds} kinds of work");
     Some(match safest.name == *name {
         true => format!("{lead}, and never worse than {}.", percent(most)),
@@ -94,20 +110,20 @@ fn best_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>], 
     })
 }
 
-/// Gains and losses of the level that is best most often against the first level of the factor, if they differ. A level is ahead or behind
-/// if the ratio exceeds the margin and the intervals do not overlap.
-fn against_first(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>]) -> Option<AnswerSentence> {
+/// The sentence on what the level that is best most often gains and loses against the factor's first level; `None` if it is that level. A
+/// level is ahead or behind if the ratio exceeds the margin and the intervals do not overlap.
+fn gains_over_first_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>]) -> Option<AnswerSentence> {
     let (base, most) = (levels.first()?, most_often_best(levels)?);
-    // By kind of work in which they differ: how many times as good the level is.
+    // Kinds of work in which the two levels surely differ: how many times as good the best one is, and the name of the work.
     let mut sure: Vec<(f64, &str)> = Vec::new();
     for row in rows {
         let share = |level: &LevelStanding<'_>| row.levels.iter().find(|share| share.level == level.name);
-        let (Some(own), Some(other)) = (share(most), share(base)) else { continue };
+        let (Some(of_best), Some(of_base)) = (share(most), share(base)) else { continue };
         let apart = |upper: &ReportShare, lower: &ReportShare| {
             upper.low > lower.high && upper.ratio / lower.ratio > 1.0 + row.margin_percent / 100.0
         };
-        if apart(own, other) || apart(other, own) {
-            sure.push((own.ratio / other.ratio, &row.work));
+        if apart(of_best, of_base) || apart(of_base, of_best) {
+            sure.push((of_best.ratio / of_base.ratio, &row.work));
         }
     }
     sure.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -119,18 +135,18 @@ fn against_first(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>
     };
     let rest = rows.len() - sure.len();
     let rest = (rest > 0).then(|| format!("not surely apart in {rest}"));
-    let said: Vec<String> = [("ahead", true), ("behind", false)].into_iter().filter_map(side).chain(rest).collect();
+    let counts: Vec<String> = [("ahead", true), ("behind", false)].into_iter().filter_map(side).chain(rest).collect();
     let about = format!("Of {factor}, {} against {}", most.name, base.name);
     (most.name != base.name)
-        .then(|| AnswerSentence { about, says: format!("of {} kinds of work {}.", rows.len(), said.join("; ")) })
+        .then(|| AnswerSentence { about, says: format!("of {} kinds of work {}.", rows.len(), counts.join("; ")) })
 }
 
-/// Number of published findings that come out again, of those that can hold or fail.
+/// Numbers of published findings by outcome, of those that can hold or fail.
 struct ReproductionCounts {
     held: usize,
-    /// Reproduced in part: no check covers the rest.
-    part: usize,
-    /// Reproduced so far: a check is left.
+    /// Reproduced in part: no check covers the rest of the finding.
+    in_part: usize,
+    /// Reproduced so far: one check has not run yet.
     so_far: usize,
     failed: usize,
 }
@@ -138,11 +154,11 @@ struct ReproductionCounts {
 impl ReproductionCounts {
     /// Counts the claims; `None` if none can hold or fail.
     fn from_claims(claims: &[&ReportClaim]) -> Option<ReproductionCounts> {
-        let in_part = ClaimAnswer::InPart.words();
+        let words_in_part = ClaimAnswer::InPart.words();
         let count = |wanted: &dyn Fn(&ReportClaim) -> bool| claims.iter().filter(|claim| wanted(claim)).count();
         let counts = ReproductionCounts {
-            held: count(&|claim| claim.reproduced == Some(true) && claim.answer != in_part),
-            part: count(&|claim| claim.reproduced == Some(true) && claim.answer == in_part),
+            held: count(&|claim| claim.reproduced == Some(true) && claim.answer != words_in_part),
+            in_part: count(&|claim| claim.reproduced == Some(true) && claim.answer == words_in_part),
             so_far: count(&|claim| claim.reproduced.is_none() && claim.pending.is_some()),
             failed: count(&|claim| claim.reproduced == Some(false)),
         };
@@ -150,19 +166,19 @@ impl ReproductionCounts {
     }
 
     fn total_claims(&self) -> usize {
-        self.held + self.part + self.so_far + self.failed
+        self.held + self.in_part + self.so_far + self.failed
     }
 
     fn mostly_fails(&self) -> bool {
         2 * self.failed > self.total_claims()
     }
 
-    /// The counts, joined by `between`.
-    fn counts_text(&self, between: &str) -> String {
+    /// The counts in words, joined by `separator`.
+    fn counts_text(&self, separator: &str) -> String {
         let only = if self.mostly_fails() { "only " } else { "" };
-        // Counts besides those that hold; no word marks the failed.
+        // Counts besides those that hold, each with its words; failed ones have words of their own below.
         let more = [
-            (self.part, " in part"),
+            (self.in_part, " in part"),
             (self.so_far, " so far (seekwise claims runs the last check)"),
             (self.failed, ""),
         ];
@@ -173,11 +189,11 @@ impl ReproductionCounts {
         });
         let come = if self.held == 1 { "comes" } else { "come" };
         let held = format!("{only}{} of {} published findings {come} out again", self.held, self.total_claims());
-        [held].into_iter().chain(more).collect::<Vec<_>>().join(between)
+        [held].into_iter().chain(more).collect::<Vec<_>>().join(separator)
     }
 
-    /// The counts as a sentence, with the consequence for the reader.
-    fn full_sentence(&self) -> String {
+    /// The counts as a sentence that also says whether to rely on the model.
+    fn sentence_with_advice(&self) -> String {
         let text = self.counts_text("; ");
         let text = text.strip_prefix("only ").map_or(text.clone(), |rest| format!("Only {rest}"));
         match self.failed {
@@ -259,7 +275,8 @@ mod tests {
     fn findings_are_counted_and_what_follows_is_said() {
         let (yes, no) = (claim(Some(true), "reproduced", None), claim(Some(false), "not reproduced", None));
         let (part, open) = (claim(Some(true), "reproduced in part", None), claim(None, "", Some("if")));
-        let sentence = |claims: &[&ReportClaim]| ReproductionCounts::from_claims(claims).unwrap().full_sentence();
+        let sentence =
+            |claims: &[&ReportClaim]| ReproductionCounts::from_claims(claims).unwrap().sentence_with_advice();
         assert_eq!(
             sentence(&[&yes, &no, &no, &no, &open]),
             "Only 1 of 5 published findings comes out again; 1 more so far (seekwise claims runs the last check); 3 do not: for what \
@@ -270,7 +287,7 @@ mod tests {
             "1 of 3 published findings comes out again; 1 more in part; 1 does not: for what it is about, do not rely on the model."
         );
         assert_eq!(sentence(&[&yes, &yes]), "2 of 2 published findings come out again.");
-        // What has another test to come does not count as failed.
+        // A claim with a check to come does not count as failed.
         assert!(sentence(&[&yes, &no, &open, &open]).starts_with("1 of 4 published"));
         assert!(ReproductionCounts::from_claims(&[]).is_none());
     }

@@ -1,5 +1,8 @@
-//! How the parts of a review relate: which levels a part holds that another part compares, and what a power cut loses by a change that a
-//! part judges and another part cuts the power of.
+//! Relations between the parts of a review, as its page shows them.
+//!
+//! - A part may hold one level of a factor that another part compares. Its chapter then names that level: "cache on".
+//! - A part may measure what a power cut loses by a change whose speed another part judges. The answer of the latter then shows
+//!   the loss as the price of the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,64 +13,65 @@ use crate::provenance::StudyProvenance;
 use crate::report::ReportVerdict;
 use crate::report::review::Chapter;
 
-/// Layers whose settings are the work: each part has and names its own.
+/// First words of the keys that describe the work. Each part has its own work and names it, so these keys are never held levels.
 const WORK: [&str; 3] = ["job", "program", "volume"];
 
-/// Fills the chapters of `parts`, which are in the same order. The loss in a power cut with one part's work is added to the first answer of
-/// another part that judges the same change, with the name of the former; each such answer says that it has a price.
-pub fn relate_chapters(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
+/// Adds held levels and prices to the chapters of `parts`, which are in the same order. The first leading verdict on the priced change, in
+/// the parts that answer the question, shows the price and the name of the part that measured it. All leading verdicts on the change say
+/// that it has a price.
+pub fn add_held_levels_and_prices(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
         true => chapters.iter().map(|chapter| chapter.answers).collect(),
         false => vec![true; chapters.len()],
     };
-    for (place, chapter) in chapters.iter_mut().enumerate() {
-        chapter.held = held_levels(parts, &answering, place);
+    for (index, chapter) in chapters.iter_mut().enumerate() {
+        chapter.held = levels_held_by_part(parts, &answering, index);
     }
-    for ChangePrice { change, price, loses, place } in collect_prices(parts, chapters) {
-        let heading = chapters[place].heading.clone();
-        let leading = chapters.iter_mut().enumerate().flat_map(|(place, chapter)| {
-            let own = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
-            own.map(move |verdict| (place, verdict))
+    for ChangePrice { change, price, loses, part } in collect_prices(parts, chapters) {
+        let heading = chapters[part].heading.clone();
+        let leading = chapters.iter_mut().enumerate().flat_map(|(index, chapter)| {
+            let leading = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
+            leading.map(move |verdict| (index, verdict))
         });
-        let alike = leading.filter(|(place, verdict)| self::setting_change(parts[*place].1, verdict) == change);
-        let mut same: Vec<(usize, &mut ReportVerdict)> = alike.collect();
-        for (_, verdict) in same.iter_mut().filter(|(_, verdict)| verdict.price.is_none()) {
-            verdict.add_cost(loses);
+        let on_change = leading.filter(|(index, verdict)| changed_settings(parts[*index].1, verdict) == change);
+        let mut on_change: Vec<(usize, &mut ReportVerdict)> = on_change.collect();
+        for (_, verdict) in on_change.iter_mut().filter(|(_, verdict)| verdict.price.is_none()) {
+            verdict.mark_loss(loses);
         }
-        let first = same.into_iter().find(|(place, _)| answering[*place]);
+        let first = on_change.into_iter().find(|(index, _)| answering[*index]);
         if let Some((_, verdict)) = first.filter(|(_, verdict)| verdict.price.is_none()) {
             verdict.set_price(format!("{price}, says the part \u{201c}{heading}\u{201d}"), loses);
         }
     }
 }
 
-/// A change, and what a power cut loses by it.
+/// A change, and the words for what a power cut loses by it.
 struct ChangePrice {
-    change: SettingChange,
+    change: ChangedSettings,
     price: String,
     loses: bool,
-    /// The part that says so.
-    place: usize,
+    /// The index of the part that measured it.
+    part: usize,
 }
 
-/// Settings in which two sides differ, with both values.
-type SettingChange = BTreeMap<String, [Option<String>; 2]>;
+/// Settings in which two sides differ, by key: the value on each side, `None` where the side has no such setting.
+type ChangedSettings = BTreeMap<String, [Option<String>; 2]>;
 
 fn collect_prices(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<ChangePrice> {
-    let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<ChangePrice> {
-        let found = chapter.report.verdicts.iter().filter_map(|verdict| {
-            let (change, price) = (setting_change(parts[place].1, verdict), verdict.price.clone()?);
-            (!change.is_empty()).then_some(ChangePrice { change, price, loses: verdict.loses, place })
+    let prices_of_part = |(part, chapter): (usize, &Chapter)| -> Vec<ChangePrice> {
+        let prices = chapter.report.verdicts.iter().filter_map(|verdict| {
+            let (change, price) = (changed_settings(parts[part].1, verdict), verdict.price.clone()?);
+            (!change.is_empty()).then_some(ChangePrice { change, price, loses: verdict.loses, part })
         });
-        found.collect()
+        prices.collect()
     };
-    chapters.iter().enumerate().flat_map(of_chapter).collect()
+    chapters.iter().enumerate().flat_map(prices_of_part).collect()
 }
 
 /// The settings in which the sides of a verdict differ; empty if it has no sides.
-fn setting_change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
+fn changed_settings(made: &StudyProvenance, verdict: &ReportVerdict) -> ChangedSettings {
     let cells: Vec<usize> = verdict.cell_ids.iter().filter_map(|id| id.parse().ok()).collect();
-    let mut all = SettingChange::new();
+    let mut all = ChangedSettings::new();
     for (side, cell) in cells.iter().take(2).enumerate() {
         for setting in made.cell_settings(*cell) {
             all.entry(setting.key.clone()).or_default()[side] = Some(setting.value.clone());
@@ -77,24 +81,37 @@ fn setting_change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingCha
     all
 }
 
-/// The levels that a part holds in all its cells, of factors that lead the answer of another: "cache on".
-fn held_levels(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) -> Vec<String> {
-    let own = parts[place].1;
-    let others = parts.iter().enumerate().filter(|(other, _)| *other != place && answering[*other]);
+/// A factor that a part compares.
+#[derive(Clone, Copy)]
+struct ComparedFactor<'a> {
+    made: &'a StudyProvenance,
+    /// The index of the factor in its study.
+    index: usize,
+    factor: &'a Factor,
+}
+
+/// The levels that part number `part` holds in all its cells, of factors whose comparison leads another part that answers the question:
+/// "cache on".
+fn levels_held_by_part(parts: &[(&Study, &StudyProvenance)], answering: &[bool], part: usize) -> Vec<String> {
+    let own = parts[part].1;
+    let others = parts.iter().enumerate().filter(|(other, _)| *other != part && answering[*other]);
     let compared = others.flat_map(|(_, (study, made))| {
         let factors = study.factor.iter().enumerate();
-        let leads = |factor: &Factor| study.compare.iter().any(|it| it.headline && it.factor == factor.name);
-        factors.filter(move |(_, factor)| leads(factor)).map(move |(index, factor)| (*made, index, factor))
+        let leads =
+            |factor: &Factor| study.compare.iter().any(|compare| compare.headline && compare.factor == factor.name);
+        let leading = factors.filter(move |(_, factor)| leads(factor));
+        leading.map(move |(index, factor)| ComparedFactor { made, index, factor })
     });
     let mut held: Vec<String> = Vec::new();
-    let mut known: Vec<BTreeSet<String>> = Vec::new();
-    for (made, index, factor) in compared {
+    let mut keys_named: Vec<BTreeSet<String>> = Vec::new();
+    for compared in compared {
+        let factor = compared.factor;
         let keys = factor_keys(factor);
-        let level = fitting_level(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
+        let level = level_held_in_all_cells(own, &keys, compared).filter(|_| !keys_named.contains(&keys));
         if let Some(level) = level {
             let says = factor.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
-            held.push(format!("{} {}{says}", factor.name, spoken_level(&level)));
-            known.push(keys);
+            held.push(format!("{} {}{says}", factor.name, level_in_words(&level)));
+            keys_named.push(keys);
         }
     }
     held
@@ -106,11 +123,11 @@ fn factor_keys(factor: &Factor) -> BTreeSet<String> {
     factor.key.iter().cloned().chain(set).collect()
 }
 
-/// The level of another part's factor at which all cells of `own` are; `None` if none or several fit, or if cells differ.
-fn fitting_level(
+/// The level of another part's factor whose settings all cells of `own` have; `None` if none or several fit, or if cells differ.
+fn level_held_in_all_cells(
     own: &StudyProvenance,
     keys: &BTreeSet<String>,
-    (made, index, factor): (&StudyProvenance, usize, &Factor),
+    compared: ComparedFactor<'_>,
 ) -> Option<String> {
     if keys.iter().any(|key| WORK.contains(&key.split('.').next().unwrap_or_default())) {
         return None;
@@ -119,11 +136,12 @@ fn fitting_level(
         keys.iter().map(|key| made.find_setting(cell, key).map(|setting| setting.value.clone())).collect()
     };
     let first = values(own, 0);
-    let known = first.iter().all(Option::is_some);
-    let alike = (1..own.cells.len()).all(|cell| values(own, cell) == first);
-    if !known || !alike {
+    let has_all_keys = first.iter().all(Option::is_some);
+    let all_alike = (1..own.cells.len()).all(|cell| values(own, cell) == first);
+    if !has_all_keys || !all_alike {
         return None;
     }
+    let ComparedFactor { made, index, factor } = compared;
     let mut fitting = factor.level_names().into_iter().filter(|level| {
         let mut cells = (0..made.cells.len()).filter(|cell| made.cells[*cell].cell.levels.get(index) == Some(level));
         cells.any(|cell| values(made, cell) == first)
@@ -131,8 +149,8 @@ fn fitting_level(
     fitting.next().filter(|_| fitting.next().is_none())
 }
 
-/// A level as it is said: switches are on or off.
-pub(super) fn spoken_level(level: &str) -> &str {
+/// A level in words: the values of a switch become "on" and "off".
+pub(super) fn level_in_words(level: &str) -> &str {
     match level {
         "true" => "on",
         "false" => "off",
@@ -146,6 +164,7 @@ mod tests {
     use crate::inputs::Inputs;
     use crate::outcome::Outcome;
     use crate::plan;
+    use crate::provenance::RunSample;
     use crate::report::Report;
 
     const HEAD: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
@@ -165,7 +184,8 @@ mod tests {
         let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
+        let made =
+            StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
         (study, made)
     }
 
@@ -183,16 +203,16 @@ mod tests {
     fn a_part_names_the_level_that_others_compare() {
         let all = [made(QUEUE), made(CACHE), made(&format!("{CACHE}{QUEUE}"))];
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
-        assert_eq!(held_levels(&parts, &ALL, 0), ["cache on (of writes)"], "said once");
-        assert_eq!(held_levels(&parts, &ALL, 1), ["queue 32"]);
-        assert!(held_levels(&parts, &ALL, 2).is_empty(), "it varies both");
-        assert!(held_levels(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
+        assert_eq!(levels_held_by_part(&parts, &ALL, 0), ["cache on (of writes)"], "said once");
+        assert_eq!(levels_held_by_part(&parts, &ALL, 1), ["queue 32"]);
+        assert!(levels_held_by_part(&parts, &ALL, 2).is_empty(), "it varies both");
+        assert!(levels_held_by_part(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
         let work = made(
             "[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
                          factor = 'depth'\nfrom = 1\nto = 8\n",
         );
         assert!(
-            held_levels(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(),
+            levels_held_by_part(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(),
             "work is each part's own"
         );
     }
@@ -203,16 +223,16 @@ mod tests {
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
         let loses = Some("but it loses");
         let mut chapters = [chapter(None), chapter(None), chapter(None), chapter(loses)];
-        relate_chapters(&parts, &mut chapters);
+        add_held_levels_and_prices(&parts, &mut chapters);
         let price = |place: usize| chapters[place].report.verdicts[0].price.as_deref();
         assert_eq!(price(1), Some("but it loses, says the part \u{201c}The price\u{201d}"));
         assert_eq!((price(0), price(2), price(3)), (None, None, loses));
         let tempered = |place: usize| chapters[place].report.verdicts[0].tempered;
         assert_eq!([0, 1, 2].map(tempered), [false, true, true], "each gain of that change has the price");
-        // The same setting the other way round is another change.
+        // A change from on to off is not the change from off to on.
         let mut turned = [chapter(None), chapter(loses)];
         turned[0].report.verdicts[0].cell_ids.reverse();
-        relate_chapters(&parts[1..3], &mut turned);
+        add_held_levels_and_prices(&parts[1..3], &mut turned);
         assert_eq!(turned[0].report.verdicts[0].price, None);
     }
 }

@@ -5,6 +5,7 @@ use seekwise_formats::study::{self, Study};
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 
 /// A study of two levels, `a` and `b`, of one factor.
 fn bundles(a: &str, b: &str) -> String {
@@ -32,7 +33,8 @@ fn said(text: &str, credit_of: Option<&[Concern]>) -> (String, Vec<&'static str>
     let (cells, inputs) =
         (plan::study_cells(&study), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
+    let made =
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None));
     let sides = [0, 1].map(|cell| ComparisonSide::from_cell(&made, cell));
     let (compare, factor) = (&study.compare[0], &study.factor[0]);
     let concerns = differing_concerns(&made, 0, 1);

@@ -38,11 +38,11 @@ impl InstantReason {
     }
 }
 
-/// How instants are weighted.
+/// The weights of instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstantWeights {
-    /// A quarter at ends of flushes, one evenly over the time of landings, one just after promises, the rest evenly over
+    /// A quarter at ends of flushes, a quarter evenly over the time of landings, a quarter just after promises, the rest evenly over
     /// the session.
     #[default]
     Mixed,
@@ -50,34 +50,36 @@ pub enum InstantWeights {
     Time,
 }
 
-/// `n` different instants in `span`, in order. [`InstantWeights::Mixed`]: a quarter of them on both sides of the ends of
-/// flushes (all, if there are so few), one evenly over the time in which the heads write, one just after promises (all, if
-/// there are so few), the rest evenly over the session. The seed's stream `cut` draws. Fewer only if the span has fewer
-/// nanoseconds.
+/// An instant, and the reason for it.
+pub type InstantWithReason = (Instant, InstantReason);
+
+/// Draws `count` different instants in `span`, in order; fewer only if the span has fewer nanoseconds. With [`InstantWeights::Mixed`] a
+/// quarter is on both sides of the ends of flushes (all ends, if there are so few), a quarter evenly over the time in which the heads write,
+/// a quarter just after promises (all, if there are so few), the rest evenly over the session. The seed's stream `cut` draws.
 pub fn choose_instants(
     history: &History,
     span: (Instant, Instant),
-    n: usize,
+    count: usize,
     weights: InstantWeights,
     seed: Seed,
-) -> Vec<(Instant, InstantReason)> {
-    let mut chance = seed.stream("cut");
+) -> Vec<InstantWithReason> {
+    let mut rng = seed.stream("cut");
     let mut chosen = BTreeMap::new();
     if weights == InstantWeights::Mixed {
-        draw_from(flush_ends(history), span, n / 4, &mut chosen, &mut chance);
-        draw_from(promise_instants(history), span, n / 4, &mut chosen, &mut chance);
-        draw_landings(&landing_intervals(history, span), n / 4, &mut chosen, &mut chance);
+        draw_candidates(flush_ends(history), span, count / 4, &mut chosen, &mut rng);
+        draw_candidates(promise_instants(history), span, count / 4, &mut chosen, &mut rng);
+        draw_within_landings(&landing_intervals(history, span), count / 4, &mut chosen, &mut rng);
     }
     let length = span.1.since(span.0).nanos().saturating_add(1);
-    let all = (n as u64).min(length) as usize;
-    while chosen.len() < all {
-        chosen.entry(span.0 + Span::from_nanos(chance.below(length))).or_insert(InstantReason::Drawn);
+    let total = (count as u64).min(length) as usize;
+    while chosen.len() < total {
+        chosen.entry(span.0 + Span::from_nanos(rng.below(length))).or_insert(InstantReason::Drawn);
     }
     chosen.into_iter().collect()
 }
 
 /// The last instant of each completed flush, and the one before it.
-fn flush_ends(history: &History) -> Vec<(Instant, InstantReason)> {
+fn flush_ends(history: &History) -> Vec<InstantWithReason> {
     let mut ends = Vec::new();
     for event in &history.events {
         match event {
@@ -91,10 +93,10 @@ fn flush_ends(history: &History) -> Vec<(Instant, InstantReason)> {
     ends
 }
 
-/// When each promise was made.
-fn promise_instants(history: &History) -> Vec<(Instant, InstantReason)> {
-    let said = history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
-    said.map(|(at, _)| (*at, InstantReason::Promised)).collect()
+/// The instant of each promise.
+fn promise_instants(history: &History) -> Vec<InstantWithReason> {
+    let promises = history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
+    promises.map(|(at, _)| (*at, InstantReason::Promised)).collect()
 }
 
 /// The time of each landing in the span, without its two ends: there the write is whole or has not begun.
@@ -114,46 +116,47 @@ pub fn landing_time(history: &History, span: (Instant, Instant)) -> Span {
     landing_intervals(history, span).iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
 }
 
-/// Draws `most` instants evenly over these times; fewer if they repeat.
-fn draw_landings(
-    times: &[(Instant, Instant)],
-    most: usize,
-    to: &mut BTreeMap<Instant, InstantReason>,
-    chance: &mut Rng,
+/// Adds `count` instants, drawn evenly over the time of landings, to `chosen`; fewer if draws repeat.
+fn draw_within_landings(
+    landings: &[(Instant, Instant)],
+    count: usize,
+    chosen: &mut BTreeMap<Instant, InstantReason>,
+    rng: &mut Rng,
 ) {
-    // Where each begins, if all stood one behind another.
-    let mut begins = Vec::with_capacity(times.len());
-    let mut all = 0;
-    for (from, end) in times {
-        begins.push(all);
-        all += end.since(*from).nanos();
+    // The nanosecond at which each begins, if all stood one behind another.
+    let mut begins = Vec::with_capacity(landings.len());
+    let mut total = 0;
+    for (from, end) in landings {
+        begins.push(total);
+        total += end.since(*from).nanos();
     }
-    for _ in 0..if all == 0 { 0 } else { most } {
-        let drawn = chance.below(all);
-        let place = begins.partition_point(|begin| *begin <= drawn) - 1;
-        to.entry(times[place].0 + Span::from_nanos(drawn - begins[place])).or_insert(InstantReason::Landing);
+    for _ in 0..if total == 0 { 0 } else { count } {
+        let drawn = rng.below(total);
+        let index = begins.partition_point(|begin| *begin <= drawn) - 1;
+        chosen.entry(landings[index].0 + Span::from_nanos(drawn - begins[index])).or_insert(InstantReason::Landing);
     }
 }
 
-/// Draws `most` of these instants within the span; all of them if there are fewer.
-fn draw_from(
-    mut from: Vec<(Instant, InstantReason)>,
+/// Adds `count` of the candidates within the span to `chosen`; all of them if there are fewer.
+fn draw_candidates(
+    mut candidates: Vec<InstantWithReason>,
     span: (Instant, Instant),
-    most: usize,
-    to: &mut BTreeMap<Instant, InstantReason>,
-    chance: &mut Rng,
+    count: usize,
+    chosen: &mut BTreeMap<Instant, InstantReason>,
+    rng: &mut Rng,
 ) {
-    from.retain(|(at, _)| span.0 <= *at && *at <= span.1 && !to.contains_key(at));
-    from.sort_unstable();
-    from.dedup_by_key(|it| it.0);
-    let enough = to.len() + most;
-    while to.len() < enough && !from.is_empty() {
-        let (at, why) = from.swap_remove(chance.below(from.len() as u64) as usize);
-        to.insert(at, why);
+    candidates.retain(|(at, _)| span.0 <= *at && *at <= span.1 && !chosen.contains_key(at));
+    candidates.sort_unstable();
+    candidates.dedup_by_key(|candidate| candidate.0);
+    let enough = chosen.len() + count;
+    while chosen.len() < enough && !candidates.is_empty() {
+        let (at, why) = candidates.swap_remove(rng.below(candidates.len() as u64) as usize);
+        chosen.insert(at, why);
     }
 }
 
-fn instant_before(at: Instant) -> Instant {
+/// The nanosecond before an instant.
+pub(super) fn instant_before(at: Instant) -> Instant {
     Instant::from_nanos(at.nanos().saturating_sub(1))
 }
 

@@ -1,9 +1,8 @@
 //! Other outcomes of a cut: other selections of the writes that the standards allow to be lost.
 //!
-//! A drive may destage in any order. So any of the writes that no completed flush covers, and that were not forced, may
-//! or may not be on the medium; of a write under way, any physical sectors may be (each whole: the cuts themselves use
-//! the profile's rule for the sector under the head). If two writes to the same sectors both arrive, the later one
-//! stays.
+//! A drive may destage in any order. A write that no completed flush covers, and that was not forced, may or may not be on the medium. Of a
+//! write under way any physical sectors may be, each whole (the cuts themselves use the profile's rule for the sector under the head). If
+//! two writes to the same sectors both arrive, the later one stays.
 
 use seekwise_disk::rng::Rng;
 use seekwise_disk::time::Instant;
@@ -11,34 +10,33 @@ use seekwise_disk::time::Instant;
 use seekwise_disk::durability::image::LostWrite;
 use seekwise_disk::durability::writes::{SessionWrite, SessionWrites};
 
-/// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
-/// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is
-/// to be lost, and which are.
+/// Draws the writes that a cut at `cut_at` loses in selection `number`; physical sectors have `unit` sectors. Selection 0 loses everything
+/// that may be lost, 1 a single write, 2 all but a single one; the others draw how likely a write is to be lost, and which are.
 pub fn draw_lost_writes(
     writes: &SessionWrites,
-    at: Instant,
+    cut_at: Instant,
     number: u32,
     unit: u64,
-    chance: &mut Rng,
+    rng: &mut Rng,
 ) -> Vec<LostWrite> {
-    let open: Vec<&SessionWrite> = writes.losable_at(at).collect();
-    if open.is_empty() {
+    let losable: Vec<&SessionWrite> = writes.losable_at(cut_at).collect();
+    if losable.is_empty() {
         return Vec::new();
     }
-    let one = chance.below(open.len() as u64) as usize;
-    let likely = 1 + chance.below(99) as u32;
+    let single = rng.below(losable.len() as u64) as usize;
+    let loss_percent = 1 + rng.below(99) as u32;
     let mut lost = Vec::new();
-    for (place, write) in open.iter().enumerate() {
-        let goes = match number {
+    for (index, write) in losable.iter().enumerate() {
+        let is_lost = match number {
             0 => true,
-            1 => place == one,
-            2 => place != one,
-            _ => chance.draw_chance(likely),
+            1 => index == single,
+            2 => index != single,
+            _ => rng.draw_chance(loss_percent),
         };
         // A quarter of the lost writes is written in part: it was under the head, or split on its way.
-        let part = number > 2 && chance.draw_chance(25);
-        if goes {
-            lost.push(if part { lose_part(write, unit, chance) } else { lose_whole(write) });
+        let in_part = number > 2 && rng.draw_chance(25);
+        if is_lost {
+            lost.push(if in_part { lose_part(write, unit, rng) } else { lose_whole(write) });
         }
     }
     lost
@@ -49,14 +47,14 @@ fn lose_whole(write: &SessionWrite) -> LostWrite {
 }
 
 /// Loses one side of a physical sector's edge within the write, if there is one.
-fn lose_part(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
+fn lose_part(write: &SessionWrite, unit: u64, rng: &mut Rng) -> LostWrite {
     let (from, end) = write.run;
     let (first, last) = (from / unit + 1, (end - 1) / unit);
     if first > last {
         return lose_whole(write);
     }
-    let edge = (first + chance.below(last - first + 1)) * unit;
-    let part = if chance.draw_chance(50) { (from, edge) } else { (edge, end) };
+    let edge = (first + rng.below(last - first + 1)) * unit;
+    let part = if rng.draw_chance(50) { (from, edge) } else { (edge, end) };
     LostWrite { write: *write, parts: vec![part] }
 }
 

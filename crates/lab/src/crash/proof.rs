@@ -1,11 +1,14 @@
-//! A check is tried before it judges, on media whose answer is known. The check must pass on the whole medium, and on the one
-//! from before the workload as long as nothing is promised. The check must fail if everything promised is gone, if one record
-//! is, and if one is altered. A check that does not is no judge: the error says which answer was wrong and what to do.
+//! A trial of the check before it judges, on media with a known answer. The check must pass on the whole medium, and on the medium from
+//! before the workload as long as nothing is promised. It must fail if everything promised is gone, if a single record is, and if a record
+//! is altered. If a check answers otherwise, the error says which answer was wrong and what to do.
 //!
-//! No file system is known here: changes of files come from the caller. A record is taken away in three ways, until the
-//! check notices one: the medium is that of an earlier promise, a file is gone or shorter, and, only if no file can be
-//! changed, the list of promises goes on by one that nobody kept. Files of early promises come besides: a check that
-//! notices the loss of one at its promise must still notice it at the end.
+//! No file system is known here: changes of files come from the caller. A record is taken away in three ways, until the check notices one:
+//!
+//! 1. The medium is that of an earlier promise.
+//! 2. A file is gone or shorter.
+//! 3. Only if no file can be changed: the list of promises has one more, which nobody kept.
+//!
+//! Files of early promises come besides: a check that notices the loss of one at its promise must still notice it at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -16,6 +19,7 @@ use seekwise_disk::durability::writes::SessionWrites;
 use seekwise_disk::history::{History, HistoryMark};
 use seekwise_disk::time::Instant;
 
+use super::instants::instant_before;
 use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 
 /// Changes of the whole medium that a check must notice.
@@ -23,7 +27,7 @@ use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 pub struct MediumChanges<C> {
     /// Each takes a record away.
     pub removals: Vec<C>,
-    /// Each alters a record, in the file named before it.
+    /// Each alters a record; the file's name is before it.
     pub alterations: Vec<(String, C)>,
     /// Each takes a file of an early promise away or alters it.
     pub early: Vec<EarlyChange<C>>,
@@ -53,15 +57,15 @@ pub struct NoticedChange {
 /// The answers of a check that may judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckProof {
-    /// Without any of what was promised; `None` if nothing was.
+    /// The finding with everything promised missing; `None` if nothing was promised.
     pub empty: Option<CrashFinding>,
-    /// With one record missing; `None` if no record could be taken away alone.
+    /// The finding with one record missing; `None` if no record could be taken away alone.
     pub removed: Option<NoticedChange>,
-    /// With one record altered; `None` if the workload left nothing that could be.
+    /// The finding with one record altered; `None` if the workload left no record that could be altered.
     pub altered: Option<NoticedChange>,
-    /// Files in which the check noticed no altered byte, though it did in another.
+    /// Files in which the check noticed no altered byte, though it noticed one in another file.
     pub unnoticed: Vec<String>,
-    /// Changes of files of early promises, if there are files of which this can be told.
+    /// The changes of files of early promises that the check noticed.
     pub early: Vec<NoticedChange>,
 }
 
@@ -77,7 +81,7 @@ pub fn validate_check<C: Display>(
 ) -> Result<CheckProof, String> {
     let Some((begin, _)) = history.marked_span() else { return Err("the session was not ended in order".to_owned()) };
     let prover = Prover { check, promises: history.promises_until(Instant::FAR).collect() };
-    let (whole, before) = (received_medium(writes, Instant::FAR), received_medium(writes, just_before(begin)));
+    let (whole, before) = (received_medium(writes, Instant::FAR), received_medium(writes, instant_before(begin)));
     let found = prover.run_check(&whole, &prover.promises, None)?.ok_or("the whole medium was not checked")?;
     if found.verdict != CrashVerdict::Consistent {
         return Err(format!(
@@ -94,7 +98,7 @@ pub fn validate_check<C: Display>(
             finding_words(&found)
         ));
     }
-    let empty = prover.try_empty(&before)?;
+    let empty = prover.try_everything_lost(&before)?;
     let removed = prover.try_removals(history, writes, &whole, &changes.removals)?;
     let early = prover.try_early_changes(writes, &whole, &changes.early)?;
     let (altered, unnoticed) = prover.try_alterations(&whole, &changes.alterations)?;
@@ -115,18 +119,20 @@ struct Prover<'a, C> {
 }
 
 impl<C: Display> Prover<'_, C> {
+    /// The finding on a medium; `None` if the change does not apply to it.
     fn run_check(
         &self,
         image: &MediumImage,
         promises: &[&str],
         change: Option<&C>,
     ) -> Result<Option<CrashFinding>, String> {
-        let found = (self.check)(image, promises, change).and_then(|it| it.map(|it| it.to_finding()).transpose());
-        found.map_err(|error| error.to_string())
+        let finding = (self.check)(image, promises, change)
+            .and_then(|output| output.map(|output| output.to_finding()).transpose());
+        finding.map_err(|error| error.to_string())
     }
 
-    /// Checks that the loss of everything promised is noticed.
-    fn try_empty(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
+    /// Tries the medium from before the workload; an error if the loss of everything promised is not noticed.
+    fn try_everything_lost(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
         if self.promises.is_empty() {
             return Ok(None);
         }
@@ -143,7 +149,7 @@ impl<C: Display> Prover<'_, C> {
         }
     }
 
-    /// Checks that the loss of a single record is noticed.
+    /// Tries losses of a single record; an error if none is noticed.
     fn try_removals(
         &self,
         history: &History,
@@ -151,45 +157,47 @@ impl<C: Display> Prover<'_, C> {
         whole: &MediumImage,
         removals: &[C],
     ) -> Result<Option<NoticedChange>, String> {
-        // A single record is everything.
+        // With one promise, a single record is everything.
         if self.promises.len() < 2 {
             return Ok(None);
         }
         let mut tried = Vec::new();
-        let said: Vec<Instant> =
+        let promised_at: Vec<Instant> =
             history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
-        let most = said.len().saturating_sub(1);
-        let doubled = std::iter::successors(Some(1), |back| Some(2 * back)).take_while(|back| *back < most);
-        for back in doubled.chain([most].into_iter().filter(|most| *most > 0)) {
+        let most_back = promised_at.len().saturating_sub(1);
+        let doubled = std::iter::successors(Some(1), |back| Some(2 * back)).take_while(|back| *back < most_back);
+        for back in doubled.chain([most_back].into_iter().filter(|back| *back > 0)) {
             if tried.last().is_some_and(is_noticed) {
                 break;
             }
-            let earlier = received_medium(writes, said[most - back]);
+            let earlier = received_medium(writes, promised_at[most_back - back]);
             // Only a medium that holds what was promised by then misses nothing else.
-            let by_then = self.run_check(&earlier, &self.promises[..said.len() - back], None)?;
+            let by_then = self.run_check(&earlier, &self.promises[..promised_at.len() - back], None)?;
             if by_then.is_some_and(|found| found.verdict == CrashVerdict::Consistent)
                 && let Some(finding) = self.run_check(&earlier, &self.promises, None)?
             {
                 tried.push((format!("the medium as it was {back} promises before the last"), finding));
             }
         }
-        let mut changed = false;
+        let mut any_applied = false;
         for removal in removals {
             if tried.last().is_some_and(is_noticed) {
                 break;
             }
             if let Some(finding) = self.run_check(whole, &self.promises, Some(removal))? {
-                changed = true;
+                any_applied = true;
                 tried.push((removal.to_string(), finding));
             }
         }
-        if let Some(next) = next_line(&self.promises).filter(|_| !changed && !tried.last().is_some_and(is_noticed)) {
+        if let Some(next) =
+            next_numbered_line(&self.promises).filter(|_| !any_applied && !tried.last().is_some_and(is_noticed))
+        {
             let longer = [&self.promises[..], &[&next]].concat();
             if let Some(finding) = self.run_check(whole, &longer, None)? {
                 tried.push((format!("the promise `{next}`, which nobody kept"), finding));
             }
         }
-        last_noticed(tried).map_err(|tried| {
+        last_change_if_noticed(tried).map_err(|tried| {
             format!(
                 "the check does not notice that a promised record is missing: it passes with {tried}; expected exit code 11. \
                  Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}"
@@ -197,23 +205,24 @@ impl<C: Display> Prover<'_, C> {
         })
     }
 
-    /// Checks that changes of early records that are noticed at their promise are noticed at the end.
+    /// Tries changes of early records; an error if one is noticed at its promise and not at the end.
     fn try_early_changes(
         &self,
         writes: &SessionWrites,
         whole: &MediumImage,
         changes: &[EarlyChange<C>],
     ) -> Result<Vec<NoticedChange>, String> {
-        let (mut noticed, mut passes) = (Vec::new(), BTreeMap::new());
+        let (mut noticed, mut passes_unchanged) = (Vec::new(), BTreeMap::new());
         for EarlyChange { at, promises, change } in changes {
             let (earlier, by_then) = (received_medium(writes, *at), &self.promises[..*promises]);
-            if !passes.contains_key(promises) {
+            if !passes_unchanged.contains_key(promises) {
                 let found = self.run_check(&earlier, by_then, None)?;
-                passes.insert(*promises, found.is_some_and(|found| found.verdict == CrashVerdict::Consistent));
+                passes_unchanged
+                    .insert(*promises, found.is_some_and(|found| found.verdict == CrashVerdict::Consistent));
             }
             let is_bad = |found: Option<CrashFinding>| found.is_some_and(|found| found.verdict.is_bad());
-            // Files that are no records appear with a promise too: nobody looks at them.
-            if !passes[promises] || !is_bad(self.run_check(&earlier, by_then, Some(change))?) {
+            // Files that are no records appear with a promise too; the check does not look at them.
+            if !passes_unchanged[promises] || !is_bad(self.run_check(&earlier, by_then, Some(change))?) {
                 continue;
             }
             match self.run_check(whole, &self.promises, Some(change))? {
@@ -235,38 +244,34 @@ impl<C: Display> Prover<'_, C> {
         Ok(noticed)
     }
 
-    /// Checks that an altered record is noticed. Also returns the files in which that never was, if it was in another.
+    /// Tries alterations of a record; an error if none is noticed. Also returns the files in which none was, if one was noticed in another.
     fn try_alterations(
         &self,
         whole: &MediumImage,
         alterations: &[(String, C)],
     ) -> Result<(Option<NoticedChange>, Vec<String>), String> {
         /// Files that are tried once the check has noticed a change of one.
-        const MOST: usize = 8;
-        let (mut first, mut tried, mut known) = (None, Vec::new(), BTreeSet::new());
-        let mut blind = BTreeSet::new();
-        for (place, alteration) in alterations {
-            if first.is_some() && (known.contains(place) || known.len() >= MOST) {
+        const MOST_FILES: usize = 8;
+        let (mut first, mut unnoticed, mut tried_files) = (None, Vec::new(), BTreeSet::new());
+        let mut unnoticed_files = BTreeSet::new();
+        for (file, alteration) in alterations {
+            if first.is_some() && (tried_files.contains(file) || tried_files.len() >= MOST_FILES) {
                 continue;
             }
             let Some(finding) = self.run_check(whole, &self.promises, Some(alteration))? else { continue };
-            known.insert(place);
-            match (finding.verdict.is_bad(), first.is_some()) {
-                (true, true) => {}
-                (true, false) => {
-                    blind.remove(place);
-                    first = Some(NoticedChange { change: alteration.to_string(), finding });
-                }
-                (false, noticed) => {
-                    blind.insert(place);
-                    tried.extend((!noticed).then(|| (alteration.to_string(), finding)));
-                }
+            tried_files.insert(file);
+            if !finding.verdict.is_bad() {
+                unnoticed_files.insert(file);
+                unnoticed.extend(first.is_none().then(|| (alteration.to_string(), finding)));
+            } else if first.is_none() {
+                unnoticed_files.remove(file);
+                first = Some(NoticedChange { change: alteration.to_string(), finding });
             }
         }
         if first.is_some() {
-            return Ok((first, blind.into_iter().cloned().collect()));
+            return Ok((first, unnoticed_files.into_iter().cloned().collect()));
         }
-        let none = last_noticed(tried).map_err(|tried| {
+        let none = last_change_if_noticed(unnoticed).map_err(|tried| {
             format!(
                 "the check does not notice altered data: it passes with {tried}; expected exit code 11, or 1 for a corrupt medium. Let \
                  it compare contents, not only names, sizes or counts. {HINT}"
@@ -279,13 +284,13 @@ impl<C: Display> Prover<'_, C> {
 /// A change that was tried, and the finding.
 type TriedChange = (String, CrashFinding);
 
-/// A loss that a check allows does not count as noticed: everything could be lost so.
+/// True if the check noticed a change. A loss that it allows does not count: everything could be lost in that way.
 fn is_noticed((_, finding): &TriedChange) -> bool {
     finding.verdict.is_bad()
 }
 
-/// The last change if it was noticed; an error lists some of those that were not.
-fn last_noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String> {
+/// The last change if it was noticed; an error lists some of the changes that were not.
+fn last_change_if_noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String> {
     const NAMED: usize = 3;
     match tried.pop() {
         None => Ok(None),
@@ -305,17 +310,13 @@ pub fn received_medium(writes: &SessionWrites, at: Instant) -> MediumImage {
     MediumImage::without_writes(writes, at, &[])
 }
 
-fn just_before(at: Instant) -> Instant {
-    Instant::from_nanos(at.nanos().saturating_sub(1))
-}
-
 fn finding_words(finding: &CrashFinding) -> String {
-    let said = if finding.words.is_empty() { "it said nothing" } else { finding.words.trim_end_matches('.') };
-    format!("{} ({said})", finding.verdict.words())
+    let words = if finding.words.is_empty() { "it said nothing" } else { finding.words.trim_end_matches('.') };
+    format!("{} ({words})", finding.verdict.words())
 }
 
-/// The line that would follow if the last two differ in their last number alone.
-fn next_line(lines: &[&str]) -> Option<String> {
+/// The line that would come next, if the last two differ in their last number alone.
+fn next_numbered_line(lines: &[&str]) -> Option<String> {
     let [.., before, last] = lines else { return None };
     let ((head, first, tail), (last_head, second, last_tail)) = (split_last_number(before)?, split_last_number(last)?);
     let (from, to): (u64, u64) = (first.parse().ok()?, second.parse().ok()?);
@@ -324,7 +325,7 @@ fn next_line(lines: &[&str]) -> Option<String> {
     ((head, tail) == (last_head, last_tail)).then(|| format!("{head}{next:0width$}{tail}"))
 }
 
-/// A line around its last number.
+/// A line before its last number, that number, and the line after it.
 fn split_last_number(line: &str) -> Option<(&str, &str, &str)> {
     let end = line.rfind(|c: char| c.is_ascii_digit())? + 1;
     let begin = line[..end]
@@ -335,7 +336,7 @@ fn split_last_number(line: &str) -> Option<(&str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CrashFinding, CrashVerdict, NoticedChange, last_noticed, next_line};
+    use super::{CrashFinding, CrashVerdict, NoticedChange, last_change_if_noticed, next_numbered_line};
 
     /// The last change decides whether one was noticed: an error names three that were not, and counts the others.
     #[test]
@@ -343,7 +344,7 @@ mod tests {
         let tried = |verdicts: &[CrashVerdict]| {
             let finding = |verdict: &CrashVerdict| CrashFinding { verdict: *verdict, words: String::new() };
             let changes = ["a", "b", "c", "d", "e"].into_iter().map(str::to_owned);
-            last_noticed(changes.zip(verdicts.iter().map(finding)).collect())
+            last_change_if_noticed(changes.zip(verdicts.iter().map(finding)).collect())
         };
         let passes = [CrashVerdict::Consistent; 5];
         for (number, said) in [
@@ -379,7 +380,7 @@ mod tests {
             (&["a 1"], None),
             (&["a 1", "a 18446744073709551615"], None),
         ] {
-            assert_eq!(next_line(lines).as_deref(), next, "{lines:?}");
+            assert_eq!(next_numbered_line(lines).as_deref(), next, "{lines:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The purpose of lost writes in words of the file system above. Whether they were promised is not known here.
+//! The purpose of lost writes, in words of the file system above. Whether they were promised is not known here.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::history::History;
@@ -6,11 +6,11 @@ use seekwise_formats::ext4::{Ext4BlockMap, MediumReader};
 
 use seekwise_disk::durability::image::LostWrite;
 
-/// The unit in bytes: a block of a file system.
+/// Bytes of a block of a file system, the unit of purposes.
 const BLOCK: u64 = 4096;
 
-/// The most different purposes that are named of one write.
-const MOST: usize = 3;
+/// The most purposes of a write that are named.
+const NAMED: usize = 3;
 
 /// The purpose of the lost parts of a write.
 pub fn purpose_words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History, read: &MediumReader<'_>) -> String {
@@ -19,24 +19,24 @@ pub fn purpose_words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History,
         for at in (from..end).step_by((BLOCK / SECTOR) as usize) {
             let written = history.data_bytes(lost.write.stamp, lost.write.run.0, at, end - at);
             let words = layout.describe_offset(at * SECTOR, &written, read);
-            // The first of a file's bytes stands for what follows.
+            // The first byte of a file that is lost stands for those that follow.
             let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
-            if kinds.last() != Some(&kind) && !is_rest(&kinds, &kind) {
+            if kinds.last() != Some(&kind) && !is_rest_of_transaction(&kinds, &kind) {
                 kinds.push(kind);
                 named.push(words);
             }
         }
     }
-    let more = named.len().saturating_sub(MOST);
-    named.truncate(MOST);
+    let more = named.len().saturating_sub(NAMED);
+    named.truncate(NAMED);
     match more {
         0 => named.join("; "),
         more => format!("{}; and {more} more", named.join("; ")),
     }
 }
 
-/// True for blocks of a transaction after the descriptor that begins it.
-fn is_rest(kinds: &[String], kind: &str) -> bool {
+/// True for blocks of a transaction after the descriptor that begins it; `kinds` are the purposes so far.
+fn is_rest_of_transaction(kinds: &[String], kind: &str) -> bool {
     let begins = |kind: &String| kind.starts_with("journal: beginning");
     kind == "journal: blocks of a transaction" && kinds.last().is_some_and(begins)
 }

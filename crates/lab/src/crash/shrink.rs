@@ -1,19 +1,19 @@
 //! The fewest of many causes that still have the effect: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", IEEE Transactions on Software Engineering 28(2), 2002; their `ddmin`).
 
-/// The smallest part of `all` that still fails and of which no single element can be left out, if `most` trials suffice
+/// The smallest part of `all` that still fails and of which no single element can be left out, if `trial_limit` trials suffice
 /// to find it; else the smallest that was found. `all` is known to fail. Errors are those of trials.
-pub(crate) fn fewest_failing<T: Clone, E>(
+pub(crate) fn smallest_failing_part<T: Clone, E>(
     all: &[T],
-    most: usize,
+    trial_limit: usize,
     mut fails: impl FnMut(&[T]) -> Result<bool, E>,
 ) -> Result<MinimalSet<T>, E> {
     let (mut left, mut parts, mut trials) = (all.to_vec(), 2, 0);
     while left.len() > 1 {
         let size = left.len().div_ceil(parts);
         let chunks: Vec<Vec<T>> = left.chunks(size).map(<[T]>::to_vec).collect();
-        let without = |gone: usize| {
-            let others = chunks.iter().enumerate().filter(|(place, _)| *place != gone);
+        let without = |left_out: usize| {
+            let others = chunks.iter().enumerate().filter(|(index, _)| *index != left_out);
             others.flat_map(|(_, chunk)| chunk.iter().cloned()).collect::<Vec<T>>()
         };
         let rests = (0..chunks.len()).map(without).filter(|rest| chunks.len() > 2 && !rest.is_empty());
@@ -21,7 +21,7 @@ pub(crate) fn fewest_failing<T: Clone, E>(
             chunks.iter().cloned().map(|chunk| (chunk, true)).chain(rests.map(|rest| (rest, false))).collect();
         let mut found = None;
         for (candidate, is_chunk) in candidates {
-            if trials == most {
+            if trials == trial_limit {
                 return Ok(MinimalSet { left, trials, complete: false });
             }
             trials += 1;
@@ -40,14 +40,14 @@ pub(crate) fn fewest_failing<T: Clone, E>(
     Ok(MinimalSet { left, trials, complete: true })
 }
 
-/// The result of a search.
+/// The result of a search for the smallest part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinimalSet<T> {
-    /// The elements that are left.
+    /// The elements of that part.
     pub left: Vec<T>,
     /// Trials used.
     pub trials: usize,
-    /// No element can be left out.
+    /// True if no element can be left out.
     pub complete: bool,
 }
 
@@ -57,7 +57,7 @@ mod tests {
 
     fn of(all: &[u32], most: usize, fails: impl Fn(&[u32]) -> bool) -> MinimalSet<u32> {
         assert!(fails(all));
-        let found = fewest_failing(all, most, |part| Ok::<bool, ()>(fails(part))).unwrap();
+        let found = smallest_failing_part(all, most, |part| Ok::<bool, ()>(fails(part))).unwrap();
         assert!(fails(&found.left));
         found
     }
@@ -92,6 +92,6 @@ mod tests {
         let all: Vec<u32> = (0..100).collect();
         let found = of(&all, 5, |part| [3, 97].iter().all(|it| part.contains(it)));
         assert!(!found.complete && found.trials == 5);
-        assert_eq!(fewest_failing(&all, 9, |_| Err::<bool, _>("broken")), Err("broken"));
+        assert_eq!(smallest_failing_part(&all, 9, |_| Err::<bool, _>("broken")), Err("broken"));
     }
 }

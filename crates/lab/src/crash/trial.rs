@@ -1,5 +1,5 @@
-//! All trials of a session: a medium for each cut, and for each other order of its writes, goes to a check; several run
-//! at once. Media with the same content after the same promises are checked once.
+//! All trials of a session: a medium for each cut, and for each other order of its writes, goes to a check; several checks run at once.
+//! Media with equal content after the same promises are checked once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,7 +22,7 @@ use seekwise_disk::time::{Instant, Span};
 use super::instants::{InstantReason, InstantWeights, choose_instants};
 use super::orders;
 use super::proof::received_medium;
-use super::shrink::{MinimalSet, fewest_failing};
+use super::shrink::{MinimalSet, smallest_failing_part};
 use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 use crate::cut::blame::{BlamedLevel, blame_levels};
 
@@ -30,32 +30,32 @@ use crate::cut::blame::{BlamedLevel, blame_levels};
 #[derive(Clone, Copy, Debug)]
 pub struct TrialOptions {
     pub cuts: usize,
-    /// Other orders of each.
+    /// Number of other orders of writes for each cut.
     pub orders: u32,
     pub seed: Seed,
-    /// How many checks run at once.
+    /// Number of checks that run at once.
     pub workers: usize,
     pub weights: InstantWeights,
-    /// Promises younger than this at a cut may be lost, in the disk's time.
+    /// The age in the disk's time below which a promise may be lost by a cut.
     pub may_lose: Span,
 }
 
 /// The origin of a medium to check.
 #[derive(Clone, Copy, Debug)]
 pub struct CrashCase {
-    /// When the power failed.
+    /// The instant of the cut.
     pub at: Instant,
     /// The reason for that instant.
     pub why: InstantReason,
-    /// The number of the other order; `None` for the order of the disk itself.
+    /// The number of another order of writes; `None` for the order of the disk itself.
     pub order: Option<u32>,
-    /// How many promises had been made by then.
+    /// Number of promises made by then.
     pub promises: usize,
-    /// How many of these, the first ones, must have been kept.
+    /// Number of these, the first ones, that must have been kept.
     pub due: usize,
 }
 
-/// A case that was checked, or that equals one that was.
+/// A case that was checked, or whose medium equals one that was.
 #[derive(Clone, Debug)]
 pub struct CrashTrial {
     pub case: CrashCase,
@@ -77,9 +77,9 @@ impl CrashTrial {
 /// All results.
 #[derive(Clone, Debug)]
 pub struct CrashResults {
-    /// Every case, in order.
+    /// The trials of all cases, in order.
     pub tried: Vec<CrashTrial>,
-    /// Media that were checked.
+    /// Number of media that were checked.
     pub checked: usize,
     /// Cuts at which a write was lost that the disk had promised.
     pub disk_broke: u64,
@@ -89,11 +89,11 @@ pub struct CrashResults {
     pub broken_by: Vec<BlamedLevel>,
     /// Writes of the session.
     pub writes: SessionWrites,
-    /// By bad verdict: the first medium with it.
+    /// By bad verdict the first medium with it, and its index.
     pub first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
 }
 
-/// A check of a medium: by worker, with the promises so far.
+/// A check of a medium by a worker, with the promises so far.
 pub type MediumCheck<'a> = dyn Fn(usize, &MediumImage, &[&str]) -> io::Result<CheckOutput> + Sync + 'a;
 
 /// A case on its way to a worker, with its medium and the index of that among all different ones.
@@ -103,30 +103,36 @@ struct PendingCase {
     image: MediumImage,
 }
 
-/// The result for a medium: the finding, and the verdict with all of it readable.
-type Found = (CrashFinding, Option<CrashVerdict>);
+/// The result for a medium.
+#[derive(Clone)]
+struct MediumFinding {
+    finding: CrashFinding,
+    /// The verdict with earlier content in place of unreadable sectors, if it was tried.
+    readable: Option<CrashVerdict>,
+}
 
 /// The workers' results.
 #[derive(Default)]
 struct TrialFindings {
-    by_state: HashMap<usize, Found>,
+    by_state: HashMap<usize, MediumFinding>,
     first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
     failed: Option<io::Error>,
 }
 
 impl TrialFindings {
-    fn add(&mut self, sent: PendingCase, (finding, readable): Found) {
-        let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(CrashVerdict::is_bad));
-        self.by_state.insert(sent.state, (finding, readable));
+    fn add(&mut self, case: PendingCase, found: MediumFinding) {
+        let verdict = found.finding.verdict;
+        let is_bad = verdict.is_bad() && found.readable.is_none_or(CrashVerdict::is_bad);
+        self.by_state.insert(case.state, found);
         // Workers end in any order: the first is that with the lowest index.
-        if bad && self.first.get(&verdict).is_none_or(|(state, _)| sent.state < *state) {
-            self.first.insert(verdict, (sent.state, sent.image));
+        if is_bad && self.first.get(&verdict).is_none_or(|(state, _)| case.state < *state) {
+            self.first.insert(verdict, (case.state, case.image));
         }
     }
 }
 
 /// Checks that cuts of this stack can be computed; an error says why not.
-pub fn check_stack(stack: &Stack) -> Result<(), String> {
+pub fn check_stack_can_be_cut(stack: &Stack) -> Result<(), String> {
     CutArray::from_stack(stack).map(drop)
 }
 
@@ -142,19 +148,19 @@ impl TrialOptions {
     ) -> Result<CrashResults, String> {
         let Some(span) = history.marked_span() else { return Err("the session was not ended in order".to_owned()) };
         let terms = DriveTerms::from_stack(stack);
-        let plan = CutArray::from_stack(stack)?;
+        let array = CutArray::from_stack(stack)?;
         let writes = Arc::new(SessionWrites::from_history(history, terms.volatile));
         self.check_due_promises(history, span)?;
         let instants = choose_instants(history, span, self.cuts, self.weights, self.seed);
-        let (sends, comes) = sync_channel::<PendingCase>(2 * self.workers);
-        let (comes, findings) = (Mutex::new(comes), Mutex::new(TrialFindings::default()));
+        let (sender, receiver) = sync_channel::<PendingCase>(2 * self.workers);
+        let (receiver, findings) = (Mutex::new(receiver), Mutex::new(TrialFindings::default()));
         let stop = Arc::new(AtomicBool::new(false));
-        let said: Vec<&str> = history.promises_until(span.1).collect();
-        let maker = CaseMaker::new(self, &writes, instants, terms.unit, sends, Arc::clone(&stop), history);
+        let promises: Vec<&str> = history.promises_until(span.1).collect();
+        let maker = CaseMaker::new(self, &writes, instants, terms.unit, sender, Arc::clone(&stop), history);
         let work = |worker| {
-            while let Some(sent) = next_case(&comes) {
-                match check_readable_too(check, worker, &sent.image, (&said[..sent.case.promises], sent.case.due)) {
-                    Ok(found) => lock_unpoisoned(&findings).add(sent, found),
+            while let Some(PendingCase { state, case, image }) = receive_case(&receiver) {
+                match check_with_and_without_torn(check, worker, &image, &promises[..case.promises], case.due) {
+                    Ok(found) => lock_unpoisoned(&findings).add(PendingCase { state, case, image }, found),
                     Err(error) => {
                         lock_unpoisoned(&findings).failed.get_or_insert(error);
                         stop.store(true, Ordering::Relaxed);
@@ -163,31 +169,31 @@ impl TrialOptions {
                 progress();
             }
         };
-        let (made, cuts) = std::thread::scope(|scope| {
+        let (cases, cuts) = std::thread::scope(|scope| {
             let work = &work;
             for worker in 0..self.workers {
                 scope.spawn(move || work(worker));
             }
-            maker.make_cases(history, terms, plan)
+            maker.make_cases(history, terms, array)
         });
         let TrialFindings { by_state, first, failed } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = failed {
             return Err(error.to_string());
         }
-        let found = |(state, case): (usize, CrashCase)| {
-            let (finding, readable) = by_state[&state].clone();
+        let trial = |(state, case): (usize, CrashCase)| {
+            let MediumFinding { finding, readable } = by_state[&state].clone();
             CrashTrial { case, state, finding, readable }
         };
-        let tried = made.into_iter().map(found).collect();
-        let broke = |cut: &&CutLoss| cut.lost[WriteClass::Promised as usize].writes > 0;
-        let disk_broke = cuts.iter().filter(broke).count() as u64;
+        let tried = cases.into_iter().map(trial).collect();
+        let breaks_promise = |cut: &&CutLoss| cut.lost[WriteClass::Promised as usize].writes > 0;
+        let disk_broke = cuts.iter().filter(breaks_promise).count() as u64;
         let partial = cuts.iter().filter(|cut| cut.partial > 0).count() as u64;
         let broken_by = blame_levels(stack, &cuts, false);
         let writes = Arc::unwrap_or_clone(writes);
         Ok(CrashResults { checked: by_state.len(), tried, disk_broke, partial, broken_by, writes, first })
     }
 
-    /// An error if no cut could find a promise that is old enough to be due.
+    /// Fails if no promise is old enough to be due at any cut.
     fn check_due_promises(&self, history: &History, span: (Instant, Instant)) -> Result<(), String> {
         let first = history.marks.iter().find(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
         match first {
@@ -206,117 +212,120 @@ fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn next_case(comes: &Mutex<Receiver<PendingCase>>) -> Option<PendingCase> {
-    lock_unpoisoned(comes).recv().ok()
+fn receive_case(receiver: &Mutex<Receiver<PendingCase>>) -> Option<PendingCase> {
+    lock_unpoisoned(receiver).recv().ok()
 }
 
-/// The finding on a medium after these promises, of which the first `due` must have been kept.
+/// Checks a medium after these promises, of which the first `due` must have been kept.
 fn check_after_promises(
     check: &MediumCheck<'_>,
     worker: usize,
     image: &MediumImage,
-    (promises, due): (&[&str], usize),
+    promises: &[&str],
+    due: usize,
 ) -> io::Result<CrashFinding> {
     let finding = check(worker, image, promises)?.to_finding()?;
     if finding.verdict != CrashVerdict::LostPromised || due == promises.len() {
         return Ok(finding);
     }
-    let again = check(worker, image, &promises[..due])?.to_finding()?;
-    Ok(match again.verdict.is_bad() {
-        true => again,
+    let finding_on_due = check(worker, image, &promises[..due])?.to_finding()?;
+    Ok(match finding_on_due.verdict.is_bad() {
+        true => finding_on_due,
         false => CrashFinding { verdict: CrashVerdict::LostAllowed, words: finding.words },
     })
 }
 
-/// Checks a medium, and again without its unreadable sectors if it is bad with them.
-fn check_readable_too(
+/// Checks a medium; if it is bad and has unreadable sectors, checks it again without these.
+fn check_with_and_without_torn(
     check: &MediumCheck<'_>,
     worker: usize,
     image: &MediumImage,
-    promises: (&[&str], usize),
-) -> io::Result<Found> {
-    let finding = check_after_promises(check, worker, image, promises)?;
-    let again = finding.verdict.is_bad() && !image.torn_sectors().is_empty();
-    let readable = match again {
-        true => Some(check_after_promises(check, worker, &image.without_torn(), promises)?.verdict),
+    promises: &[&str],
+    due: usize,
+) -> io::Result<MediumFinding> {
+    let finding = check_after_promises(check, worker, image, promises, due)?;
+    let readable = match finding.verdict.is_bad() && !image.torn_sectors().is_empty() {
+        true => Some(check_after_promises(check, worker, &image.without_torn(), promises, due)?.verdict),
         false => None,
     };
-    Ok((finding, readable))
+    Ok(MediumFinding { finding, readable })
 }
 
-/// Makes the cases while a judge goes through the session.
+/// Makes the cases while a judge replays the session.
 struct CaseMaker {
     instants: std::vec::IntoIter<(Instant, InstantReason)>,
     writes: Arc<SessionWrites>,
     orders: u32,
+    /// Sectors of a physical sector.
     unit: u64,
-    chance: seekwise_disk::rng::Rng,
-    /// When each promise was made.
-    said: Vec<Instant>,
+    rng: seekwise_disk::rng::Rng,
+    /// The instant of each promise.
+    promised_at: Vec<Instant>,
     may_lose: Span,
-    /// By medium, promises and those due: its index among all different ones.
+    /// By the medium's hash, the number of promises and of those due: the medium's index among all different ones.
     states: HashMap<(u64, usize, usize), usize>,
     /// Every case with the index of its medium, in order.
-    made: Vec<(usize, CrashCase)>,
-    sends: SyncSender<PendingCase>,
+    cases: Vec<(usize, CrashCase)>,
+    sender: SyncSender<PendingCase>,
     stop: Arc<AtomicBool>,
 }
 
 impl CaseMaker {
     fn new(
-        trials: &TrialOptions,
+        options: &TrialOptions,
         writes: &Arc<SessionWrites>,
         instants: Vec<(Instant, InstantReason)>,
         unit: u64,
-        sends: SyncSender<PendingCase>,
+        sender: SyncSender<PendingCase>,
         stop: Arc<AtomicBool>,
         history: &History,
     ) -> CaseMaker {
-        let said =
+        let promised_at =
             history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
         CaseMaker {
             instants: instants.into_iter(),
             writes: Arc::clone(writes),
-            orders: trials.orders,
+            orders: options.orders,
             unit,
-            chance: trials.seed.stream("orders"),
-            said,
-            may_lose: trials.may_lose,
+            rng: options.seed.stream("orders"),
+            promised_at,
+            may_lose: options.may_lose,
             states: HashMap::new(),
-            made: Vec::new(),
-            sends,
+            cases: Vec::new(),
+            sender,
             stop,
         }
     }
 
-    /// Runs a judge on the history; returns all cases, and what each cut lost.
+    /// Replays the history; returns all cases with the indices of their media, and the losses of each cut.
     fn make_cases(
         mut self,
         history: &History,
         terms: DriveTerms,
-        plan: CutArray,
+        array: CutArray,
     ) -> (Vec<(usize, CrashCase)>, Vec<CutLoss>) {
-        let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
+        let cut_instants = self.instants.as_slice().iter().map(|it| it.0).collect();
         let end = history.marked_span().map_or(Instant::ZERO, |span| span.1);
-        let cuts = replay_cuts(history, (terms, plan), cuts, end, |at, image| self.make_cut_cases(at, image));
-        (self.made, cuts)
+        let cuts = replay_cuts(history, (terms, array), cut_instants, end, |at, image| self.make_cut_cases(at, image));
+        (self.cases, cuts)
     }
 
-    /// A cut, and other orders of what it may have left.
+    /// Makes the case of a cut, and the cases of other orders of its writes.
     fn make_cut_cases(&mut self, at: Instant, image: MediumImage) {
         let Some((instant, why)) = self.instants.next() else { return };
         debug_assert_eq!(instant, at);
-        let promises = self.said.partition_point(|said| *said <= at);
-        let due = self.said.partition_point(|said| *said + self.may_lose <= at);
+        let promises = self.promised_at.partition_point(|promised| *promised <= at);
+        let due = self.promised_at.partition_point(|promised| *promised + self.may_lose <= at);
         let case = CrashCase { at, why, order: None, promises, due };
         self.send_case(case, image);
         for number in 0..self.orders {
-            let lost = orders::draw_lost_writes(&self.writes, at, number, self.unit, &mut self.chance);
+            let lost = orders::draw_lost_writes(&self.writes, at, number, self.unit, &mut self.rng);
             let image = MediumImage::without_writes(&self.writes, at, &lost);
             self.send_case(CrashCase { order: Some(number), ..case }, image);
         }
     }
 
+    /// Notes a case, and sends it to a worker if its medium is a new one.
     fn send_case(&mut self, case: CrashCase, image: MediumImage) {
         let mut hasher = DefaultHasher::new();
         image.hash(&mut hasher);
@@ -325,27 +334,27 @@ impl CaseMaker {
         let state = known.unwrap_or(next);
         if known.is_none() && !self.stop.load(Ordering::Relaxed) {
             self.states.insert(key, state);
-            let _ = self.sends.send(PendingCase { state, case, image });
+            let _ = self.sender.send(PendingCase { state, case, image });
         }
-        self.made.push((state, case));
+        self.cases.push((state, case));
     }
 }
 
 /// The result of shrinking a failure.
 #[derive(Clone, Debug)]
 pub enum ShrinkResult {
-    /// Some of `of` lost writes suffice for the check to give the same verdict, or a worse one.
+    /// Some of `of` lost writes suffice for the check to give the verdict of the case, or a worse one.
     To {
         /// The writes left, and the trials used.
         lost: MinimalSet<LostWrite>,
-        /// How many the case had lost.
+        /// Number of writes that the case had lost.
         of: usize,
         /// The check's finding with them.
         finding: CrashFinding,
     },
     /// The check fails with all writes on the medium that the disk was given: the loss of `of` writes is not the cause.
     NotLost {
-        /// How many the case had lost.
+        /// Number of writes that the case had lost.
         of: usize,
         /// The check's finding without the loss.
         finding: CrashFinding,
@@ -354,8 +363,8 @@ pub enum ShrinkResult {
     NotAgain(CrashFinding),
 }
 
-/// The most trials for a failure: a tenth of a second each, a minute in all.
-const MOST: usize = 600;
+/// The most trials to shrink a failure: a tenth of a second each, a minute in all.
+const SHRINK_TRIALS: usize = 600;
 
 /// Repeats the check of a case after the trials, on other media.
 struct RepeatedCheck<'a> {
@@ -370,50 +379,51 @@ impl<'a> RepeatedCheck<'a> {
     }
 
     fn check_again(&self, image: &MediumImage) -> Result<CrashFinding, String> {
-        check_after_promises(self.check, 0, image, (&self.promises, self.due)).map_err(|error| error.to_string())
+        check_after_promises(self.check, 0, image, &self.promises, self.due).map_err(|error| error.to_string())
     }
 }
 
-/// Finds the fewest lost writes of a case, whose medium is `image`, with the same verdict or a worse one.
+/// Finds the fewest lost writes with which the check gives the verdict of `trial`, or a worse one. `image` is the trial's medium.
 pub fn shrink_losses(
     writes: &SessionWrites,
     history: &History,
-    (tried, image): (&CrashTrial, &MediumImage),
+    trial: &CrashTrial,
+    image: &MediumImage,
     check: &MediumCheck<'_>,
 ) -> Result<ShrinkResult, String> {
-    let at = tried.case.at;
-    let asked = RepeatedCheck::new(history, &tried.case, check);
-    let all = image.lost_writes(writes, at);
-    let (wanted, of) = (tried.finding.verdict, all.len());
-    let again = asked.check_again(image)?;
-    if again.verdict < wanted {
-        return Ok(ShrinkResult::NotAgain(again));
+    let at = trial.case.at;
+    let repeated = RepeatedCheck::new(history, &trial.case, check);
+    let all_lost = image.lost_writes(writes, at);
+    let (wanted, of) = (trial.finding.verdict, all_lost.len());
+    let finding_again = repeated.check_again(image)?;
+    if finding_again.verdict < wanted {
+        return Ok(ShrinkResult::NotAgain(finding_again));
     }
-    let nothing = asked.check_again(&received_medium(writes, at))?;
-    if nothing.verdict >= wanted {
-        return Ok(ShrinkResult::NotLost { of, finding: nothing });
+    let finding_without_loss = repeated.check_again(&received_medium(writes, at))?;
+    if finding_without_loss.verdict >= wanted {
+        return Ok(ShrinkResult::NotLost { of, finding: finding_without_loss });
     }
-    let mut last = again;
-    let lost = fewest_failing(&all, MOST, |lost| {
-        let finding = asked.check_again(&MediumImage::without_writes(writes, at, lost))?;
+    let mut last_failing = finding_again;
+    let lost = smallest_failing_part(&all_lost, SHRINK_TRIALS, |lost| {
+        let finding = repeated.check_again(&MediumImage::without_writes(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
-            last = finding;
+            last_failing = finding;
         }
         Ok::<bool, String>(fails)
     })?;
-    Ok(ShrinkResult::To { lost, of, finding: last })
+    Ok(ShrinkResult::To { lost, of, finding: last_failing })
 }
 
-/// The end of the first flush after a bad case with which the disk had received enough for the check to pass; `None` if
-/// there was none before the end of the workload. More data are assumed never to make it worse.
+/// The end of the first flush after a bad trial by which the disk had received enough for the check to pass; `None` if there was none
+/// before the end of the workload. More data are assumed never to make the finding worse.
 pub fn first_passing_flush(
     writes: &SessionWrites,
     history: &History,
-    tried: &CrashTrial,
+    trial: &CrashTrial,
     check: &MediumCheck<'_>,
 ) -> Result<Option<Instant>, String> {
-    let (asked, at) = (RepeatedCheck::new(history, &tried.case, check), tried.case.at);
+    let (repeated, at) = (RepeatedCheck::new(history, &trial.case, check), trial.case.at);
     let end = history.marked_span().map_or(at, |span| span.1);
     let flushed = |event: &HistoryEvent| match event {
         HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
@@ -425,7 +435,7 @@ pub fn first_passing_flush(
         history.events.iter().filter_map(flushed).filter(|flush| at < *flush && *flush <= end).collect();
     ends.sort_unstable();
     let passes =
-        |end: &Instant| Ok::<bool, String>(!asked.check_again(&received_medium(writes, *end))?.verdict.is_bad());
+        |end: &Instant| Ok::<bool, String>(!repeated.check_again(&received_medium(writes, *end))?.verdict.is_bad());
     let (mut from, mut to) = (0, ends.len());
     while from < to {
         let middle = from + (to - from) / 2;

@@ -3,13 +3,12 @@
 //! | exit code of the check | meaning |
 //! |---|---|
 //! | 0 | consistent, and everything promised is there |
-//! | 10 | consistent; something acknowledged is lost, and may be |
-//! | 11 | something promised is lost |
+//! | 10 | consistent; acknowledged data are lost, and may be |
+//! | 11 | promised data are lost |
 //! | 126, 127 | the check could not run: an error, no answer |
 //! | anything else, a signal, or no end in time | corrupt |
 //!
-//! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt whatever the check
-//! says.
+//! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt, whatever the check says.
 
 use std::io;
 
@@ -20,19 +19,19 @@ use serde::Serialize;
 #[serde(rename_all = "kebab-case")]
 pub enum CrashVerdict {
     Consistent,
-    /// Something is lost that may be lost.
+    /// Data are lost that may be lost.
     LostAllowed,
-    /// Something is lost that was promised to stay.
+    /// Data are lost that were promised to stay.
     LostPromised,
-    /// The content makes no sense.
+    /// The content is inconsistent.
     Corrupt,
 }
 
-/// Exit codes of checks, beside 0.
+/// Exit codes of checks besides 0.
 const LOST_ALLOWED: i32 = 10;
 const LOST_PROMISED: i32 = 11;
 
-/// A shell's own: the command could not run, or was not found.
+/// Exit codes of a shell: the command could not run, or was not found.
 const NO_COMMAND: [i32; 2] = [126, 127];
 
 impl CrashVerdict {
@@ -61,10 +60,10 @@ impl CrashVerdict {
 pub struct CheckOutput {
     /// The exit code of the check, if it has one.
     pub code: Option<i32>,
-    /// How it ended without one, to follow "the check": it died of a signal, or took too long.
+    /// The end of a check without a code, to follow "the check": it died of a signal, or took too long.
     pub died: Option<String>,
     pub printed: String,
-    /// Why the file system could not be mounted.
+    /// The reason why the file system could not be mounted.
     pub unmountable: Option<String>,
     /// Errors that the file system's checker found.
     pub fault: Option<String>,
@@ -81,14 +80,14 @@ pub struct CrashFinding {
 impl CheckOutput {
     /// The finding; an error if the check could not run.
     pub fn to_finding(&self) -> io::Result<CrashFinding> {
-        let last = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+        let last_line = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let finding = |verdict, words: &str| Ok(CrashFinding { verdict, words: words.to_owned() });
         if let Some(why) = &self.unmountable {
             return finding(CrashVerdict::Corrupt, why);
         }
         let verdict = match self.code {
             Some(code) if NO_COMMAND.contains(&code) => {
-                return Err(io::Error::other(format!("the check could not run (exit code {code}): {last}")));
+                return Err(io::Error::other(format!("the check could not run (exit code {code}): {last_line}")));
             }
             Some(0) => CrashVerdict::Consistent,
             Some(LOST_ALLOWED) => CrashVerdict::LostAllowed,
@@ -99,9 +98,9 @@ impl CheckOutput {
             return finding(CrashVerdict::Corrupt, fault);
         }
         match &self.died {
-            Some(died) if last.is_empty() => finding(verdict, &format!("the check {died}")),
-            Some(died) => finding(verdict, &format!("the check {died}; before, it said: {last}")),
-            None => finding(verdict, last),
+            Some(died) if last_line.is_empty() => finding(verdict, &format!("the check {died}")),
+            Some(died) => finding(verdict, &format!("the check {died}; before, it said: {last_line}")),
+            None => finding(verdict, last_line),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Who broke the promises that cuts found broken: the levels of the stack whose settings break promises of that kind.
-//! Each level lists what it breaks ([`Stack::promise_breakers`]); this room decides which kinds were seen broken.
+//! The levels of a stack that broke the promises that cuts found broken. Each level lists the kinds of promises that its settings break
+//! ([`Stack::promise_breakers`]); this room decides which kinds were found broken.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ pub struct BlamedLevel {
     pub value: String,
 }
 
-/// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if none was.
-/// `off`: an orderly power-off.
-pub(crate) fn blame_levels(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
-    let broken = broken_kinds(cuts, off);
+/// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if no promise was broken.
+/// `orderly`: the cuts are orderly power-offs.
+pub(crate) fn blame_levels(stack: &Stack, cuts: &[CutLoss], orderly: bool) -> Vec<BlamedLevel> {
+    let broken = broken_assurances(cuts, orderly);
     let mut blamed: Vec<BlamedLevel> = Vec::new();
     for PromiseBreaker { level, setting, value, breaks } in stack.promise_breakers() {
         let breaker = BlamedLevel { level, setting, value };
@@ -34,20 +34,20 @@ pub(crate) fn blame_levels(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<Bl
 }
 
 /// The kinds of promises that were broken.
-fn broken_kinds(cuts: &[CutLoss], off: bool) -> BTreeSet<Assurance> {
+fn broken_assurances(cuts: &[CutLoss], orderly: bool) -> BTreeSet<Assurance> {
     let mut broken = BTreeSet::new();
     for cut in cuts {
         let [flushed, forced, promised] = [WriteClass::Flushed, WriteClass::Forced, WriteClass::Promised]
             .map(|class| cut.lost[class as usize].writes);
-        let seen = [
-            (flushed > 0 && !off, Assurance::Flush),
-            (forced > 0 && !off, Assurance::Fua),
-            // Some may have been neither: not all are among the flushed, nor all among the forced.
-            (promised > flushed.max(forced) && !off, Assurance::CacheOff),
-            (promised > 0 && off, Assurance::PowerOff),
+        let found_broken = [
+            (flushed > 0 && !orderly, Assurance::Flush),
+            (forced > 0 && !orderly, Assurance::Fua),
+            // More writes were promised than flushed or forced, so some were promised because the cache is off.
+            (promised > flushed.max(forced) && !orderly, Assurance::CacheOff),
+            (promised > 0 && orderly, Assurance::PowerOff),
             (promised > 0 && cut.holes.rows > 0, Assurance::Rows),
         ];
-        broken.extend(seen.into_iter().filter(|(seen, _)| *seen).map(|(_, kind)| kind));
+        broken.extend(found_broken.into_iter().filter(|(is_broken, _)| *is_broken).map(|(_, kind)| kind));
     }
     broken
 }
@@ -66,7 +66,7 @@ pub fn list_levels(blamed: &[BlamedLevel]) -> String {
 
 /// The settings, each once: `accelerator.flush = drop`.
 pub fn list_settings(blamed: &[BlamedLevel]) -> String {
-    join_with_and(&blamed.iter().map(|it| format!("{} = {}", it.setting, it.value)).collect::<Vec<_>>())
+    join_with_and(&blamed.iter().map(|level| format!("{} = {}", level.setting, level.value)).collect::<Vec<_>>())
 }
 
 fn join_with_and(parts: &[String]) -> String {

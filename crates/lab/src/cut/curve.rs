@@ -1,15 +1,15 @@
-//! Data at risk over time: an exact function, kept as a few hundred points with the mean and the maximum of each
-//! stretch of time. When a run outgrows the points, neighbouring points merge.
+//! Data at risk over time: an exact function, kept as a few hundred stretches of time with the mean and the maximum of each. When a run
+//! outgrows them, neighbouring stretches merge.
 
 use seekwise_disk::durability::risk::RiskLevel;
 use seekwise_disk::time::Instant;
 use serde::Serialize;
 
-/// The most points kept; at least half as many once a run is longer than this many times `FIRST`.
+/// The most stretches kept. A run longer than so many times [`FIRST_NS`] keeps at least half of them.
 const POINTS: usize = 240;
 
 /// The initial length of a stretch: 1 ms, an eighth of a revolution of a usual drive.
-const FIRST: u64 = 1_000_000;
+const FIRST_NS: u64 = 1_000_000;
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -29,11 +29,14 @@ pub struct RiskPoint {
 /// The function, from time 0 on.
 #[derive(Clone, Debug)]
 pub(crate) struct RiskCurve {
-    width: u64,
+    /// The length of a stretch.
+    width_ns: u64,
     stretches: Vec<RiskStretch>,
-    now: u64,
+    /// The end of the time that was added.
+    now_ns: u64,
 }
 
+/// A stretch of time, as it is summed.
 #[derive(Clone, Copy, Debug, Default)]
 struct RiskStretch {
     /// Bytes and writes, times nanoseconds.
@@ -52,52 +55,53 @@ impl RiskStretch {
 
 impl Default for RiskCurve {
     fn default() -> RiskCurve {
-        RiskCurve { width: FIRST, stretches: Vec::new(), now: 0 }
+        RiskCurve { width_ns: FIRST_NS, stretches: Vec::new(), now_ns: 0 }
     }
 }
 
 impl RiskCurve {
     /// Adds the time since the last call, until `now`: the level fell evenly from `before` to `after`, or stayed.
     pub(crate) fn add_until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
-        let (from, to) = (self.now, now.nanos());
-        let all = to.saturating_sub(from);
-        if all == 0 {
+        let (from, to) = (self.now_ns, now.nanos());
+        let length = to.saturating_sub(from);
+        if length == 0 {
             return;
         }
-        let at = |t: u64| {
-            let share = (t - from) as f64 / all as f64;
+        let level_at = |t: u64| {
+            let share = (t - from) as f64 / length as f64;
             let between = |a: u64, b: u64| a as f64 + (b as f64 - a as f64) * share;
             [between(before.bytes, after.bytes), between(before.writes, after.writes)]
         };
-        while self.now < to {
-            let index = (self.now / self.width) as usize;
+        while self.now_ns < to {
+            let index = (self.now_ns / self.width_ns) as usize;
             if index >= POINTS {
                 self.merge_pairs();
                 continue;
             }
-            let end = ((index as u64 + 1) * self.width).min(to);
-            let (first, last, time) = (at(self.now), at(end), (end - self.now) as f64);
+            let end = ((index as u64 + 1) * self.width_ns).min(to);
+            let (first, last, time) = (level_at(self.now_ns), level_at(end), (end - self.now_ns) as f64);
             let area = [0, 1].map(|i| (first[i] + last[i]) / 2.0 * time);
-            let most = RiskLevel { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
+            let peak = RiskLevel { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
             if index >= self.stretches.len() {
                 self.stretches.resize(index + 1, RiskStretch::default());
             }
-            self.stretches[index] = self.stretches[index].merge(RiskStretch { area, most });
-            self.now = end;
+            self.stretches[index] = self.stretches[index].merge(RiskStretch { area, most: peak });
+            self.now_ns = end;
         }
     }
 
+    /// Doubles the length of stretches.
     fn merge_pairs(&mut self) {
         let pair = |pair: &[RiskStretch]| pair.iter().copied().fold(RiskStretch::default(), RiskStretch::merge);
         self.stretches = self.stretches.chunks(2).map(pair).collect();
-        self.width *= 2;
+        self.width_ns *= 2;
     }
 
     /// The points kept.
     pub fn points(&self) -> Vec<RiskPoint> {
         let point = |(index, stretch): (usize, &RiskStretch)| {
-            let from = index as u64 * self.width;
-            let to = (from + self.width).min(self.now);
+            let from = index as u64 * self.width_ns;
+            let to = (from + self.width_ns).min(self.now_ns);
             let time = (to - from) as f64;
             RiskPoint {
                 t_s: (from + to) as f64 / 2e9,
@@ -113,7 +117,7 @@ impl RiskCurve {
     /// Mean and maximum of bytes and of writes, over the whole run.
     pub fn summary(&self) -> RiskSummary {
         let all = self.stretches.iter().copied().fold(RiskStretch::default(), RiskStretch::merge);
-        let time = (self.now as f64).max(1.0);
+        let time = (self.now_ns as f64).max(1.0);
         RiskSummary {
             bytes_mean: all.area[0] / time,
             bytes_max: all.most.bytes,

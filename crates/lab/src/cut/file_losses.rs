@@ -1,9 +1,9 @@
-//! Losses of files and operations by cuts, as they are reported: with means, in seconds.
+//! Losses of files and operations by cuts, as reports have them: with means, and times in seconds.
 
 use seekwise_work::durability::losses::{FileLossCounts, FileLossKind};
 use serde::{Deserialize, Serialize};
 
-/// The first one found, and when.
+/// The first loss that was found, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Example {
     /// The volume, directory and number of a file, and the operation that made it; or an operation.
@@ -17,11 +17,11 @@ pub struct Example {
 pub struct LossCount {
     /// Cuts that left any.
     pub cuts_with_loss: u64,
-    /// Over all cuts.
+    /// Losses over all cuts.
     pub count: u64,
     /// The mean over all cuts.
     pub count_mean: f64,
-    /// The most of one cut.
+    /// The largest number of one cut.
     pub count_max: u64,
     /// The first that was found.
     pub example: Option<Example>,
@@ -44,31 +44,31 @@ impl LossCount {
 /// Losses of files, as a mount would find them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileLosses {
-    /// Promised to stay, and lost.
+    /// Files promised to stay, and lost.
     pub promised_lost: LossCount,
-    /// Acknowledged and never promised, and lost.
+    /// Files acknowledged and never promised, and lost.
     pub unpromised_lost: LossCount,
-    /// Moved, renamed or replaced: neither the earlier file nor the one that took its place.
+    /// Files moved, renamed or replaced of which neither the earlier nor the later one is there.
     pub in_neither_place: LossCount,
-    /// With older content than was acknowledged.
+    /// Files with older content than was acknowledged.
     pub stale: LossCount,
-    /// With an unreadable sector.
+    /// Files with an unreadable sector.
     pub unreadable: LossCount,
     /// Metadata with an unreadable sector.
     pub metadata_unreadable: LossCount,
 }
 
 impl FileLosses {
-    /// The losses of files.
+    /// The losses of files by kind.
     pub(crate) fn from_counts(losses: &FileLossCounts) -> FileLosses {
-        let of = |kind| LossCount::from_counts(losses, kind);
+        let count = |kind| LossCount::from_counts(losses, kind);
         FileLosses {
-            promised_lost: of(FileLossKind::FilePromised),
-            unpromised_lost: of(FileLossKind::FileUnpromised),
-            in_neither_place: of(FileLossKind::FileNeither),
-            stale: of(FileLossKind::FileStale),
-            unreadable: of(FileLossKind::FileUnreadable),
-            metadata_unreadable: of(FileLossKind::Metadata),
+            promised_lost: count(FileLossKind::FilePromised),
+            unpromised_lost: count(FileLossKind::FileUnpromised),
+            in_neither_place: count(FileLossKind::FileNeither),
+            stale: count(FileLossKind::FileStale),
+            unreadable: count(FileLossKind::FileUnreadable),
+            metadata_unreadable: count(FileLossKind::Metadata),
         }
     }
 }
@@ -76,22 +76,22 @@ impl FileLosses {
 /// Losses of operations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationLosses {
-    /// Acknowledged after all of it was promised to stay, and lost.
+    /// Operations acknowledged after all of their data were promised to stay, and lost.
     pub promised_lost: LossCount,
-    /// Acknowledged, and lost in the part that was never promised.
+    /// Operations acknowledged, and lost in the part that was never promised.
     pub unpromised_lost: LossCount,
-    /// Some bytes are on the medium and others not; operations under way count too.
+    /// Operations of which some bytes are on the medium and others not, including those under way.
     pub in_part: LossCount,
 }
 
 impl OperationLosses {
-    /// The losses of operations.
+    /// The losses of operations by kind.
     pub(crate) fn from_counts(losses: &FileLossCounts) -> OperationLosses {
-        let of = |kind| LossCount::from_counts(losses, kind);
+        let count = |kind| LossCount::from_counts(losses, kind);
         OperationLosses {
-            promised_lost: of(FileLossKind::OperationPromised),
-            unpromised_lost: of(FileLossKind::OperationUnpromised),
-            in_part: of(FileLossKind::OperationInPart),
+            promised_lost: count(FileLossKind::OperationPromised),
+            unpromised_lost: count(FileLossKind::OperationUnpromised),
+            in_part: count(FileLossKind::OperationInPart),
         }
     }
 }

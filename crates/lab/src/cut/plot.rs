@@ -1,12 +1,12 @@
-//! Data at risk over time as a picture: maximum and mean of each stretch of time. The ground is white on any page, so
-//! that one file suits light and dark.
+//! Data at risk over time as a picture: maximum and mean of each stretch of time. The background is white on any page, so that one file
+//! suits light and dark.
 
 use plotters::prelude::*;
 
 use super::CutReport;
 use crate::plot;
 
-/// In pixels.
+/// Width and height in pixels.
 const SIZE: (u32, u32) = (820, 360);
 
 const MOST: RGBColor = RGBColor(240, 190, 150);
@@ -15,7 +15,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
-/// The unit that keeps figures short: its name, and its bytes.
+/// The unit that keeps figures short: its name, and the bytes of one.
 fn short_unit(report: &CutReport) -> (&'static str, f64) {
     match report.at_risk_summary.bytes_max {
         0..10_240 => ("bytes", 1.0),
@@ -26,9 +26,10 @@ fn short_unit(report: &CutReport) -> (&'static str, f64) {
 
 /// The mean as a curve in `columns` by `rows` characters, preceded by its caption; `None` if nothing was ever at risk.
 pub fn draw_terminal(report: &CutReport, columns: usize, rows: usize) -> Option<[String; 2]> {
-    let (name, bytes) = short_unit(report);
-    let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
-    let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium (mean)"));
+    let (unit, unit_bytes) = short_unit(report);
+    let points: Vec<(f64, f64)> =
+        report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / unit_bytes)).collect();
+    let (title, y) = ("Data at risk", format!("{unit} acknowledged and not on the medium (mean)"));
     let picture = plot::Picture { title, x: "time (s)", y: &y, points: &points };
     (report.at_risk_summary.bytes_max > 0).then(|| [picture.caption(), plot::draw_terminal(&picture, columns, rows)])
 }
@@ -43,9 +44,9 @@ pub fn draw_svg(title: &str, report: &CutReport) -> String {
 }
 
 fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
-    let (name, bytes) = short_unit(report);
+    let (unit, unit_bytes) = short_unit(report);
     let right = report.at_risk.last().map_or(1.0, |point| point.t_s).max(f64::MIN_POSITIVE);
-    let top = plot::round_up((report.at_risk_summary.bytes_max as f64 / bytes).max(1.0) * 1.02);
+    let top = plot::next_round_number((report.at_risk_summary.bytes_max as f64 / unit_bytes).max(1.0) * 1.02);
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -58,7 +59,7 @@ fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Falli
     chart
         .configure_mesh()
         .x_desc("time, s")
-        .y_desc(format!("acknowledged, not on the medium, {name}"))
+        .y_desc(format!("acknowledged, not on the medium, {unit}"))
         .x_labels(9)
         .y_labels(6)
         .x_label_formatter(&plot::format_tick)
@@ -68,8 +69,8 @@ fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Falli
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
         .draw()?;
-    let most = report.at_risk.iter().map(|point| (point.t_s, point.bytes_max as f64 / bytes));
-    let mean = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes));
+    let most = report.at_risk.iter().map(|point| (point.t_s, point.bytes_max as f64 / unit_bytes));
+    let mean = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / unit_bytes));
     chart
         .draw_series(AreaSeries::new(most, 0.0, MOST))?
         .label("most")

@@ -1,4 +1,4 @@
-//! Sums what a judge of cuts reports as it goes: the ages of lost writes, and data at risk over time.
+//! Sums what a judge of cuts records during a run: the ages of lost writes, and data at risk over time.
 
 use seekwise_disk::durability::Tally;
 use seekwise_disk::durability::loss::WriteClass;
@@ -11,7 +11,7 @@ use crate::stats::histogram::Histogram;
 /// The sums of one run.
 #[derive(Default)]
 pub(crate) struct CutSums {
-    /// By class: how long ago each lost write had been acknowledged, over all cuts.
+    /// By class of writes, the time from acknowledgement to cut of each lost write, over all cuts.
     pub ages: [Histogram; 4],
     /// Data at risk over time.
     pub curve: RiskCurve,

@@ -4,6 +4,7 @@ use super::*;
 use crate::finding::Evidence;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::run::blank::record_with;
 use crate::stats::Judgement;
 use seekwise_formats::expression::parse;
@@ -44,7 +45,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
     record_with(&text)
 }
 
-/// The results of a check over the six cells, or over those that were run.
+/// The results of a check over the six cells, of which those in `ran` were run.
 fn check_of(text: &str, ran: &[usize]) -> Vec<EvaluatedCheck> {
     let study = study::parse("s.toml", STUDY).unwrap();
     let cells = plan::study_cells(&study);
@@ -81,11 +82,11 @@ fn sides_are_paired_run_by_run() {
 
 #[test]
 fn an_interval_has_the_places_that_say_something() {
-    assert_eq!(with_interval(353.573_806, 0.000_001), "353.574 ± <0.001");
-    assert_eq!(with_interval(8.333_333_3, 0.000_000_1), "8.33333 ± <0.00001");
-    assert_eq!(with_interval(8.333, 0.04), "8.333 ± 0.040");
-    assert_eq!(with_interval(12.5, 0.02), "12.50 ± 0.02");
-    assert_eq!(with_interval(4521.3, 310.0), "4521 ± 310");
+    assert_eq!(estimate_with_interval(353.573_806, 0.000_001), "353.574 ± <0.001");
+    assert_eq!(estimate_with_interval(8.333_333_3, 0.000_000_1), "8.33333 ± <0.00001");
+    assert_eq!(estimate_with_interval(8.333, 0.04), "8.333 ± 0.040");
+    assert_eq!(estimate_with_interval(12.5, 0.02), "12.50 ± 0.02");
+    assert_eq!(estimate_with_interval(4521.3, 310.0), "4521 ± 310");
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn needed_cells_are_those_it_reads() {
 
 #[test]
 fn every_figure_of_an_expression_is_in_a_record() {
-    let record = as_json(&record(0, 0));
+    let record = record_json(&record(0, 0));
     for key in seekwise_formats::expression::quantities() {
         assert!(json_figure(&record, &key).is_some(), "{key}");
     }
@@ -174,11 +175,11 @@ fn every_figure_of_an_expression_is_in_a_record() {
 #[test]
 fn histograms_are_not_taken_along() {
     let mut heavy = record(0, 0);
-    let light = as_json(&heavy).to_string().len();
+    let light = record_json(&heavy).to_string().len();
     let buckets: crate::stats::packed_buckets::PackedBuckets = (1..1_000).map(|edge| (edge, 1)).collect();
     heavy.histogram.clone_from(&buckets);
     heavy.groups.push(crate::run::GroupRecord { name: "g".to_owned(), all: heavy.all.clone(), histogram: buckets });
-    assert!(as_json(&heavy).to_string().len() < light + 1_000, "a group's figures, and no bucket");
+    assert!(record_json(&heavy).to_string().len() < light + 1_000, "a group's figures, and no bucket");
 }
 
 /// One comparison of one cell, asked for twice: by its cell and over all cells.
@@ -197,7 +198,13 @@ fn what_is_asked_twice_is_one_test() {
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
-        let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.texts_read());
+        let made = StudyProvenance::new(
+            String::new(),
+            &cells,
+            &vec![any; cells.len()],
+            inputs.texts_read(),
+            RunSample::new(&study, None),
+        );
         let evidence = Evidence::new(&study, &made, &records);
         let (findings, overall) = evidence.findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
@@ -261,7 +268,7 @@ fn a_relation_holds_of_means_and_at_its_bound() {
 
 #[test]
 fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
-    let of = |value: f64, order, bound: f64| bound_distance(&runs_of(&[value]), order, &runs_of(&[bound]));
+    let of = |value: f64, order, bound: f64| share_beyond_bound(&runs_of(&[value]), order, &runs_of(&[bound]));
     let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-12;
     for (value, bound, above) in [(110.0, 100.0, 0.1), (90.0, 100.0, -0.1), (-90.0, -100.0, 0.1), (100.0, 100.0, 0.0)] {
         for order in [Relation::Below, Relation::AtMost] {
@@ -274,7 +281,7 @@ fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
         assert_eq!(of(value, Relation::Unequal, bound), None);
     }
     assert_eq!(of(1.0, Relation::Below, 0.0), None, "no share of nothing");
-    assert_eq!(bound_distance(&NodeValue::Word("on".to_owned()), Relation::Equal, &runs_of(&[1.0])), None);
+    assert_eq!(share_beyond_bound(&NodeValue::Word("on".to_owned()), Relation::Equal, &runs_of(&[1.0])), None);
     assert_eq!(
         [larger_distance(Some(0.1), Some(-0.2)), larger_distance(None, Some(-0.2)), larger_distance(None, None)],
         [Some(0.1), Some(-0.2), None]
@@ -376,7 +383,7 @@ fn a_figure_has_four_digits_or_all_before_the_point() {
         (1e-12, "0.000000000"),
         (f64::INFINITY, "inf"),
     ] {
-        assert_eq!(short_number(value), text);
+        assert_eq!(four_digits(value), text);
     }
     assert_eq!(
         [value_text(None), value_text(Some(&NodeValue::Truth(true))), value_text(Some(&NodeValue::Truth(false)))],

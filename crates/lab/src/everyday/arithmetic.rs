@@ -1,7 +1,8 @@
-//! The prediction of a drive's own figures for a case, calculated as one would by hand. Nothing is simulated here, and nothing is assumed
-//! about the model's firmware: only that the arm, the platter, the electronics and the link take the times of the profile.
+//! The expected rate of an everyday case, calculated from the drive's profile as one would by hand. Nothing is simulated here, and nothing is
+//! assumed about the model's firmware: only that the arm, the platter, the electronics and the link take the times of the profile.
 //!
-//! Times are in seconds, rates in requests a second, angles in shares of a revolution.
+//! Each kind of work has its rule, a [`RateLaw`]; [`RateLaw::words`] states it. Times are in seconds, rates in requests a second unless
+//! named otherwise, angles in shares of a revolution.
 
 use seekwise_disk::block::{Queuing, SECTOR};
 use seekwise_disk::drive::mechanics::Arm;
@@ -23,27 +24,27 @@ pub(crate) struct ExpectedRate {
     pub law: RateLaw,
 }
 
-/// How an expectation is calculated.
+/// The rule by which an expected rate is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLaw {
-    /// A stream: medium or commands.
+    /// A stream, as fast as the slower of the medium and the commands.
     Stream,
-    /// A stream whose commands are slower than the medium, and use up the data ahead of them within a revolution.
+    /// A stream whose commands are slower than the medium, and use up within a revolution the data that was read ahead.
     ShortSegment,
     /// A stream of reads each longer than a track, on a drive that begins anywhere in a track.
     LongReads,
-    /// Positioning, then the data.
+    /// One random request at a time: positioning, then the data.
     Access,
-    /// Several outstanding.
+    /// Several random requests outstanding.
     Queue,
-    /// Writes that wait in the buffer.
+    /// Random writes that wait in the buffer.
     Destage,
-    /// Each write a revolution after the one before.
+    /// Sequential writes without a cache, each a revolution after the one before.
     Behind,
-    /// A part of a sector: read, a revolution, write.
+    /// Writes of a part of a sector: read, a revolution, write.
     Part,
-    /// Rewrites of one sector.
+    /// Rewrites of the same sectors, each with a flush.
     Again,
 }
 
@@ -127,7 +128,7 @@ impl RateLaw {
         }
     }
 
-    /// The largest difference that still counts as expected.
+    /// The largest difference that still counts as expected, as a share of the expected rate.
     pub const fn tolerance(self) -> f64 {
         match self {
             RateLaw::Behind | RateLaw::Again => 0.01,
@@ -142,17 +143,17 @@ impl RateLaw {
     }
 }
 
-/// Sample places in a stretch of blocks, when all pairs of them are considered.
-const PLACES: u64 = 400;
+/// Number of sampled blocks where all pairs of them are considered.
+const SAMPLE_LBAS: u64 = 400;
 
-/// Number of angles at which the arm may reach a track.
+/// Number of angles at which the arm is assumed to reach a track.
 const ANGLES: u32 = 16;
 
-/// Sample places when the nearest of many is sought.
-const MANY: u64 = 65_536;
+/// Number of sampled blocks where the nearest of many is chosen.
+const CHOICE_SAMPLES: u64 = 65_536;
 
-/// The step in seconds of the sum over a wait.
-const STEP: f64 = 5e-6;
+/// The step of the sum over waiting times, in seconds.
+const WAIT_STEP_S: f64 = 5e-6;
 
 fn to_seconds(span: Span) -> f64 {
     span.nanos() as f64 / 1e9
@@ -163,15 +164,15 @@ fn to_revolutions(angle: u64) -> f64 {
     angle as f64 / 2f64.powi(64)
 }
 
-/// The rotation from the platter's position to `angle`; zero if it is there at once, whatever the rounding.
-fn rotation_to(angle: f64, stands: f64) -> f64 {
+/// The rotation from one angle to another, in revolutions; zero if they differ only by rounding.
+fn rotation_ahead(from_angle: f64, to_angle: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
-    let ahead = (angle - stands).rem_euclid(1.0);
+    let ahead = (to_angle - from_angle).rem_euclid(1.0);
     if ahead > 1.0 - ROUNDING { 0.0 } else { ahead }
 }
 
-/// `count` blocks spread evenly from `first` to `end`; the golden section keeps them out of step with tracks.
-fn sample_places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
+/// So many blocks, spread evenly from `first` to before `end`; the golden section keeps them out of step with tracks.
+fn sample_lbas(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let width = (end - first) as f64 / count as f64;
     (0..count)
@@ -179,33 +180,36 @@ fn sample_places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> 
         .map(move |lba| lba.min(end - 1))
 }
 
-/// The drive's figures as arithmetic needs them.
+/// A drive's profile and the case whose rate is calculated.
 pub(crate) struct CaseFigures<'a> {
     profile: &'a Profile,
     case: EverydayCase,
+    /// The first block in use.
     first: u64,
+    /// The block after the last in use.
     end: u64,
 }
 
-/// A pass over a request, from the arm's arrival at its first track.
+/// The pass of the head over a request, from the arm's arrival at its first track.
 struct RequestPass {
-    /// When all of it has passed.
-    over: f64,
-    /// When enough of it has passed, from its first sector on, for the link to begin.
-    led: f64,
-    /// Where the arm and the platter are then.
+    /// When all of the request has passed.
+    end_s: f64,
+    /// When enough has passed, from the first sector on, for the link to begin.
+    link_start_s: f64,
+    /// The arm's place at the end.
     arm: Arm,
+    /// The platter's angle at the end.
     angle: f64,
 }
 
 impl<'a> CaseFigures<'a> {
     /// The figures of `profile` for `case`.
     pub fn new(profile: &'a Profile, case: EverydayCase) -> CaseFigures<'a> {
-        let (first, end) = case.block_span(profile);
+        let (first, end) = case.first_and_end_lba(profile);
         CaseFigures { profile, case, first, end }
     }
 
-    /// The expectation.
+    /// The expected rate, by the law of this kind of work.
     pub(crate) fn expected_rate(&self) -> ExpectedRate {
         match (self.case.pattern, self.case.op) {
             (CasePattern::Sequential, CaseOp::Uncached) => exact_rate(self.uncached_write_rate(), RateLaw::Behind),
@@ -216,25 +220,29 @@ impl<'a> CaseFigures<'a> {
                 exact_rate(self.partial_write_rate(), RateLaw::Part)
             }
             (CasePattern::Random, _) if self.effective_depth() == 1 => {
-                exact_rate(1.0 / self.access_time(), RateLaw::Access)
+                exact_rate(1.0 / self.mean_access_s(), RateLaw::Access)
             }
             (CasePattern::Random, _) => self.queued_rate(),
         }
     }
 
-    /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
-    pub(crate) fn buffer_fill_time(&self) -> f64 {
+    /// The time to fill the buffer of a drive that accepts writes faster than it destages them; zero without cached writes.
+    pub(crate) fn buffer_fill_s(&self) -> f64 {
         if self.case.op != CaseOp::Cached {
             return 0.0;
         }
-        let taken = self.command_bytes() / self.buffered_command_time();
-        let written = match self.case.pattern {
+        let accepted_per_s = self.command_bytes() / self.buffered_command_s();
+        let destaged_per_s = match self.case.pattern {
             CasePattern::Sequential => self.medium_bytes_per_s(),
             _ => 0.0,
         };
-        // Slower commands fill it too if the drive has no reason yet to destage.
-        let rate = if taken > written { (taken - written).max(taken / 10.0) } else { taken };
-        self.dirty_limit_bytes() / rate
+        // Slower commands too fill the buffer of a drive that has no reason yet to destage.
+        let filled_per_s = if accepted_per_s > destaged_per_s {
+            (accepted_per_s - destaged_per_s).max(accepted_per_s / 10.0)
+        } else {
+            accepted_per_s
+        };
+        self.dirty_limit_bytes() / filled_per_s
     }
 
     fn is_write(&self) -> bool {
@@ -245,7 +253,7 @@ impl<'a> CaseFigures<'a> {
         self.case.bytes < u64::from(self.profile.physical_sector)
     }
 
-    /// Number of commands that a request takes: a command's size is limited.
+    /// Number of commands that a request takes, since a command's size is limited.
     fn commands_per_request(&self) -> f64 {
         (self.case.bytes as f64 / self.command_bytes()).ceil()
     }
@@ -255,13 +263,13 @@ impl<'a> CaseFigures<'a> {
         (self.case.bytes as f64).min(f64::from(self.profile.link.max_transfer) * SECTOR as f64)
     }
 
-    /// Number of requests that the drive really holds at once.
+    /// Number of requests that the drive holds at once: one if it has no queue.
     fn effective_depth(&self) -> u32 {
         let queues = self.profile.link.queuing != Queuing::None;
         if queues { self.case.depth.min(self.profile.firmware.depth) } else { 1 }
     }
 
-    fn revolution_time(&self) -> f64 {
+    fn revolution_s(&self) -> f64 {
         to_seconds(self.profile.mechanics.revolution())
     }
 
@@ -269,38 +277,38 @@ impl<'a> CaseFigures<'a> {
     fn dirty_limit_bytes(&self) -> f64 {
         let cache = &self.profile.cache;
         match cache.adaptive {
-            Some(it) => f64::from(it.sectors) * f64::from(it.dirty_percent) / 100.0 * SECTOR as f64,
+            Some(adaptive) => f64::from(adaptive.sectors) * f64::from(adaptive.dirty_percent) / 100.0 * SECTOR as f64,
             None => f64::from(cache.dirty_segments) * f64::from(cache.segment_sectors) * SECTOR as f64,
         }
     }
 
-    /// The time of the electronics for a command: its way over the link and its overhead.
-    fn electronics_time(&self, cached: bool) -> f64 {
+    /// The time of the electronics for a command: the command over the link, and its overhead.
+    fn electronics_s(&self, cached: bool) -> f64 {
         let overhead = &self.profile.overhead;
-        let own = |after: OverheadAfter| to_seconds(if self.is_write() { after.write } else { after.read });
-        let cost = match (self.is_write(), cached) {
-            (false, true) => own(overhead.read_hit),
-            (false, false) => own(overhead.read_miss),
-            (true, true) => own(overhead.write_hit),
-            (true, false) => own(overhead.write_miss),
+        let after_same_op = |after: OverheadAfter| to_seconds(if self.is_write() { after.write } else { after.read });
+        let overhead_s = match (self.is_write(), cached) {
+            (false, true) => after_same_op(overhead.read_hit),
+            (false, false) => after_same_op(overhead.read_miss),
+            (true, true) => after_same_op(overhead.write_hit),
+            (true, false) => after_same_op(overhead.write_miss),
         };
-        to_seconds(self.profile.link.command) + cost
+        to_seconds(self.profile.link.command) + overhead_s
     }
 
     /// The time of a command's data on the link.
-    fn link_time(&self) -> f64 {
+    fn link_s(&self) -> f64 {
         let link = &self.profile.link;
         self.command_bytes() / if self.is_write() { link.write_rate } else { link.rate } as f64
     }
 
-    fn completion_time(&self) -> f64 {
+    fn completion_s(&self) -> f64 {
         let overhead = &self.profile.overhead;
         to_seconds(if self.is_write() { overhead.write_completion } else { overhead.completion })
     }
 
     /// The time of a command that the buffer serves, with nothing else going on.
-    fn buffered_command_time(&self) -> f64 {
-        self.electronics_time(true) + self.link_time() + self.completion_time()
+    fn buffered_command_s(&self) -> f64 {
+        self.electronics_s(true) + self.link_s() + self.completion_s()
     }
 
     /// Bytes a second of the medium.
@@ -308,31 +316,33 @@ impl<'a> CaseFigures<'a> {
         sustained_mb_s(self.profile, self.first, self.end, self.is_write()) * 1e6
     }
 
+    /// The rate of a stream, by one of the three laws for streams.
     fn stream_rate(&self) -> ExpectedRate {
-        let bytes = self.case.bytes as f64;
-        let alone = self.command_bytes() / self.buffered_command_time();
-        let overlapped = self.command_bytes() / self.electronics_time(true).max(self.link_time());
+        let request_bytes = self.case.bytes as f64;
+        let one_by_one = self.command_bytes() / self.buffered_command_s();
+        let overlapped = self.command_bytes() / self.electronics_s(true).max(self.link_s());
         let medium = self.medium_bytes_per_s();
-        let (least, most) = match (self.effective_depth(), self.profile.link.queuing) {
-            (1, _) => (alone, alone),
+        let (commands_low, commands_high) = match (self.effective_depth(), self.profile.link.queuing) {
+            (1, _) => (one_by_one, one_by_one),
             // Commands share the bus with data, and may or may not be decoded meanwhile.
-            (_, Queuing::Tcq) => (alone, overlapped),
+            (_, Queuing::Tcq) => (one_by_one, overlapped),
             _ => (overlapped, overlapped),
         };
-        let (ahead, revolution) = (self.buffer_lead_bytes(), self.revolution_time());
-        let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
+        let (lead_bytes, revolution_s) = (self.buffer_lead_bytes(), self.revolution_s());
+        let (low, high) = (commands_low.min(medium) / request_bytes, commands_high.min(medium) / request_bytes);
         let track = self.profile.geometry.extent(self.first, u32::MAX);
-        let passing = f64::from(track.sectors) * SECTOR as f64;
-        // If it stops at a track's end, the switch to the next is added.
-        let back = (passing / medium).max(revolution);
-        if least < medium && ahead < least * back {
-            let gained = if ahead < least * revolution { passing - least * revolution } else { 0.0 };
-            let ahead = ahead - gained.clamp(0.0, ahead / 2.0);
-            let filled = medium * ahead / (ahead + back * (medium - least));
-            return ExpectedRate { low: filled / bytes, high, law: RateLaw::ShortSegment };
+        let track_bytes = f64::from(track.sectors) * SECTOR as f64;
+        // The wait of a drive that stops at a track's end includes the switch to the next.
+        let resume_s = (track_bytes / medium).max(revolution_s);
+        if commands_low < medium && lead_bytes < commands_low * resume_s {
+            let gained_bytes =
+                if lead_bytes < commands_low * revolution_s { track_bytes - commands_low * revolution_s } else { 0.0 };
+            let usable_bytes = lead_bytes - gained_bytes.clamp(0.0, lead_bytes / 2.0);
+            let filled_bytes_per_s = medium * usable_bytes / (usable_bytes + resume_s * (medium - commands_low));
+            return ExpectedRate { low: filled_bytes_per_s / request_bytes, high, law: RateLaw::ShortSegment };
         }
         if self.begins_anywhere() && self.command_bytes() > f64::from(track.sectors) * SECTOR as f64 {
-            let high = most.min(self.max_medium_bytes_per_s()) / bytes;
+            let high = commands_high.min(self.whole_track_bytes_per_s()) / request_bytes;
             return ExpectedRate { low, high, law: RateLaw::LongReads };
         }
         ExpectedRate { low, high, law: RateLaw::Stream }
@@ -341,9 +351,9 @@ impl<'a> CaseFigures<'a> {
     /// Bytes by which the medium may be ahead of a stream of reads, or behind one of writes.
     fn buffer_lead_bytes(&self) -> f64 {
         let cache = &self.profile.cache;
-        let room = cache.adaptive.map_or(cache.segment_sectors, |it| it.sectors);
+        let space_sectors = cache.adaptive.map_or(cache.segment_sectors, |adaptive| adaptive.sectors);
         match self.case.op {
-            CaseOp::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
+            CaseOp::Read => f64::from(space_sectors.min(cache.read_ahead.max)) * SECTOR as f64,
             _ => self.dirty_limit_bytes(),
         }
     }
@@ -353,207 +363,223 @@ impl<'a> CaseFigures<'a> {
         self.profile.firmware.zero_latency && !self.is_write()
     }
 
-    /// Bytes a second of whole tracks, each begun wherever the head reaches it.
-    fn max_medium_bytes_per_s(&self) -> f64 {
+    /// Bytes a second of reads of whole tracks, each begun wherever the head reaches it.
+    fn whole_track_bytes_per_s(&self) -> f64 {
         let track = self.profile.geometry.extent(self.first, u32::MAX);
         let next = self.profile.geometry.extent(track.end(), u32::MAX);
         let arm = Arm { cylinder: track.cylinder, head: track.head };
-        let movement = self.movement_time(arm, next.cylinder, next.head, false);
-        next.sectors as f64 * SECTOR as f64 / (self.revolution_time() + movement)
+        let movement_s = self.arm_movement_s(arm, next.cylinder, next.head, false);
+        next.sectors as f64 * SECTOR as f64 / (self.revolution_s() + movement_s)
     }
 
-    /// The pass over the request at `lba`; the arm reached its first track when the platter was at `angle`.
+    /// The pass over a request; the arm reached the first track when the platter was at `angle`.
     fn pass_over_request(&self, lba: u64, sectors: u32, angle: f64) -> RequestPass {
         let geometry = &self.profile.geometry;
-        // Later commands find the platter where the first left it.
-        let first = lba + (self.command_bytes() as u64 / SECTOR);
-        let revolution = self.revolution_time();
-        let mut passage = RequestPass { over: 0.0, led: 0.0, arm: Arm::default(), angle };
-        let (mut at, mut left) = (lba, sectors);
-        let mut lead = (sectors.min((first - lba) as u32) * self.profile.link.buffer_full / 100).max(1);
-        while left > 0 {
-            let most = if at < first { (first - at).min(u64::from(left)) as u32 } else { left };
-            let track = geometry.extent(at, most);
-            if at > lba && (passage.arm.cylinder, passage.arm.head) != track.cylinder_and_head() {
-                let movement = self.movement_time(passage.arm, track.cylinder, track.head, self.is_write());
-                passage.over += movement;
-                passage.angle += movement / revolution;
+        // Commands after the first find the platter where the first left it.
+        let first_command_end = lba + (self.command_bytes() as u64 / SECTOR);
+        let revolution_s = self.revolution_s();
+        let mut passage = RequestPass { end_s: 0.0, link_start_s: 0.0, arm: Arm::default(), angle };
+        let (mut next_lba, mut sectors_left) = (lba, sectors);
+        let mut lead_sectors =
+            (sectors.min((first_command_end - lba) as u32) * self.profile.link.buffer_full / 100).max(1);
+        while sectors_left > 0 {
+            let limit = if next_lba < first_command_end {
+                (first_command_end - next_lba).min(u64::from(sectors_left)) as u32
+            } else {
+                sectors_left
+            };
+            let track = geometry.extent(next_lba, limit);
+            if next_lba > lba && (passage.arm.cylinder, passage.arm.head) != track.cylinder_and_head() {
+                let movement_s = self.arm_movement_s(passage.arm, track.cylinder, track.head, self.is_write());
+                passage.end_s += movement_s;
+                passage.angle += movement_s / revolution_s;
             }
             let (ahead, arc) =
-                (rotation_to(to_revolutions(track.angle), passage.angle), to_revolutions(track.covered_angle()));
-            // In the middle of the wanted sectors: the rest, and then the missed part when it comes round.
-            let anywhere = self.begins_anywhere() && at < first;
-            let turned = if anywhere && ahead > 1.0 - arc { 1.0 } else { ahead + arc };
-            if lead > 0 {
-                let within = lead.min(track.sectors);
-                passage.led =
-                    passage.over + (ahead + to_revolutions(track.slot) * f64::from(within)).min(turned) * revolution;
-                lead -= within;
+                (rotation_ahead(passage.angle, to_revolutions(track.angle)), to_revolutions(track.covered_angle()));
+            // A head that arrives in the middle of the wanted sectors reads the rest, and then the missed part when it comes round.
+            let may_begin_anywhere = self.begins_anywhere() && next_lba < first_command_end;
+            let turned = if may_begin_anywhere && ahead > 1.0 - arc { 1.0 } else { ahead + arc };
+            if lead_sectors > 0 {
+                let lead_passed = lead_sectors.min(track.sectors);
+                passage.link_start_s = passage.end_s
+                    + (ahead + to_revolutions(track.slot) * f64::from(lead_passed)).min(turned) * revolution_s;
+                lead_sectors -= lead_passed;
             }
-            passage.over += turned * revolution;
+            passage.end_s += turned * revolution_s;
             passage.angle += turned;
             passage.arm = Arm { cylinder: track.cylinder, head: track.head };
-            at += u64::from(track.sectors);
-            left -= track.sectors;
+            next_lba += u64::from(track.sectors);
+            sectors_left -= track.sectors;
         }
         passage
     }
 
-    /// Seek or head switch, and settling for a write.
-    fn movement_time(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> f64 {
+    /// The time of a seek or head switch, and of settling for a write.
+    fn arm_movement_s(&self, from: Arm, cylinder: u32, head: u8, write: bool) -> f64 {
         let mechanics = &self.profile.mechanics;
-        let seek = mechanics.movement_time(arm, cylinder, head, write);
+        let seek = mechanics.movement_time(from, cylinder, head, write);
         to_seconds(seek) + if write { to_seconds(mechanics.extra_write_time(seek)) } else { 0.0 }
     }
 
-    /// The mean movement between places of the stretch.
-    fn mean_movement_time(&self, write: bool) -> f64 {
-        let arms: Vec<Arm> = self.sample_arms(PLACES).collect();
+    /// The mean movement between two random blocks in use.
+    fn mean_movement_s(&self, write: bool) -> f64 {
+        let arms: Vec<Arm> = self.sample_arms(SAMPLE_LBAS).collect();
         let all = arms.iter().flat_map(|from| arms.iter().map(move |to| (*from, to)));
-        let sum: f64 = all.map(|(from, to)| self.movement_time(from, to.cylinder, to.head, write)).sum();
+        let sum: f64 = all.map(|(from, to)| self.arm_movement_s(from, to.cylinder, to.head, write)).sum();
         sum / (arms.len() * arms.len()) as f64
     }
 
+    /// The arm's places at so many blocks, spread evenly over those in use.
     fn sample_arms(&self, count: u64) -> impl Iterator<Item = Arm> + '_ {
-        sample_places(self.first, self.end, count).map(|lba| {
+        sample_lbas(self.first, self.end, count).map(|lba| {
             let extent = self.profile.geometry.extent(lba, 1);
             Arm { cylinder: extent.cylinder, head: extent.head }
         })
     }
 
-    /// The mean of `what` over places and angles, for a pass over a request of `sectors`.
-    fn mean_passage(&self, sectors: u32, what: impl Fn(&RequestPass) -> f64) -> f64 {
+    /// The mean over blocks and angles of a time that `seconds` takes from the pass over a request of so many sectors.
+    fn mean_pass_s(&self, sectors: u32, seconds: impl Fn(&RequestPass) -> f64) -> f64 {
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         let last = (self.end - u64::from(sectors)).max(self.first + 1);
-        let over = |lba: u64| {
+        let mean_at = |lba: u64| {
             let angles = (0..ANGLES).map(|i| (f64::from(i) + 0.5) / f64::from(ANGLES));
-            // The angles begin where the request does: evenly around it, wherever it lies.
+            // The angles are spread evenly from the request's first sector on, wherever that lies.
             let begin = to_revolutions(self.profile.geometry.extent(lba, 1).angle);
-            angles.map(|angle| what(&self.pass_over_request(lba, sectors, begin + angle))).sum::<f64>()
+            angles.map(|angle| seconds(&self.pass_over_request(lba, sectors, begin + angle))).sum::<f64>()
                 / f64::from(ANGLES)
         };
-        sample_places(self.first, last, PLACES).map(|lba| over(lba / unit * unit)).sum::<f64>() / PLACES as f64
+        sample_lbas(self.first, last, SAMPLE_LBAS).map(|lba| mean_at(lba / unit * unit)).sum::<f64>()
+            / SAMPLE_LBAS as f64
     }
 
-    /// A random access, one at a time, from one completion to the next.
-    fn access_time(&self) -> f64 {
+    /// The mean time of random accesses, one at a time, from one completion to the next.
+    fn mean_access_s(&self) -> f64 {
         let sectors = (self.case.bytes / SECTOR) as u32;
-        let (command, completion) = (self.electronics_time(false), self.completion_time());
-        let (reselect, dispatch) =
+        let (command_s, completion_s) = (self.electronics_s(false), self.completion_s());
+        let (reselect_s, dispatch_s) =
             (to_seconds(self.profile.overhead.reselect), to_seconds(self.profile.firmware.dispatch));
-        let sector = self.link_time() * SECTOR as f64 / self.command_bytes();
-        let hits = (self.commands_per_request() - 1.0) * (self.electronics_time(true) + completion);
-        let link = self.commands_per_request() * self.link_time() + hits;
+        let sector_s = self.link_s() * SECTOR as f64 / self.command_bytes();
+        let later_commands_s = (self.commands_per_request() - 1.0) * (self.electronics_s(true) + completion_s);
+        let link_s = self.commands_per_request() * self.link_s() + later_commands_s;
         let write = self.is_write();
-        self.mean_movement_time(write)
-            + self.mean_passage(sectors, |passage| {
-                let done = match write {
-                    true => passage.over + reselect,
-                    false => (passage.over + sector).max(passage.led + reselect + link),
+        self.mean_movement_s(write)
+            + self.mean_pass_s(sectors, |passage| {
+                let done_s = match write {
+                    true => passage.end_s + reselect_s,
+                    false => (passage.end_s + sector_s).max(passage.link_start_s + reselect_s + link_s),
                 };
-                (done + completion + command).max(passage.over + dispatch)
+                (done_s + completion_s + command_s).max(passage.end_s + dispatch_s)
             })
     }
 
+    /// The rate of random writes of a part of a sector, which the drive reads, waits a revolution for, and writes.
     fn partial_write_rate(&self) -> f64 {
-        let whole = (self.profile.physical_sector / SECTOR as u32).max(1);
-        let passes = self.mean_passage(whole, |passage| passage.over);
-        let command = self.electronics_time(false) + self.completion_time();
-        1.0 / (command + self.mean_movement_time(false) + passes + self.revolution_time())
+        let sectors = (self.profile.physical_sector / SECTOR as u32).max(1);
+        let pass_s = self.mean_pass_s(sectors, |passage| passage.end_s);
+        let command_s = self.electronics_s(false) + self.completion_s();
+        1.0 / (command_s + self.mean_movement_s(false) + pass_s + self.revolution_s())
     }
 
-    /// The highest rate, when each is chosen among `choice` places of the stretch; by time if `knows_angle`.
-    fn nearest_choice_rate(&self, choice: f64, knows_angle: bool) -> f64 {
+    /// The highest rate of a drive that chooses each request among `choice_count` random blocks: the soonest if it knows the angle,
+    /// otherwise the one with the shortest movement.
+    fn best_choice_rate(&self, choice_count: f64, knows_angle: bool) -> f64 {
         let write = self.is_write();
-        let revolution = self.revolution_time();
-        // From the middle all others are nearest.
+        let revolution_s = self.revolution_s();
+        // Distances from the middle block are the shortest.
         let middle = self.profile.geometry.extent(self.first + (self.end - self.first) / 2, 1);
         let from = Arm { cylinder: middle.cylinder, head: middle.head };
-        let mut moves: Vec<f64> =
-            self.sample_arms(MANY).map(|to| self.movement_time(from, to.cylinder, to.head, write)).collect();
-        moves.sort_by(f64::total_cmp);
-        let transfer = self.case.bytes as f64 / self.fastest_bytes_per_s();
-        let longest = moves.last().copied().unwrap_or(0.0) + if knows_angle { revolution } else { 0.0 };
-        let steps = (longest / STEP).ceil() as usize;
-        // The share of places reached within each step, and of those that have come round by then.
-        let reached: Vec<f64> = (0..=steps)
-            .map(|step| moves.partition_point(|&time| time <= step as f64 * STEP) as f64 / moves.len() as f64)
+        let mut movements_s: Vec<f64> =
+            self.sample_arms(CHOICE_SAMPLES).map(|to| self.arm_movement_s(from, to.cylinder, to.head, write)).collect();
+        movements_s.sort_by(f64::total_cmp);
+        let transfer_s = self.case.bytes as f64 / self.fastest_bytes_per_s();
+        let longest_s = movements_s.last().copied().unwrap_or(0.0) + if knows_angle { revolution_s } else { 0.0 };
+        let steps = (longest_s / WAIT_STEP_S).ceil() as usize;
+        // The share of blocks that the arm has reached by each step. A block then passes the head at a time uniform over the next revolution, so
+        // the share that has passed is the mean of these shares over the last revolution.
+        let reached_shares: Vec<f64> = (0..=steps)
+            .map(|step| {
+                movements_s.partition_point(|&time| time <= step as f64 * WAIT_STEP_S) as f64 / movements_s.len() as f64
+            })
             .collect();
-        let window = (revolution / STEP).round() as usize;
-        let (mut best, mut within) = (0.0, 0.0);
+        let revolution_steps = (revolution_s / WAIT_STEP_S).round() as usize;
+        let (mut soonest_s, mut sum_of_shares) = (0.0, 0.0);
         for step in 0..=steps {
-            within += reached[step] - if step >= window { reached[step - window] } else { 0.0 };
-            let share = if knows_angle { (within / window as f64).min(1.0) } else { reached[step] };
-            best += (1.0 - share).powf(choice) * STEP;
+            sum_of_shares += reached_shares[step]
+                - if step >= revolution_steps { reached_shares[step - revolution_steps] } else { 0.0 };
+            let share =
+                if knows_angle { (sum_of_shares / revolution_steps as f64).min(1.0) } else { reached_shares[step] };
+            soonest_s += (1.0 - share).powf(choice_count) * WAIT_STEP_S;
         }
-        1.0 / (best + transfer + if knows_angle { 0.0 } else { revolution / 2.0 })
+        1.0 / (soonest_s + transfer_s + if knows_angle { 0.0 } else { revolution_s / 2.0 })
     }
 
     /// Bytes a second on the tracks with the most sectors, without a change of track.
     fn fastest_bytes_per_s(&self) -> f64 {
-        let spans = self.profile.geometry.zone_spans().filter(|span| span.0 < span.1);
+        let spans = self.profile.geometry.zone_block_bounds().filter(|span| span.0 < span.1);
         let slot = |(first, _): (u64, u64)| to_revolutions(self.profile.geometry.extent(first, 1).slot);
-        SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution_time())
+        SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution_s())
     }
 
+    /// The rates between which a queue of random requests lies: without any choice, and with the best.
     fn queued_rate(&self) -> ExpectedRate {
-        let electronics = 1.0 / self.electronics_time(false).max(self.link_time());
-        let most = self
-            .nearest_choice_rate(f64::from(self.effective_depth()), self.profile.firmware.queue.policy == Policy::Sptf);
-        ExpectedRate { low: 1.0 / self.access_time(), high: most.min(electronics), law: RateLaw::Queue }
+        let command_rate = 1.0 / self.electronics_s(false).max(self.link_s());
+        let choice_rate = self
+            .best_choice_rate(f64::from(self.effective_depth()), self.profile.firmware.queue.policy == Policy::Sptf);
+        ExpectedRate { low: 1.0 / self.mean_access_s(), high: choice_rate.min(command_rate), law: RateLaw::Queue }
     }
 
+    /// The rates between which cached random writes lie: destaged in order of arrival, and with the best choice.
     fn destage_rate(&self) -> ExpectedRate {
-        let uncached = EverydayCase { op: CaseOp::Uncached, depth: 1, ..self.case };
-        let low = 1.0 / CaseFigures { case: uncached, ..*self }.access_time();
-        let held = (self.dirty_limit_bytes() / self.case.bytes as f64).max(1.0);
-        let blocks = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
+        let uncached_case = EverydayCase { op: CaseOp::Uncached, depth: 1, ..self.case };
+        let low = 1.0 / CaseFigures { case: uncached_case, ..*self }.mean_access_s();
+        let waiting_writes = (self.dirty_limit_bytes() / self.case.bytes as f64).max(1.0);
+        let block_count = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
         // A new write's block and its two neighbours may be dirty already; then it costs no access of its own.
-        let spared = (3.0 * held / blocks).min(0.99);
-        let most =
-            self.nearest_choice_rate(held, self.profile.firmware.destage.policy == Policy::Sptf) / (1.0 - spared);
-        let commands = match self.effective_depth() {
-            1 => 1.0 / self.buffered_command_time(),
-            _ => 1.0 / self.electronics_time(true).max(self.link_time()),
+        let spared_share = (3.0 * waiting_writes / block_count).min(0.99);
+        let choice_rate = self.best_choice_rate(waiting_writes, self.profile.firmware.destage.policy == Policy::Sptf)
+            / (1.0 - spared_share);
+        let command_rate = match self.effective_depth() {
+            1 => 1.0 / self.buffered_command_s(),
+            _ => 1.0 / self.electronics_s(true).max(self.link_s()),
         };
-        // A media cache writes them one after another.
-        let most = if self.profile.cache.media_cache.is_some() { commands } else { most.min(commands) };
-        ExpectedRate { low: low.min(most), high: most, law: RateLaw::Destage }
+        // A media cache writes them one after another, so only the commands bound the rate.
+        let high = if self.profile.cache.media_cache.is_some() { command_rate } else { choice_rate.min(command_rate) };
+        ExpectedRate { low: low.min(high), high, law: RateLaw::Destage }
     }
 
-    /// Uncached writes one after another, over some thousand of them.
+    /// The mean rate of some thousand consecutive uncached writes.
     fn uncached_write_rate(&self) -> f64 {
         const WRITES: u64 = 4_000;
         let sectors = (self.case.bytes / SECTOR) as u32;
-        let busy = self.electronics_time(false)
-            + self.completion_time()
+        let overheads_s = self.electronics_s(false)
+            + self.completion_s()
             + to_seconds(self.profile.overhead.reselect)
             + to_seconds(self.profile.mechanics.extra_write_time(Span::ZERO));
-        let busy = busy.max(to_seconds(self.profile.firmware.dispatch));
+        let busy_s = overheads_s.max(to_seconds(self.profile.firmware.dispatch));
         let mut arm: Option<Arm> = None;
-        let (mut time, mut angle) = (0.0, 0.0);
+        let (mut total_s, mut angle) = (0.0, 0.0);
         for write in 0..WRITES {
             let lba = self.first + write * u64::from(sectors);
             let track = self.profile.geometry.extent(lba, 1);
-            let movement = arm.map_or(0.0, |arm| match (arm.cylinder, arm.head) == track.cylinder_and_head() {
+            let movement_s = arm.map_or(0.0, |arm| match (arm.cylinder, arm.head) == track.cylinder_and_head() {
                 true => 0.0,
-                false => self.movement_time(arm, track.cylinder, track.head, true),
+                false => self.arm_movement_s(arm, track.cylinder, track.head, true),
             });
-            angle += (busy + movement) / self.revolution_time();
+            angle += (busy_s + movement_s) / self.revolution_s();
             let passage = self.pass_over_request(lba, sectors, angle);
-            time += busy + movement + passage.over;
+            total_s += busy_s + movement_s + passage.end_s;
             (angle, arm) = (passage.angle, Some(passage.arm));
         }
-        WRITES as f64 / time
+        WRITES as f64 / total_s
     }
 
-    /// A write and a flush of the same place, over and over.
+    /// The rate of rewrites of the same sectors, each with a flush.
     fn rewrite_rate(&self) -> f64 {
-        let flush = to_seconds(self.profile.link.command) + to_seconds(self.profile.overhead.flush);
-        let transfer = self.case.bytes as f64 / self.medium_bytes_per_s();
-        let settle = to_seconds(self.profile.mechanics.extra_write_time(Span::ZERO));
-        let busy = self.buffered_command_time() + flush + settle + transfer;
-        1.0 / (self.revolution_time() * (busy / self.revolution_time()).ceil())
+        let flush_s = to_seconds(self.profile.link.command) + to_seconds(self.profile.overhead.flush);
+        let transfer_s = self.case.bytes as f64 / self.medium_bytes_per_s();
+        let settle_s = to_seconds(self.profile.mechanics.extra_write_time(Span::ZERO));
+        let busy_s = self.buffered_command_s() + flush_s + settle_s + transfer_s;
+        1.0 / (self.revolution_s() * (busy_s / self.revolution_s()).ceil())
     }
 }
 
@@ -584,13 +610,13 @@ mod tests {
 
     #[test]
     fn sample_places_are_spread_from_the_first_block_to_the_last() {
-        let of = |first: u64, end: u64, count: u64| sample_places(first, end, count).collect::<Vec<_>>();
+        let samples = |first: u64, end: u64, count: u64| sample_lbas(first, end, count).collect::<Vec<_>>();
         // As many as there are blocks are all of them; fewer lie in parts of equal width, at 0 and 0.618 of it.
-        assert_eq!(of(10, 14, 4), [10, 11, 12, 13]);
-        assert_eq!([of(0, 8, 1), of(0, 8, 2)], [vec![0], vec![0, 6]]);
+        assert_eq!(samples(10, 14, 4), [10, 11, 12, 13]);
+        assert_eq!([samples(0, 8, 1), samples(0, 8, 2)], [vec![0], vec![0, 6]]);
         // Three of two blocks lie at 0, 1.618 and 2.236 thirds of them.
-        assert_eq!(of(5, 7, 3), [5, 6, 6]);
-        assert_eq!(of(7, 8, 3), [7; 3]);
+        assert_eq!(samples(5, 7, 3), [5, 6, 6]);
+        assert_eq!(samples(7, 8, 3), [7; 3]);
     }
 
     #[track_caller]

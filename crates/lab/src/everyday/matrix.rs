@@ -1,5 +1,5 @@
-//! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; [`super::arithmetic`] has
-//! the expected results.
+//! The cases of everyday work: jobs that most people try first on a drive. Each has a name, from which it is read, and makes a job for fio;
+//! [`super::arithmetic`] has the expected results.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::drive::profile::Profile;
@@ -43,7 +43,7 @@ pub enum CaseRegion {
 /// A case of everyday work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EverydayCase {
-    /// As in tables and in profiles.
+    /// The name in tables and in profiles.
     pub name: &'static str,
     pub op: CaseOp,
     pub pattern: CasePattern,
@@ -68,15 +68,15 @@ pub(crate) fn stream_cases() -> Vec<EverydayCase> {
     all
 }
 
-/// A zone shorter than this share of the drive is a remainder: it says nothing of a long transfer.
-const REST: u64 = 1000;
+/// A zone of less than a thousandth of the drive is a remainder, too short for a long transfer.
+const REMAINDER_DIVISOR: u64 = 1000;
 
 impl EverydayCase {
-    /// The case with a name. Panics if it is not one of [`CASES`]; a test reads them all.
+    /// The case with this name. Panics if it is not one of [`CASES`]; a test reads all of them.
     fn parse_name(name: &'static str) -> EverydayCase {
         let mut words = name.split(", ");
-        let what = words.next().unwrap_or_default();
-        let (op, pattern) = match what {
+        let work = words.next().unwrap_or_default();
+        let (op, pattern) = match work {
             "sequential reads" => (CaseOp::Read, CasePattern::Sequential),
             "sequential cached writes" => (CaseOp::Cached, CasePattern::Sequential),
             "sequential uncached writes" => (CaseOp::Uncached, CasePattern::Sequential),
@@ -102,22 +102,22 @@ impl EverydayCase {
         case
     }
 
-    /// The drive's blocks that it uses: the first, and the end.
-    pub(crate) fn block_span(&self, profile: &Profile) -> (u64, u64) {
+    /// The first block that the case uses, and the block after the last.
+    pub(crate) fn first_and_end_lba(&self, profile: &Profile) -> (u64, u64) {
         let geometry = &profile.geometry;
-        let all = geometry.sectors();
-        let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
+        let sectors = geometry.sectors();
+        let mut zones = geometry.zone_block_bounds().filter(|(first, end)| end - first > sectors / REMAINDER_DIVISOR);
         match self.place {
-            CaseRegion::Outer => zones.next().unwrap_or((0, all)),
-            CaseRegion::Inner => zones.last().unwrap_or((0, all)),
-            CaseRegion::Whole => (0, all),
-            CaseRegion::Gigabyte => (0, all.min(1_000_000_000 / SECTOR)),
+            CaseRegion::Outer => zones.next().unwrap_or((0, sectors)),
+            CaseRegion::Inner => zones.last().unwrap_or((0, sectors)),
+            CaseRegion::Whole => (0, sectors),
+            CaseRegion::Gigabyte => (0, sectors.min(1_000_000_000 / SECTOR)),
         }
     }
 
-    /// The region as a fio job has it: offset and size in bytes, whole requests.
-    fn job_region(&self, profile: &Profile) -> (u64, u64) {
-        let (first, end) = self.block_span(profile);
+    /// The region of the fio job, in whole requests: its offset and its size, in bytes.
+    fn job_offset_and_size_bytes(&self, profile: &Profile) -> (u64, u64) {
+        let (first, end) = self.first_and_end_lba(profile);
         let unit = self.bytes.max(u64::from(profile.physical_sector));
         let offset = (first * SECTOR).div_ceil(unit) * unit;
         match self.pattern {
@@ -126,7 +126,7 @@ impl EverydayCase {
         }
     }
 
-    /// The job: `ramp` and then `runtime` in ms of virtual time.
+    /// The fio job: a ramp, and then the runtime that counts, in milliseconds of virtual time.
     pub fn fio_job(&self, profile: &Profile, ramp_ms: u64, runtime_ms: u64) -> String {
         let rw = match (self.pattern, self.op) {
             (CasePattern::Random, CaseOp::Read) => "randread",
@@ -134,7 +134,7 @@ impl EverydayCase {
             (_, CaseOp::Read) => "read",
             _ => "write",
         };
-        let (offset, size) = self.job_region(profile);
+        let (offset, size) = self.job_offset_and_size_bytes(profile);
         let flush = if self.pattern == CasePattern::Flushed { "fsync=1\n" } else { "" };
         format!(
             "[everyday]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw={rw}\nbs={}\niodepth={}\noffset={offset}\n\
@@ -144,28 +144,29 @@ impl EverydayCase {
     }
 }
 
-/// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
-/// there is a buffer for them, flushes only if the buffer does not survive a cut.
+/// The cases that apply to `drive`. Writes of a part of a sector need larger sectors, streams need a buffer, and a flush after each write
+/// needs a buffer that does not survive a power failure.
 pub(crate) fn applicable_cases(drive: &DriveFile, profile: &Profile, reading: &ReadingCache) -> Vec<EverydayCase> {
-    let caches = profile_with_cache(drive, true, reading).is_some_and(|profile| profile.cache.segments > 0);
+    let can_cache_writes =
+        profile_with_write_cache(drive, true, reading).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
-    let says = |case: &EverydayCase| {
-        let whole = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
-        let op = match (case.op, case.pattern) {
+    let applies = |case: &EverydayCase| {
+        let size_applies = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
+        let op_applies = match (case.op, case.pattern) {
             (CaseOp::Read, CasePattern::Sequential) => reads_ahead,
             (CaseOp::Read, _) => true,
-            (CaseOp::Cached, CasePattern::Flushed) => caches && !profile.saves_buffer(),
-            (CaseOp::Cached, _) => caches,
+            (CaseOp::Cached, CasePattern::Flushed) => can_cache_writes && !profile.saves_buffer(),
+            (CaseOp::Cached, _) => can_cache_writes,
             (CaseOp::Uncached, _) => profile.cache.flash_sectors == 0,
         };
-        whole && op
+        size_applies && op_applies
     };
-    CASES.iter().map(|name| EverydayCase::parse_name(name)).filter(says).collect()
+    CASES.iter().map(|name| EverydayCase::parse_name(name)).filter(applies).collect()
 }
 
-/// The drive with its write cache switched on or off; `None` if it cannot be.
-pub fn profile_with_cache(drive: &DriveFile, on: bool, reading: &ReadingCache) -> Option<Profile> {
+/// The drive's profile with the write cache switched on or off; `None` if that cannot be switched.
+pub fn profile_with_write_cache(drive: &DriveFile, enabled: bool, reading: &ReadingCache) -> Option<Profile> {
     let mut drive = drive.clone();
-    drive.set(figure::CACHE_WRITE_BACK, if on { "true" } else { "false" }).ok()?;
+    drive.set(figure::CACHE_WRITE_BACK, if enabled { "true" } else { "false" }).ok()?;
     drive.build_profile(reading).ok()
 }

@@ -379,7 +379,7 @@ impl OutcomeWording {
         };
         let (low, high) = (end(low), end(high));
         let both = if low == high { low } else { format!("{low} to {high}") };
-        if percents { format!("{both} %") } else { self.words.times_base(&both) }
+        if percents { format!("{both} %") } else { self.words.ratio_to_base(&both) }
     }
 
     /// By how much, for an outcome: "+13 %", "within ±2 %".

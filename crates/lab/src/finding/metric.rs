@@ -1,9 +1,31 @@
-//! The value of a metric in one run; `finding` decides what a difference means.
+//! The metric that suits a study's work, and the value of a metric in one run; `finding` decides what a difference means.
 
-use seekwise_drives::metric::{Metric, MetricScope, Statistic};
+use seekwise_drives::key_names::{trace, work};
+use seekwise_drives::metric::{IOPS, Metric, MetricScope, Statistic};
 
+use crate::provenance::StudyProvenance;
 use crate::run::{KindRecord, Response, RunRecord};
 use crate::stats::{BetterDirection, Percentile, quality};
+
+/// The metric of comparisons that name none: how long a scene takes; if every request comes by a rate or a trace, so that throughput is
+/// given, the response time since they were due; else requests per second.
+pub(super) fn default_metric(made: &StudyProvenance) -> &'static Metric {
+    static SINCE_DUE: Metric = Metric { whose: MetricScope::All, figure: Statistic::SinceDue };
+    static ELAPSED: Metric = Metric { whose: MetricScope::All, figure: Statistic::Elapsed };
+    let all = |is: fn(&StudyProvenance, usize) -> bool| (0..made.cells.len()).all(|cell| is(made, cell));
+    match () {
+        () if all(is_arrival_driven) => &SINCE_DUE,
+        () if all(|made, cell| made.find_setting(cell, "system.family").is_some()) => &ELAPSED,
+        () => &IOPS,
+    }
+}
+
+/// True if every request of a cell is due at an instant of its own: each of its workers has a rate in every direction,
+/// or a trace is played at its recorded instants.
+fn is_arrival_driven(made: &StudyProvenance, cell: usize) -> bool {
+    let says = |key: &str, given: fn(&str) -> bool| made.find_setting(cell, key).is_some_and(|it| given(&it.value));
+    says(work::RATE_LIMIT, |rates| !rates.contains("none")) || says(trace::LOOP, |mode| mode == "open")
+}
 
 /// The judged requests; `None` if a run has none of them. A job with workers of one name keeps no groups: that name is
 /// the whole job (`lab/study` checks this before the runs).
@@ -56,7 +78,7 @@ pub(crate) fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
 
 /// The times of a figure: from the issue, or from when requests were due.
 fn response_for(figure: Statistic, view: &KindRecord) -> Option<Response> {
-    if figure.since_due().is_some() { view.since_due_ms } else { view.response_ms }
+    if figure.response_word_of_since_due().is_some() { view.since_due_ms } else { view.response_ms }
 }
 
 /// Which direction of a metric is good.
@@ -66,7 +88,7 @@ pub fn better_direction(metric: &Metric) -> BetterDirection {
 
 /// The percentile of a figure, if it is one.
 fn as_percentile(figure: Statistic) -> Option<Percentile> {
-    let word = figure.since_due().unwrap_or(figure.word());
+    let word = figure.response_word_of_since_due().unwrap_or(figure.word());
     Percentile::KEPT.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 

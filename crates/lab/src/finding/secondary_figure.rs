@@ -31,7 +31,7 @@ impl SecondaryFigure {
 pub(crate) fn companion_metrics(of: &Metric) -> Vec<Metric> {
     let figures: &[Statistic] = match of.figure {
         Statistic::Elapsed => return Vec::new(),
-        figure if figure.since_due().is_some() => &[
+        figure if figure.response_word_of_since_due().is_some() => &[
             Statistic::Iops,
             Statistic::SinceDue,
             Statistic::SinceDueP99,

@@ -7,7 +7,7 @@ use super::equal_cells::ComparisonTest;
 use super::{Evidence, Finding, judge_families, metric};
 use crate::run::RunRecord;
 use crate::sampling_plan::SamplingPlan;
-use crate::stats::{Judgement, SequentialTest, judge_until, sequential};
+use crate::stats::{Judgement, SequentialTest, judge_sequentially, sequential};
 
 /// Pairs up to which cells with verdicts of their own run on for the ratio over all of them: the third look. A ratio near a bound would
 /// otherwise keep all cells running (inferred).
@@ -45,7 +45,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn compared_cells(&self) -> Vec<(usize, usize, &'a Metric)> {
         let compares = self.study.compare.iter().enumerate();
         let findings = compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare));
-        findings.map(|it| (it.from, it.to, self.study.compare[it.compare].metric())).collect()
+        findings.map(|it| (it.from, it.to, self.judged_metric(it.compare))).collect()
     }
 
     /// The tests that have no verdict yet and have a look left.
@@ -54,7 +54,8 @@ impl<'a> Evidence<'a> {
         let findings: Vec<Finding> =
             compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare)).collect();
         let (asked, _) = self.collect_tests(plan, &findings);
-        let decided = self.judge_by_family(&asked, |tests| sequential::are_decided(tests, &self.judging_criteria()));
+        let decided =
+            self.judge_by_family(&asked, |tests| sequential::which_are_decided(tests, &self.judging_criteria()));
         let open = asked.iter().zip(decided).filter(|(asked, decided)| asked.is_goal && !decided);
         open.filter_map(|(asked, _)| {
             let pairs = asked.sequential.logs.len();
@@ -71,7 +72,7 @@ impl<'a> Evidence<'a> {
         findings: &[Finding],
     ) -> Vec<(Option<Judgement>, Option<usize>)> {
         let (asked, places) = self.collect_tests(plan, findings);
-        let judged = self.judge_by_family(&asked, |tests| judge_until(tests, &self.judging_criteria()));
+        let judged = self.judge_by_family(&asked, |tests| judge_sequentially(tests, &self.judging_criteria()));
         let answer = |place: Option<usize>| match place.and_then(|place| judged[place]) {
             Some(it) => (Some(it.judgement), Some(it.pairs as usize)),
             None => (None, None),

@@ -9,6 +9,7 @@ use seekwise_formats::study;
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::run::arrivals::{Arrivals, Backlog};
 use crate::run::blank::record_with;
 use crate::run::{KindRecord, Response};
@@ -28,7 +29,7 @@ pub(super) fn made() -> &'static StudyProvenance {
         let (study, inputs) = (plain(), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
         let cells = plan::study_cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
+        StudyProvenance::new(String::new(), &cells, &prepared, inputs.texts_read(), RunSample::new(&study, None))
     })
 }
 
@@ -113,7 +114,7 @@ pub(super) fn is_longer(run: &RunRecord) -> bool {
 
 /// The outcomes of both findings, and of both cells together, if the figures of the longer queue are `by` times those of the other.
 fn outcomes(study: &Study, by: f64, spread: f64) -> [Outcome; 3] {
-    let figure = study.compare[0].metric().figure;
+    let figure = study.compare[0].metric.as_ref().map_or(Statistic::Iops, |metric| metric.figure);
     let change = |run: &mut RunRecord| {
         if is_longer(run) {
             times(run, figure, by * [1.0, 1.0 + spread, 1.0 - spread, 1.0][run.run as usize]);

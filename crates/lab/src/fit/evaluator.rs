@@ -1,8 +1,8 @@
-//! Evaluates points on the data: each once, however often it is asked for, and written to a journal, so that an interrupted fit can
-//! continue. The search does not notice: it asks the same questions in the same order, and gets known answers at once.
+//! Evaluates points (one value for each parameter) on the data. Each point is simulated once, however often it is asked for. Answers go to
+//! a journal, so that an interrupted fit can continue: the search asks the same questions in the same order, and gets known answers at once.
 //!
-//! For jobs the figures are simulated and written down: the loss, that of each draw and the slopes follow from them without another run.
-//! For traces the answer to each question is.
+//! For jobs the journal holds the simulated figures; the losses and slopes follow from them without another run. For traces it holds the
+//! losses.
 //!
 //! A fit may end early: after a number of points, or when its listener asks for it. The search then gets no more answers and soon stops,
 //! and the best point so far is judged. No clock is read.
@@ -15,13 +15,13 @@ use seekwise_drives::profile::{DriveFile, ReadingCache};
 use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
 
-use super::data::{DataSplit, FitData, Resamples};
-use super::parameter::{Parameter, apply_point};
+use super::data::{DataSplit, FitData, LossAndDraws, Resamples};
+use super::parameter::{Parameter, drive_at_point};
 use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::workers::Workers;
 
-/// Loss of a point that makes no valid drive.
+/// Loss of a point that makes no valid drive: far above any other.
 const IMPOSSIBLE: f64 = 1e6;
 
 /// Prefix of questions about shortened data.
@@ -55,9 +55,9 @@ impl Question {
 pub enum FitEvent<'a> {
     /// A point was tried, or its answer was known: the question as in the journal, and the answer.
     Tried { question: &'a str, answer: &'a [f64], known: bool },
-    /// The least loss of the seen data so far.
+    /// The least loss on the seen data fell to this value.
     Best(f64),
-    /// The least loss at a checkpoint: while no point is being tried, the progress does not depend on the number of cores.
+    /// The least loss at a checkpoint. No point is being tried then, so the progress does not depend on the number of cores.
     Paused(f64),
     /// A stage begins; `expected` points follow until the end of the fit.
     Stage { name: &'static str, expected: u64 },
@@ -67,7 +67,7 @@ pub enum FitEvent<'a> {
 #[derive(Clone, Copy)]
 pub struct FitListener<'a> {
     /// Called at each event, from several threads.
-    pub heard: &'a (dyn Fn(FitEvent<'_>) + Sync),
+    pub on_event: &'a (dyn Fn(FitEvent<'_>) + Sync),
     /// Whether to end before the next point, without a result.
     pub cancelled: Cancelled<'a>,
     /// Whether to end with the best point so far, judged, as the result.
@@ -76,8 +76,8 @@ pub struct FitListener<'a> {
 
 impl<'a> FitListener<'a> {
     /// Makes a listener that never ends the fit.
-    pub const fn never_ending(heard: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
-        FitListener { heard, cancelled: &|| false, enough: &|| false }
+    pub const fn never_ending(on_event: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
+        FitListener { on_event, cancelled: &|| false, enough: &|| false }
     }
 }
 
@@ -115,10 +115,11 @@ enum FitPhase {
 
 /// State that an evaluator shares with its counterpart on shortened data.
 struct EvaluatorState {
-    known: BTreeMap<String, Vec<f64>>,
+    /// Answers by the journal's text of their question.
+    known_answers: BTreeMap<String, Vec<f64>>,
     /// Questions asked in this fit, known before or not: their number does not depend on cores or interruptions.
     asked: BTreeSet<String>,
-    progress: FitPhase,
+    phase: FitPhase,
     stage: &'static str,
     cancelled: bool,
     ending: Option<FitEnding>,
@@ -138,32 +139,34 @@ pub struct PointEvaluator<'a> {
     prefix: &'static str,
     draws: Arc<[Vec<Resamples>; 2]>,
     targets: Arc<Vec<SlopeTarget>>,
-    shared: Arc<Mutex<EvaluatorState>>,
-    /// Simulations that answer no question (slopes of traces).
-    others: Arc<AtomicU64>,
+    state: Arc<Mutex<EvaluatorState>>,
+    /// Number of simulations that answer no question (slopes of traces).
+    unnamed_points: Arc<AtomicU64>,
     /// Platters and arms of the last points.
     cache: Arc<ReadingCache>,
     best: Mutex<BestPoint>,
-    /// The limit of points.
-    most: u64,
+    /// Number of points after which the fit ends.
+    point_limit: u64,
     listener: FitListener<'a>,
 }
 
 impl<'a> PointEvaluator<'a> {
-    /// Makes an evaluator that already has the answers `known`.
+    /// Makes an evaluator that already has some answers.
     pub fn new(
         drive: &'a DriveFile,
         parameters: &'a [Parameter],
         data: &'a [FitData],
-        known: BTreeMap<String, Vec<f64>>,
+        known_answers: BTreeMap<String, Vec<f64>>,
         listener: FitListener<'a>,
     ) -> PointEvaluator<'a> {
+        let resamples = |part, draw_count, stream_name: &str| {
+            data.iter().map(|data| data.draw_resamples(part, draw_count, stream_name)).collect()
+        };
         let draws =
-            |part, times, stream: &str| data.iter().map(|data| data.draw_resamples(part, times, stream)).collect();
-        let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
+            [resamples(DataSplit::Seen, SEEN_DRAWS, "fit seen"), resamples(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.slope_targets(drive)).collect();
-        let (asked, progress) = (BTreeSet::new(), FitPhase::Open);
-        let shared = EvaluatorState { known, asked, progress, stage: "the start", cancelled: false, ending: None };
+        let (asked, phase) = (BTreeSet::new(), FitPhase::Open);
+        let state = EvaluatorState { known_answers, asked, phase, stage: "the start", cancelled: false, ending: None };
         PointEvaluator {
             drive,
             parameters,
@@ -171,27 +174,27 @@ impl<'a> PointEvaluator<'a> {
             prefix: "",
             draws: Arc::new(draws),
             targets: Arc::new(targets),
-            shared: Arc::new(Mutex::new(shared)),
-            others: Arc::new(AtomicU64::new(0)),
+            state: Arc::new(Mutex::new(state)),
+            unnamed_points: Arc::new(AtomicU64::new(0)),
             cache: Arc::default(),
             best: Mutex::new(None),
-            most: u64::MAX,
+            point_limit: u64::MAX,
             listener,
         }
     }
 
-    /// Sets the limit of points.
+    /// Sets the number of points after which the fit ends; `None` for no limit.
     #[must_use]
-    pub(crate) fn with_point_limit(self, most: Option<u64>) -> PointEvaluator<'a> {
-        PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
+    pub(crate) fn with_point_limit(self, point_limit: Option<u64>) -> PointEvaluator<'a> {
+        PointEvaluator { point_limit: point_limit.unwrap_or(u64::MAX), ..self }
     }
 
-    /// The data with jobs as short as their figures on the profile's drive allow.
-    pub(crate) fn shorten_data(&self) -> Vec<FitData> {
+    /// The data with each job as short as its figures on the profile's drive allow.
+    pub(crate) fn data_with_short_jobs(&self) -> Vec<FitData> {
         self.data.iter().map(|data| data.with_short_jobs(self.drive, &self.cache)).collect()
     }
 
-    /// Makes an evaluator on shorter `data` of the same jobs, which shares answers, phase and point count.
+    /// Makes an evaluator on `data` with shorter jobs, which shares answers, phase and point count.
     pub(crate) fn with_short_data<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
     where
         'a: 'b,
@@ -203,85 +206,86 @@ impl<'a> PointEvaluator<'a> {
             prefix: ROUGH,
             draws: self.draws.clone(),
             targets: self.targets.clone(),
-            shared: self.shared.clone(),
-            others: self.others.clone(),
+            state: self.state.clone(),
+            unnamed_points: self.unnamed_points.clone(),
             cache: self.cache.clone(),
             best: Mutex::new(None),
-            most: self.most,
+            point_limit: self.point_limit,
             listener: self.listener,
         }
     }
 
     fn lock_state(&self) -> MutexGuard<'_, EvaluatorState> {
-        self.shared.lock().expect("no holder panics")
+        self.state.lock().expect("no holder panics")
     }
 
-    /// Ends the fit if the listener asks for it. True if no more points are tried: answers are then those of a point that makes no valid
+    /// Ends the fit if the listener asks for it. True if no more points are tried; answers are then those of a point that makes no valid
     /// drive.
-    fn check_for_end(&self) -> bool {
+    fn ask_listener_whether_ended(&self) -> bool {
         let (cancelled, enough) = ((self.listener.cancelled)(), (self.listener.enough)());
-        let mut now = self.lock_state();
-        now.cancelled |= cancelled;
-        if enough && matches!(now.progress, FitPhase::Open) {
-            self.end_early(&mut now, EarlyEnd::Enough);
+        let mut state = self.lock_state();
+        state.cancelled |= cancelled;
+        if enough && matches!(state.phase, FitPhase::Open) {
+            self.end_early(&mut state, EarlyEnd::Enough);
         }
-        now.cancelled || matches!(now.progress, FitPhase::Ended)
+        state.cancelled || matches!(state.phase, FitPhase::Ended)
     }
 
-    fn end_early(&self, now: &mut EvaluatorState, why: EarlyEnd) {
-        let points = self.points_tried(now);
-        now.ending = Some(FitEnding { why, stage: now.stage, points });
-        now.progress = FitPhase::Ended;
+    fn end_early(&self, state: &mut EvaluatorState, why: EarlyEnd) {
+        let points = self.tried_point_count(state);
+        state.ending = Some(FitEnding { why, stage: state.stage, points });
+        state.phase = FitPhase::Ended;
     }
 
-    fn points_tried(&self, now: &EvaluatorState) -> u64 {
-        now.asked.len() as u64 + self.others.load(Ordering::Relaxed)
+    fn tried_point_count(&self, state: &EvaluatorState) -> u64 {
+        state.asked.len() as u64 + self.unnamed_points.load(Ordering::Relaxed)
     }
 
     /// Number of points tried so far; while none is being tried, it does not depend on the number of cores.
     pub(crate) fn point_count(&self) -> u64 {
-        self.points_tried(&self.lock_state())
+        self.tried_point_count(&self.lock_state())
     }
 
-    /// Marks a checkpoint, at which no point is being tried and the fit may end at its limit of points; true if it has ended.
-    pub(crate) fn reach_checkpoint(&self) -> bool {
-        let mut now = self.lock_state();
-        if matches!(now.progress, FitPhase::Open) && self.points_tried(&now) >= self.most {
-            self.end_early(&mut now, EarlyEnd::Points);
+    /// Reports the progress at a checkpoint, at which no point is being tried. Ends the fit at its limit of points or if the listener asks
+    /// for it; true if it has ended.
+    pub(crate) fn ended_at_checkpoint(&self) -> bool {
+        let mut state = self.lock_state();
+        if matches!(state.phase, FitPhase::Open) && self.tried_point_count(&state) >= self.point_limit {
+            self.end_early(&mut state, EarlyEnd::Points);
         }
-        drop(now);
+        drop(state);
         let least = self.best.lock().expect("no holder panics").as_ref().map(|best| best.0);
         if let Some(least) = least {
-            (self.listener.heard)(FitEvent::Paused(least));
+            (self.listener.on_event)(FitEvent::Paused(least));
         }
-        self.check_for_end()
+        self.ask_listener_whether_ended()
     }
 
-    /// Begins a stage, with which `expected` points follow until the end; true if the fit has ended.
-    pub fn begin_stage(&self, name: &'static str, expected: u64) -> bool {
-        let mut now = self.lock_state();
-        if matches!(now.progress, FitPhase::Open) {
-            now.stage = name;
+    /// Begins a stage; true if the fit has ended. `expected_points` follow until the end of the fit.
+    pub fn begin_stage(&self, name: &'static str, expected_points: u64) -> bool {
+        let mut state = self.lock_state();
+        if matches!(state.phase, FitPhase::Open) {
+            state.stage = name;
         }
-        drop(now);
-        (self.listener.heard)(FitEvent::Stage { name, expected });
-        self.reach_checkpoint()
+        drop(state);
+        (self.listener.on_event)(FitEvent::Stage { name, expected: expected_points });
+        self.ended_at_checkpoint()
     }
 
     /// True once the fit was cancelled.
     pub fn was_cancelled(&self) -> bool {
-        self.check_for_end();
+        self.ask_listener_whether_ended();
         self.lock_state().cancelled
     }
 
-    /// Where it ended early.
+    /// The early end of the fit, if it had one.
     pub fn ending(&self) -> Option<FitEnding> {
         self.lock_state().ending
     }
 
-    /// Answers questions again, to judge the result.
-    pub(crate) fn begin_judging(&self) {
-        self.lock_state().progress = FitPhase::Closing;
+    /// Lets points be tried again after an early end, to judge the result.
+    pub(crate) fn reopen_for_judging(&self) {
+        self.lock_state().phase = FitPhase::Closing;
     }
 
     /// The best point so far.
@@ -289,88 +293,89 @@ impl<'a> PointEvaluator<'a> {
         self.best.lock().expect("no holder panics").clone().map(|(_, point)| point)
     }
 
-    /// The answer for one point.
-    pub fn ask(&self, question: Question, point: &[f64]) -> Vec<f64> {
-        if self.check_for_end() {
+    /// The losses that answer a question about a point.
+    pub fn ask(&self, question: Question, point: &[f64]) -> LossAndDraws {
+        if self.ask_listener_whether_ended() {
             return impossible_answer(question);
         }
         let answer = match self.data {
-            [FitData::Points(points)] => {
-                let figures = self.job_figures(points, question.data_split(), point);
+            [FitData::Points(jobs)] => {
+                let figures = self.job_figures(jobs, question.data_split(), point);
                 let draws = match (question, &self.draws[question.data_split() as usize][0]) {
                     (Question::Drawn | Question::Held, Resamples::Jobs(draws)) => &draws[..],
                     _ => &[],
                 };
                 match figures {
-                    Some(figures) => points::losses(points, question.data_split(), &figures, draws)
-                        .unwrap_or_else(|| vec![0.0; answer_len(question)]),
+                    Some(figures) => points::losses(jobs, question.data_split(), &figures, draws)
+                        .unwrap_or_else(|| vec![0.0; answer_length(question)]),
                     None => impossible_answer(question),
                 }
             }
-            _ => self.answer_or_simulate(&journal_key(self.prefix, &format!("{question:?}"), point), || {
+            _ => self.known_answer_or(&journal_key(self.prefix, &format!("{question:?}"), point), || {
                 self.simulate_losses(question, point)
             }),
         };
         if question != Question::Held {
-            self.keep_if_better(answer[0], point);
+            self.keep_point_if_best(answer[0], point);
         }
         answer
     }
 
-    /// Keeps the best point; of equal losses the point whose values come first, so that the order of cores does not matter.
-    fn keep_if_better(&self, loss: f64, point: &[f64]) {
+    /// Keeps a point if it is the best so far. Of equal losses the point with the lesser first values is better, so that the order of cores
+    /// does not matter.
+    fn keep_point_if_best(&self, loss: f64, point: &[f64]) {
         let mut best = self.best.lock().expect("no holder panics");
-        let better = match &*best {
+        let is_better = match &*best {
             None => true,
             Some((least, _)) if loss != *least => loss < *least,
             Some((_, other)) => point.iter().zip(other).find(|(a, b)| a != b).is_some_and(|(a, b)| a < b),
         };
-        let falls = best.as_ref().is_none_or(|(least, _)| loss < *least);
-        if better {
+        let is_lower = best.as_ref().is_none_or(|(least, _)| loss < *least);
+        if is_better {
             *best = Some((loss, point.to_vec()));
         }
         drop(best);
-        if falls {
-            (self.listener.heard)(FitEvent::Best(loss));
+        if is_lower {
+            (self.listener.on_event)(FitEvent::Best(loss));
         }
     }
 
-    /// The answer to `question`, simulated unless it is known.
-    fn answer_or_simulate(&self, question: &str, simulated: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+    /// The answer to a question as the journal has it: known, or by `simulate`.
+    fn known_answer_or(&self, question: &str, simulate: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
         let known = {
-            let mut now = self.lock_state();
-            now.asked.insert(question.to_owned());
-            now.known.get(question).cloned()
+            let mut state = self.lock_state();
+            state.asked.insert(question.to_owned());
+            state.known_answers.get(question).cloned()
         };
         let was_known = known.is_some();
-        let answer = known.unwrap_or_else(simulated);
-        (self.listener.heard)(FitEvent::Tried { question, answer: &answer, known: was_known });
+        let answer = known.unwrap_or_else(simulate);
+        (self.listener.on_event)(FitEvent::Tried { question, answer: &answer, known: was_known });
         if !was_known {
-            self.lock_state().known.insert(question.to_owned(), answer.clone());
+            self.lock_state().known_answers.insert(question.to_owned(), answer.clone());
         }
         answer
     }
 
     /// The figures of jobs at a point; `None` if no drive can be made of it.
-    fn job_figures(&self, points: &[points::MeasuredPoint], part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
+    fn job_figures(&self, jobs: &[points::MeasuredPoint], part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
         let question = match part {
             DataSplit::Seen => "Figures",
             DataSplit::Held => "HeldFigures",
         };
-        if points.iter().all(|point| point.held != (part == DataSplit::Held)) {
+        if jobs.iter().all(|job| job.held != (part == DataSplit::Held)) {
             return Some(Vec::new());
         }
-        let simulated = || {
-            let drive = apply_point(self.drive, self.parameters, point).ok();
-            let figures = drive.and_then(|drive| points::simulate_part(points, &drive, part, &self.cache).ok());
+        let simulate = || {
+            let drive = drive_at_point(self.drive, self.parameters, point).ok();
+            let figures = drive.and_then(|drive| points::simulate_part(jobs, &drive, part, &self.cache).ok());
             figures.unwrap_or_else(|| vec![f64::NAN])
         };
-        let figures = self.answer_or_simulate(&journal_key(self.prefix, question, point), simulated);
+        let figures = self.known_answer_or(&journal_key(self.prefix, question, point), simulate);
         (!figures[0].is_nan()).then_some(figures)
     }
 
     /// The answers for several points, in their order, on all cores.
-    pub fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub fn ask_for_points(&self, question: Question, points: &[Vec<f64>]) -> Vec<LossAndDraws> {
         Workers::Shared.map(points, |point| self.ask(question, point))
     }
 
@@ -384,23 +389,23 @@ impl<'a> PointEvaluator<'a> {
         self.ask(Question::Seen, point)[0]
     }
 
-    /// The measured values of the seen data, figure by figure.
+    /// The measured values of the seen data, in the loss's unit.
     pub fn targets(&self) -> &[SlopeTarget] {
         &self.targets
     }
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
     pub(crate) fn simulate_point(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
-        if self.check_for_end() {
+        if self.ask_listener_whether_ended() {
             return None;
         }
-        if let [FitData::Points(points)] = self.data {
-            return Some(points::slope_values(points, &self.job_figures(points, DataSplit::Seen, point)?));
+        if let [FitData::Points(jobs)] = self.data {
+            return Some(points::slope_values(jobs, &self.job_figures(jobs, DataSplit::Seen, point)?));
         }
-        self.others.fetch_add(1, Ordering::Relaxed);
-        let drive = apply_point(self.drive, self.parameters, point).ok()?;
+        self.unnamed_points.fetch_add(1, Ordering::Relaxed);
+        let drive = drive_at_point(self.drive, self.parameters, point).ok()?;
         let parts: Result<Vec<Vec<SimulatedValue>>, _> =
-            self.data.iter().map(|data| data.simulated_values(&drive, &self.cache)).collect();
+            self.data.iter().map(|data| data.simulate_values(&drive, &self.cache)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 
@@ -416,16 +421,16 @@ impl<'a> PointEvaluator<'a> {
 
     /// True if any data are held back.
     pub(crate) fn has_held_data(&self) -> bool {
-        self.data.iter().any(|data| data.part_size(DataSplit::Held) > 0)
+        self.data.iter().any(|data| data.request_or_job_count(DataSplit::Held) > 0)
     }
 
-    fn simulate_losses(&self, question: Question, point: &[f64]) -> Vec<f64> {
+    fn simulate_losses(&self, question: Question, point: &[f64]) -> LossAndDraws {
         let part = question.data_split();
         let draws = &self.draws[part as usize];
-        let Ok(drive) = apply_point(self.drive, self.parameters, point) else { return impossible_answer(question) };
-        let mut sums = vec![0.0; answer_len(question)];
+        let Ok(drive) = drive_at_point(self.drive, self.parameters, point) else { return impossible_answer(question) };
+        let mut sums = vec![0.0; answer_length(question)];
         for (data, draws) in self.data.iter().zip(draws) {
-            match data.losses(&drive, part, (question != Question::Seen).then_some(draws), &self.cache) {
+            match data.simulate_losses(&drive, part, (question != Question::Seen).then_some(draws), &self.cache) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
                 Err(_) => return impossible_answer(question),
@@ -435,8 +440,8 @@ impl<'a> PointEvaluator<'a> {
     }
 }
 
-/// Number of losses in an answer.
-fn answer_len(question: Question) -> usize {
+/// Number of losses in an answer: of the data and of each draw.
+fn answer_length(question: Question) -> usize {
     match question {
         Question::Seen => 1,
         Question::Drawn => 1 + SEEN_DRAWS,
@@ -444,18 +449,18 @@ fn answer_len(question: Question) -> usize {
     }
 }
 
-fn impossible_answer(question: Question) -> Vec<f64> {
-    vec![IMPOSSIBLE; answer_len(question)]
+fn impossible_answer(question: Question) -> LossAndDraws {
+    vec![IMPOSSIBLE; answer_length(question)]
 }
 
 /// Checks that `answer` fits `question`, as the journal has it, on these data; an error says what was expected.
-pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<(), String> {
+pub fn check_journal_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<(), String> {
     let word = question.split(' ').next().unwrap_or_default();
     let word = word.strip_prefix(ROUGH).unwrap_or(word);
     let expected = match (word, data) {
-        ("Seen", _) => answer_len(Question::Seen),
-        ("Drawn", _) => answer_len(Question::Drawn),
-        ("Held", _) => answer_len(Question::Held),
+        ("Seen", _) => answer_length(Question::Seen),
+        ("Drawn", _) => answer_length(Question::Drawn),
+        ("Held", _) => answer_length(Question::Held),
         // No drive can be made of the point.
         ("Figures" | "HeldFigures", [FitData::Points(_)]) if answer.len() == 1 && answer[0].is_nan() => return Ok(()),
         ("Figures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Seen),
@@ -477,10 +482,10 @@ fn journal_key(prefix: &str, question: &str, point: &[f64]) -> String {
     format!("{prefix}{question} {}", values.join(" "))
 }
 
-/// Share of draws in which `changed` has a smaller loss than `same`.
-pub fn share_better(changed: &[f64], same: &[f64]) -> f64 {
-    let pairs = changed.iter().zip(same).skip(1);
-    let better = pairs.clone().filter(|(changed, same)| changed < same).count();
+/// Share of draws in which `candidate` has a smaller loss than `reference`; each is a loss and those of the draws.
+pub fn share_of_draws_better(candidate: &[f64], reference: &[f64]) -> f64 {
+    let pairs = candidate.iter().zip(reference).skip(1);
+    let better = pairs.clone().filter(|(candidate, reference)| candidate < reference).count();
     better as f64 / pairs.count().max(1) as f64
 }
 

@@ -1,85 +1,93 @@
-//! The search for jobs, where a point takes a second and not a fraction of it. The sensitivity of each key plans it
-//! ([`sensitivity`](mod@super::sensitivity)). Jobs run no longer than their figures need, and only rules that the slopes at the best point
-//! favour are tried with other numbers. Whole jobs judge the result.
+//! The search of a fit to jobs, where a point takes a second; a point of a trace takes a fraction of it. The effect of each key, measured
+//! beforehand ([`sensitivity`](mod@super::sensitivity)), plans the search. Jobs run no longer than their figures need, and a rule is tried
+//! with other numbers only if the slopes at the best point favour it. Whole jobs judge the result.
 //!
 //! 1. Keys that move too little are left out.
 //! 2. From two starts (the profile; least squares over its numbers, with fixed rules) rules are tried one by one, then numbers
-//!    by least squares. The start that ends better on the held-back data goes on.
+//!    by least squares. The start that ends better on the held-back data continues.
 //! 3. Every rule is tried once more, with numbers that follow along the slopes of the best point.
-//! 4. All numbers together, by CMA-ES, then by least squares: on short jobs, at the end once on whole ones.
+//! 4. All numbers are searched together, by CMA-ES, then by least squares: on short jobs, at the end once on whole ones.
 
 use super::evaluator::{PointEvaluator, Question};
 use super::parameter::{Parameter, ParameterDomain};
 use super::search::{self, SearchEffort};
 use super::sensitivity::{self, Sensitivity};
-use super::slope::{Slopes, descend};
+use super::slope::{Slopes, descend_by_least_squares};
 
 /// Steps of the first descents, of the later ones, and of that on whole jobs, as shares of a range.
 const FIRST: [f64; 2] = [0.1, 0.03];
 const LATER: [f64; 1] = [0.03];
 const LAST: [f64; 1] = [0.01];
 
-/// A rule whose change alone raises the loss by no more than this share is tried again, and with numbers that follow.
+/// The largest share by which a rule's change alone may raise the loss for the rule to be tried again, and with numbers that follow.
 const NEARLY: f64 = 0.3;
 
 /// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
 
-/// The most rules that change in a row.
+/// The most rules that change one after another.
 const CHANGES: usize = 6;
+
+/// The end of a search.
+pub(crate) struct SearchEnd {
+    pub point: Vec<f64>,
+    /// For each parameter whether it affects the loss.
+    pub free: Vec<bool>,
+}
 
 /// The evaluators of the short and of the whole jobs.
 #[derive(Clone, Copy)]
-pub(crate) struct Fidelities<'a, 'b> {
+pub(crate) struct EvaluatorPair<'a, 'b> {
     /// Jobs as short as their figures allow.
-    pub rough: &'a PointEvaluator<'b>,
+    pub short: &'a PointEvaluator<'b>,
     /// Whole jobs.
     pub whole: &'a PointEvaluator<'b>,
 }
 
-/// Searches; returns the end, and which parameters are free.
+/// Searches from `origin`, the profile's point, in the stages above.
 pub(crate) fn search_by_plan(
-    at: Fidelities<'_, '_>,
+    evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     effort: SearchEffort,
     sensitivity: &Sensitivity,
-) -> (Vec<f64>, Vec<bool>) {
-    let Fidelities { rough, whole } = at;
+) -> SearchEnd {
+    let EvaluatorPair { short, whole } = evaluators;
     let mut free: Vec<bool> = (0..origin.len()).map(|index| sensitivity.is_worth_searching(index)).collect();
-    let plan = FrugalPlan::new(rough.parameters, &free, effort);
-    if rough.begin_stage("least squares", plan.points_from_stage(0)) {
-        return (origin.to_vec(), free);
+    let plan = FrugalPlan::new(short.parameters, &free, effort);
+    if short.begin_stage("least squares", plan.expected_points_from_stage(0)) {
+        return SearchEnd { point: origin.to_vec(), free };
     }
-    let numbers = descend(rough, origin.to_vec(), &free, &FIRST);
+    let numbers = descend_by_least_squares(short, origin.to_vec(), &free, &FIRST);
     let mut ends = Vec::new();
     for (start, name) in [(origin.to_vec(), "rules"), (numbers, "rules again")] {
-        if rough.begin_stage(name, plan.points_from_stage(1 + ends.len())) {
-            return (origin.to_vec(), free);
+        if short.begin_stage(name, plan.expected_points_from_stage(1 + ends.len())) {
+            return SearchEnd { point: origin.to_vec(), free };
         }
-        let point = search_rules(rough, start, &mut free);
-        ends.push(descend(rough, point, &free, &LATER));
+        let point = search_rules(short, start, &mut free);
+        ends.push(descend_by_least_squares(short, point, &free, &LATER));
     }
-    let judged = |point: &[f64]| {
-        if whole.has_held_data() { whole.ask(Question::Held, point)[0] } else { rough.loss(point) }
+    let judging_loss = |point: &[f64]| {
+        if whole.has_held_data() { whole.ask(Question::Held, point)[0] } else { short.loss(point) }
     };
-    let (other, one) = (ends.pop().unwrap_or_default(), ends.pop().unwrap_or_default());
-    let mut point = if judged(&other) < judged(&one) { other } else { one };
-    if rough.begin_stage("rules with numbers", plan.points_from_stage(3)) {
-        return (point, free);
+    let (from_numbers, from_profile) = (ends.pop().unwrap_or_default(), ends.pop().unwrap_or_default());
+    let numbers_first = judging_loss(&from_numbers) < judging_loss(&from_profile);
+    let mut point = if numbers_first { from_numbers } else { from_profile };
+    if short.begin_stage("rules with numbers", plan.expected_points_from_stage(3)) {
+        return SearchEnd { point, free };
     }
-    point = search_rules_with_numbers(rough, point, &free);
-    if rough.begin_stage("numbers", plan.points_from_stage(4)) {
-        return (point, free);
+    point = search_rules_with_numbers(short, point, &free);
+    if short.begin_stage("numbers", plan.expected_points_from_stage(4)) {
+        return SearchEnd { point, free };
     }
-    point = search::search_numbers(rough, point, &free, 0.05, effort.generations);
-    point = descend(rough, point, &free, &LATER);
-    if whole.begin_stage("whole jobs", plan.points_from_stage(5)) {
-        return (point, free);
+    point = search::search_numbers(short, point, &free, 0.05, effort.generations);
+    point = descend_by_least_squares(short, point, &free, &LATER);
+    if whole.begin_stage("whole jobs", plan.expected_points_from_stage(5)) {
+        return SearchEnd { point, free };
     }
-    (descend(whole, point, &free, &LAST), free)
+    SearchEnd { point: descend_by_least_squares(whole, point, &free, &LAST), free }
 }
 
-/// Expected points of each stage of the search, from measured fits to about twelve jobs.
+/// The number of points that each stage of the search is expected to take, from measured fits to about twelve jobs.
 struct FrugalPlan([u64; 6]);
 
 impl FrugalPlan {
@@ -105,22 +113,23 @@ impl FrugalPlan {
         ])
     }
 
-    /// Expected points from a stage to the end of the fit.
-    fn points_from_stage(&self, from: usize) -> u64 {
-        self.0[from..].iter().sum::<u64>() + self.judging_points()
+    /// The sum from a stage to the end of the fit, judging included.
+    fn expected_points_from_stage(&self, stage: usize) -> u64 {
+        self.0[stage..].iter().sum::<u64>() + self.expected_judging_points()
     }
 
-    /// Expected points of judging: about six figures move, each with two sides of an interval of five steps of five points.
-    fn judging_points(&self) -> u64 {
+    /// Points of judging: about six figures move, and each has an interval of two sides, of five steps with five points.
+    fn expected_judging_points(&self) -> u64 {
         300 + self.0[5]
     }
 }
 
-/// Number of points that a fit by this plan is expected to try.
-pub fn expected_points(parameters: &[Parameter], effort: SearchEffort) -> u64 {
+/// The number of points that a fit by this plan is expected to try.
+pub fn expected_point_count(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     // Half of the keys move nothing, in fits to random reads and writes.
     let free: Vec<bool> = (0..parameters.len()).map(|index| index % 2 == 0).collect();
-    sensitivity::trial_point_count(parameters) + FrugalPlan::new(parameters, &free, effort).points_from_stage(0)
+    sensitivity::trial_point_count(parameters)
+        + FrugalPlan::new(parameters, &free, effort).expected_points_from_stage(0)
 }
 
 /// The section of a key: rules of one section work together.
@@ -128,47 +137,50 @@ fn key_section(parameter: &Parameter) -> &str {
     parameter.key.rsplit_once('.').map_or("", |(section, _)| section)
 }
 
-/// Improves the rules from `point` on, one change at a time. After all were tried once, only rules nearly as good are tried again, and
-/// those in the section of the last change. A rule on which the loss now depends becomes free.
+/// Improves the rules from `point` on, one change at a time. After all choices were tried once, only those nearly as good are tried again,
+/// and those in the section of the last change. A rule on which the loss now depends becomes free.
 fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &mut [bool]) -> Vec<f64> {
     let parameters = evaluator.parameters;
     let mut best = point;
     let mut loss = evaluator.loss(&best);
-    let mut near: Vec<(usize, f64)> = rule_choices(parameters).filter(|(index, _)| free[*index]).collect();
+    let mut candidates: Vec<RuleChoice> = rule_choices(parameters).filter(|(index, _)| free[*index]).collect();
     for _ in 0..CHANGES {
-        if evaluator.reach_checkpoint() {
+        if evaluator.ended_at_checkpoint() {
             break;
         }
-        near.retain(|(index, word)| best[*index] != *word);
-        let asked: Vec<Vec<f64>> = near.iter().map(|(index, word)| with_value(&best, *index, *word)).collect();
-        let losses = evaluator.losses(&asked);
-        for ((index, _), there) in near.iter().zip(&losses) {
-            free[*index] |= *there != loss;
+        candidates.retain(|(index, word)| best[*index] != *word);
+        let points: Vec<Vec<f64>> = candidates.iter().map(|(index, word)| with_value(&best, *index, *word)).collect();
+        let losses = evaluator.losses(&points);
+        for ((index, _), other_loss) in candidates.iter().zip(&losses) {
+            free[*index] |= *other_loss != loss;
         }
-        let least = (0..near.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+        let least = (0..candidates.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
         let Some(least) = least.filter(|&least| losses[least] < loss * (1.0 - WORTH)) else { break };
-        best.clone_from(&asked[least]);
+        best.clone_from(&points[least]);
         loss = losses[least];
-        let last = key_section(&parameters[near[least].0]);
-        let again: Vec<(usize, f64)> = near
+        let section = key_section(&parameters[candidates[least].0]);
+        let next: Vec<RuleChoice> = candidates
             .iter()
             .zip(&losses)
-            .filter(|(_, there)| **there <= loss * (1.0 + NEARLY))
+            .filter(|(_, other_loss)| **other_loss <= loss * (1.0 + NEARLY))
             .map(|(choice, _)| *choice)
-            .chain(rule_choices(parameters).filter(|(index, _)| key_section(&parameters[*index]) == last))
+            .chain(rule_choices(parameters).filter(|(index, _)| key_section(&parameters[*index]) == section))
             .collect();
-        near = again;
-        near.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        near.dedup();
+        candidates = next;
+        candidates.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        candidates.dedup();
     }
     best
 }
 
+/// The index of a rule among the parameters, and the number of a choice.
+type RuleChoice = (usize, f64);
+
 /// Every choice of every rule.
-fn rule_choices(parameters: &[Parameter]) -> impl Iterator<Item = (usize, f64)> {
+fn rule_choices(parameters: &[Parameter]) -> impl Iterator<Item = RuleChoice> {
     parameters.iter().enumerate().flat_map(|(index, parameter)| {
-        let n = if let ParameterDomain::Choice(words) = &parameter.form { words.len() } else { 0 };
-        (0..n).map(move |word| (index, word as f64))
+        let choice_count = if let ParameterDomain::Choice(words) = &parameter.form { words.len() } else { 0 };
+        (0..choice_count).map(move |word| (index, word as f64))
     })
 }
 
@@ -183,24 +195,27 @@ fn with_value(point: &[f64], index: usize, value: f64) -> Vec<f64> {
 fn search_rules_with_numbers(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     for _ in 0..CHANGES {
-        if evaluator.reach_checkpoint() {
+        if evaluator.ended_at_checkpoint() {
             break;
         }
         let loss = evaluator.loss(&best);
         let Some(slopes) = Slopes::measure_at(evaluator, &best, free, LATER[0]) else { break };
-        let asked: Vec<Vec<f64>> = rule_choices(evaluator.parameters)
+        let points: Vec<Vec<f64>> = rule_choices(evaluator.parameters)
             .filter(|(index, word)| free[*index] && best[*index] != *word)
             .map(|(index, word)| with_value(&best, index, word))
             .collect();
-        let losses = evaluator.losses(&asked);
+        let losses = evaluator.losses(&points);
         // Rules that change nothing here are left out.
-        let near = asked.into_iter().zip(losses).filter(|(_, there)| *there != loss && *there <= loss * (1.0 + NEARLY));
+        let candidates = points
+            .into_iter()
+            .zip(losses)
+            .filter(|(_, other_loss)| *other_loss != loss && *other_loss <= loss * (1.0 + NEARLY));
         let moved: Vec<Vec<f64>> =
-            near.flat_map(|(other, _)| slopes.steps_from_other_rules(evaluator, &other, None)).collect();
+            candidates.flat_map(|(other, _)| slopes.steps_from_other_rules(evaluator, &other, None)).collect();
         let losses = evaluator.losses(&moved);
         let least = (0..moved.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
         let Some(least) = least.filter(|&least| losses[least] < loss * (1.0 - WORTH)) else { break };
-        best = descend(evaluator, moved[least].clone(), free, &LATER);
+        best = descend_by_least_squares(evaluator, moved[least].clone(), free, &LATER);
     }
     best
 }
@@ -257,7 +272,11 @@ mod tests {
         assert_eq!(plan([false, true, true, false]).0, [44, 26, 26, 15, 58, 22]);
         let whole = plan([true; 4]);
         assert_eq!(
-            [whole.points_from_stage(0), whole.points_from_stage(4), whole.points_from_stage(5)],
+            [
+                whole.expected_points_from_stage(0),
+                whole.expected_points_from_stage(4),
+                whole.expected_points_from_stage(5)
+            ],
             [210 + 324, 84 + 324, 24 + 324]
         );
     }

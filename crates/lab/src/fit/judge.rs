@@ -1,33 +1,35 @@
-//! Which changes stay. A parameter goes back to its original value if the seen data do not distinguish the two, or if
-//! the held-back data do not confirm the change. Noise is what resampling of blocks gives: the seen data show a change
-//! if it is better in 84 of 100 draws, which is one standard error; the held-back data confirm it if it is better in
-//! more than 60.
+//! The rules by which a change of a parameter stays. A parameter goes back to its original value if the seen data do not distinguish the
+//! two values, or if the held-back data do not confirm the change.
 //!
-//! Each step is compared with the best point so far, not with the one before it: otherwise many small losses, each
+//! Noise is the scatter over resampled blocks. The seen data show a change if it is better in 84 of 100 draws, which is one standard error;
+//! the held-back data confirm it if it is better in more than 60.
+//!
+//! Each step is compared with the best point so far, not with the point before it: otherwise many small losses, each
 //! within noise, would add up to one that is not.
 
 use serde::Serialize;
 
-use super::evaluator::{PointEvaluator, Question, share_better};
-use super::frugal_search::Fidelities;
+use super::data::LossAndDraws;
+use super::evaluator::{PointEvaluator, Question, share_of_draws_better};
+use super::frugal_search::EvaluatorPair;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
 use super::search::{SearchEffort, search_numbers};
-use super::slope::{descend, set_with_followers};
+use super::slope::{descend_by_least_squares, set_with_followers};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
 pub const SURE: f64 = 0.84;
 
-/// A number is dispensable if the point with all numbers is better in no more draws than this: of two equal points each
-/// is better in half.
+/// A number is dispensable if the point with all numbers is better in no more than this share of draws. Of two equal points each is better
+/// in half of the draws.
 const SPARED: f64 = 0.6;
 
 /// The shares of draws that decide, chosen while looking at eight measured drives; `docs/fit.md` shows what others give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgeShares {
-    /// For a change on the seen data, and for the whole on the held-back data.
+    /// For a change on the seen data, and for all changes together on the held-back data.
     pub sure: f64,
-    /// For a change on the held-back data that the seen data show surely.
+    /// On the held-back data, for a change that the seen data show surely.
     pub agreed: f64,
 }
 
@@ -37,8 +39,8 @@ impl JudgeShares {
 }
 
 /// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than for two equal
-/// points. With a higher share, noise in the held-back data would undo a dozen right changes one by one, and the losses add up; whether the
-/// whole is surely better is asked at the end.
+/// points. With a higher share, noise in the held-back data would undo a dozen right changes one by one, and the losses would add up. A last
+/// test asks whether all changes together are surely better.
 const AGREED: f64 = SPARED;
 
 /// Why a parameter was left or put back.
@@ -51,7 +53,7 @@ pub enum RejectionReason {
     TooLittle,
     /// The fit ended before its change was judged.
     NotJudged,
-    /// The search left it where it was.
+    /// The search did not move it.
     NotMoved,
     /// The seen data are met as well without its change.
     NotTold,
@@ -83,24 +85,26 @@ impl RejectionReason {
     }
 }
 
-/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. The others follow on short
-/// jobs; whole jobs judge the result.
+/// Puts back numbers that the seen data do not need: a number goes back if the others, following, meet the data as well. The others follow
+/// on short jobs; whole jobs judge the result.
 pub(crate) fn put_back_unneeded(
-    at: Fidelities<'_, '_>,
+    evaluators: EvaluatorPair<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
     effort: SearchEffort,
-    left: &mut [Option<RejectionReason>],
+    reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let whole = at.whole.ask(Question::Drawn, &point);
+    let all_losses = evaluators.whole.ask(Question::Drawn, &point);
     let mut point = point;
-    for index in numbers_moved(at.whole, origin, &point) {
-        if at.whole.reach_checkpoint() {
+    for index in moved_numbers_in_test_order(evaluators.whole, origin, &point) {
+        if evaluators.whole.ended_at_checkpoint() {
             break;
         }
-        let other = put_back_and_follow(at.rough, origin, &point, index, effort);
-        if !at.whole.reach_checkpoint() && share_better(&whole, &at.whole.ask(Question::Drawn, &other)) <= SPARED {
-            left[index] = Some(RejectionReason::NotTold);
+        let other = put_back_with_followers(evaluators.short, origin, &point, index, effort);
+        if !evaluators.whole.ended_at_checkpoint()
+            && share_of_draws_better(&all_losses, &evaluators.whole.ask(Question::Drawn, &other)) <= SPARED
+        {
+            reasons[index] = Some(RejectionReason::NotTold);
             point = other;
         }
     }
@@ -108,38 +112,42 @@ pub(crate) fn put_back_unneeded(
 }
 
 /// Puts back each number that its interval does not determine: the interval is wider than half of the range and includes the original
-/// value, and the data do not confirm the change. A number stays if the whole needs it to meet the held-back data better than the profile
-/// did.
-pub fn keep_determined(
+/// value, and the data do not confirm the change. A number stays if the point without it would no longer meet the held-back data better
+/// than the profile does.
+pub fn put_back_undetermined(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     intervals: &Intervals,
     effort: SearchEffort,
-    left: &mut [Option<RejectionReason>],
+    reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let mut questions = vec![(Question::Drawn, effort.shares.sure)];
     if evaluator.has_held_data() {
         questions.push((Question::Held, effort.shares.agreed));
     }
-    let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| evaluator.ask(*question, &point)).collect();
-    let untold = |index: &usize| {
+    let losses: Vec<LossAndDraws> = questions.iter().map(|(question, _)| evaluator.ask(*question, &point)).collect();
+    let is_undetermined = |index: &usize| {
         let interval = intervals.of[*index];
         interval.is_some_and(|(low, high)| low <= origin[*index] && origin[*index] <= high)
-            && evaluator.parameters[*index].is_wide(interval)
+            && evaluator.parameters[*index].is_wide_interval(interval)
     };
-    let will_do = |other: &Vec<f64>| {
-        let mut asked = questions.iter().zip(&whole);
-        let worse =
-            asked.any(|((question, sure), whole)| share_better(whole, &evaluator.ask(*question, other)) >= *sure);
-        !worse && is_surely_better(evaluator, origin, other, effort.shares) != Some(false)
+    let is_good_enough = |other: &Vec<f64>| {
+        let mut pairs = questions.iter().zip(&losses);
+        let worse = pairs
+            .any(|((question, sure), losses)| share_of_draws_better(losses, &evaluator.ask(*question, other)) >= *sure);
+        !worse && is_surely_better_on_held_data(evaluator, origin, other, effort.shares) != Some(false)
     };
     let mut point = point;
-    for index in numbers_moved(evaluator, origin, &point).into_iter().filter(untold) {
-        let alone = with_original(origin, &point, index);
-        let other = if will_do(&alone) { alone } else { put_back_and_follow(evaluator, origin, &point, index, effort) };
-        if will_do(&other) {
-            left[index] = Some(RejectionReason::NotTold);
+    for index in moved_numbers_in_test_order(evaluator, origin, &point).into_iter().filter(is_undetermined) {
+        let alone = with_original_value(origin, &point, index);
+        let other = if is_good_enough(&alone) {
+            alone
+        } else {
+            put_back_with_followers(evaluator, origin, &point, index, effort)
+        };
+        if is_good_enough(&other) {
+            reasons[index] = Some(RejectionReason::NotTold);
             point = other;
         }
     }
@@ -147,94 +155,90 @@ pub fn keep_determined(
 }
 
 /// `point` with one parameter at its original value.
-fn with_original(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
+fn with_original_value(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
     let mut other = point.to_vec();
     other[index] = origin[index];
     other
 }
 
-/// The numbers that moved, in the order of testing: first those that were never stated, and among these the ones that moved least, so that
-/// the fewest of several trading numbers carry the change.
-fn numbers_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
+/// The indices of numbers that moved, in the order of testing: first those that were never stated, and among these the ones that moved
+/// least, so that the fewest of several trading numbers carry the change.
+fn moved_numbers_in_test_order(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| evaluator.parameters[index].range();
-    let by =
-        |index: usize| range(index).map_or(0.0, |it| (it.place_of(point[index]) - it.place_of(origin[index])).abs());
+    let distance = |index: usize| {
+        range(index).map_or(0.0, |range| (range.position_of(point[index]) - range.position_of(origin[index])).abs())
+    };
     let rank = |index: usize| match evaluator.parameters[index].marked {
         FigureMark::Absent | FigureMark::Inferred | FigureMark::Provisional => 0,
         FigureMark::Imported | FigureMark::Fitted | FigureMark::Named => 1,
     };
     let mut moved: Vec<usize> =
         (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();
-    moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(by(a).total_cmp(&by(b))));
+    moved.sort_by(|&a, &b| rank(a).cmp(&rank(b)).then(distance(a).total_cmp(&distance(b))));
     moved
 }
 
 /// `point` with one number at its original value, and the others that moved following.
-fn put_back_and_follow(
+fn put_back_with_followers(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: &[f64],
     index: usize,
     effort: SearchEffort,
 ) -> Vec<f64> {
-    let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
-    let mut other = with_original(origin, point, index);
-    let followed = set_with_followers(evaluator, point, &carried, (index, origin[index]));
-    let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
-    let followed = descend(evaluator, followed, &free, effort.step_shares());
-    if evaluator.loss(&followed) < evaluator.loss(&other) {
-        other = followed;
-    }
-    search_numbers(evaluator, other, &free, 0.02, effort.following_generations())
+    let moved: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
+    let alone = with_original_value(origin, point, index);
+    let followed = set_with_followers(evaluator, point, &moved, index, origin[index]);
+    let free: Vec<bool> = (0..moved.len()).map(|other| moved[other] && other != index).collect();
+    let followed = descend_by_least_squares(evaluator, followed, &free, effort.step_shares());
+    let start = if evaluator.loss(&followed) < evaluator.loss(&alone) { followed } else { alone };
+    search_numbers(evaluator, start, &free, 0.02, effort.generations_after_change())
 }
 
-/// Puts back what the data do not confirm, the least important first; `left` gets the reasons.
+/// Puts back changes that the data do not confirm, the least important first.
 pub(crate) fn put_back_unconfirmed(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     shares: JudgeShares,
-    left: &mut [Option<RejectionReason>],
+    reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut point = put_back_if_no_worse(
-        evaluator,
-        (Question::Drawn, shares.sure),
-        origin,
-        point,
-        (RejectionReason::NotTold, left),
-    );
-    if evaluator.has_held_data() {
-        point = put_back_if_no_worse(
-            evaluator,
-            (Question::Held, shares.agreed),
-            origin,
-            point,
-            (RejectionReason::NotBetter, left),
-        );
-    }
-    point
+    let seen = ConfirmationTest { question: Question::Drawn, sure: shares.sure, reason: RejectionReason::NotTold };
+    let held = ConfirmationTest { question: Question::Held, sure: shares.agreed, reason: RejectionReason::NotBetter };
+    let point = put_back_if_no_worse(evaluator, seen, origin, point, reasons);
+    if evaluator.has_held_data() { put_back_if_no_worse(evaluator, held, origin, point, reasons) } else { point }
 }
 
+/// A test of changes, one by one.
+struct ConfirmationTest {
+    question: Question,
+    /// The share of draws in which a change must be better to stay.
+    sure: f64,
+    /// The reason to put back a change that is not.
+    reason: RejectionReason,
+}
+
+/// Puts back each change of `from` that does not pass `test`.
 fn put_back_if_no_worse(
     evaluator: &PointEvaluator<'_>,
-    (question, sure): (Question, f64),
+    test: ConfirmationTest,
     origin: &[f64],
     from: Vec<f64>,
-    (why, left): (RejectionReason, &mut [Option<RejectionReason>]),
+    reasons: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut moved: Vec<usize> = (0..from.len()).filter(|&index| from[index] != origin[index]).collect();
+    let ConfirmationTest { question, sure, reason } = test;
+    let moved: Vec<usize> = (0..from.len()).filter(|&index| from[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
-    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| with_original(origin, &from, index)).collect();
-    let losses = evaluator.losses(&asked);
+    let without: Vec<Vec<f64>> = moved.iter().map(|&index| with_original_value(origin, &from, index)).collect();
+    let losses = evaluator.losses(&without);
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
-    moved = order.into_iter().map(|place| moved[place]).collect();
     let mut point = from.clone();
     let mut best = evaluator.ask(question, &point);
-    for index in moved {
-        let other = with_original(origin, &point, index);
+    for index in order.into_iter().map(|place| moved[place]) {
+        let other = with_original_value(origin, &point, index);
         let answer = evaluator.ask(question, &other);
-        if share_better(&best, &answer) < sure {
+        if share_of_draws_better(&best, &answer) < sure {
             point = other;
             if answer[0] < best[0] {
                 best = answer;
@@ -242,24 +246,24 @@ fn put_back_if_no_worse(
         }
     }
     // Answers of a fit that ended meanwhile decide nothing.
-    if evaluator.reach_checkpoint() {
+    if evaluator.ended_at_checkpoint() {
         return from;
     }
     for index in (0..point.len()).filter(|&index| point[index] != from[index]) {
-        left[index] = Some(why);
+        reasons[index] = Some(reason);
     }
     point
 }
 
-/// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub(crate) fn is_surely_better(
+/// True if `point` meets the held-back data better than `origin`, beyond noise; `None` without held-back data.
+pub(crate) fn is_surely_better_on_held_data(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: &[f64],
     shares: JudgeShares,
 ) -> Option<bool> {
-    let held = |point: &[f64]| evaluator.ask(Question::Held, point);
-    evaluator.has_held_data().then(|| share_better(&held(point), &held(origin)) >= shares.sure)
+    let held_losses = |point: &[f64]| evaluator.ask(Question::Held, point);
+    evaluator.has_held_data().then(|| share_of_draws_better(&held_losses(point), &held_losses(origin)) >= shares.sure)
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! The error of simulated response times against measured ones, as one figure without a unit.
 //!
-//! Requests are in groups: all; reads and writes; of each those near the last requests (which show read-ahead and the
-//! buffer) and those far from them (which show the arm), after a read and after a write separately. A group adds, as a
-//! share of its own measured mean, its demerit (the distance of the two distributions) and its paired error (the mean
-//! distance of a request's two times, at most a quarter of a revolution: times further apart belong to different
-//! revolutions, and their distance means nothing; it counts a quarter). So opposite errors of two groups add up and
-//! cannot cancel. In a closed loop each access to the platter sets the phase anew, on the real drive as here, so that a
-//! request's two times have the same phase.
+//! Requests are in groups: all; reads and writes; of each direction those near the last requests (which show read-ahead and the buffer) and
+//! those far from them (which show the arm), after a read and after a write separately. A group adds two errors, as shares of its own
+//! measured mean:
+//!
+//! - its demerit, the distance of the two distributions;
+//! - its paired error, the mean distance of a request's two times. A distance counts as a quarter of a revolution at most: times further
+//!   apart belong to different revolutions, and their distance means nothing.
+//!
+//! So opposite errors of two groups add up and cannot cancel. In a closed loop each access to the platter sets the phase anew, on the real
+//! drive as here, so that a request's two times have the same phase.
 //!
 //! Every sum can be taken over blocks of requests that count several times or not at all: resampling.
 
@@ -14,144 +17,160 @@ use seekwise_disk::block::Op;
 use seekwise_disk::time::Span;
 use seekwise_work::workload::replay::ReplayRow;
 
+use super::data::LossAndDraws;
+
 /// The weight of a paired error relative to a demerit. A profile is judged by its demerit. Single requests scatter
 /// several times further than their distributions do (by whole revolutions, if one just misses its sector), and would
 /// outweigh it, though they separate figures that distributions do not.
 const PAIRED: f64 = 0.25;
 
-/// Groups with fewer requests say nothing about a distribution.
+/// The fewest requests of a group: fewer say nothing about a distribution.
 pub const FEWEST: usize = 30;
 
 /// The number of blocks of neighbouring requests into which a part of a trace is divided for resampling.
 pub const BLOCKS: usize = 50;
 
-/// A request is near if it begins inside one of this many before it, or within this many sectors after it: what a
-/// segment could hold.
+/// The number of earlier requests that a request is compared with to tell whether it is near.
 const BEFORE: usize = 8;
+
+/// Sectors after the end of an earlier request within which a request is near, about as many as a segment of the buffer could hold.
 const BEHIND: u64 = 128;
 
-/// Requests that are compared with one another.
+/// A group of requests.
 #[derive(Clone, Debug)]
 struct RequestGroup {
     weight: f64,
-    /// Measured mean, ns.
-    scale: f64,
-    /// Requests, in the trace's order.
+    mean_measured_ns: f64,
+    /// Indices of requests, in the trace's order.
     rows: Vec<u32>,
-    /// Requests, from the shortest to the longest measured time.
+    /// Indices of requests, from the shortest to the longest measured time.
     sorted: Vec<u32>,
 }
 
 /// Measured requests, ready for comparison with simulated ones.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredRequests {
-    /// In ns.
-    measured: Vec<u64>,
+    measured_ns: Vec<u64>,
     groups: Vec<RequestGroup>,
 }
 
-/// Marks the requests that are near the ones before them.
-pub(crate) fn near_previous(rows: &[ReplayRow]) -> Vec<bool> {
-    let close =
+/// For each request whether it begins inside one of the requests before it, or shortly after its end.
+pub(crate) fn which_are_near_previous(rows: &[ReplayRow]) -> Vec<bool> {
+    let is_near =
         |row: &ReplayRow, last: &ReplayRow| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
-    let last = |index: usize| &rows[index.saturating_sub(BEFORE)..index];
-    rows.iter().enumerate().map(|(index, row)| last(index).iter().any(|last| close(row, last))).collect()
+    let earlier = |index: usize| &rows[index.saturating_sub(BEFORE)..index];
+    rows.iter().enumerate().map(|(index, row)| earlier(index).iter().any(|last| is_near(row, last))).collect()
 }
 
 impl MeasuredRequests {
     /// Prepares the requests `range` of a trace.
     pub fn new(rows: &[ReplayRow], measured: &[Span], range: std::ops::Range<usize>) -> MeasuredRequests {
-        let near = near_previous(rows);
-        let of = |of: &dyn Fn(usize) -> bool| -> Vec<u32> {
-            range.clone().filter(|&row| of(row)).map(|row| (row - range.start) as u32).collect()
+        let near = which_are_near_previous(rows);
+        let select = |belongs: &dyn Fn(usize) -> bool| -> Vec<u32> {
+            range.clone().filter(|&row| belongs(row)).map(|row| (row - range.start) as u32).collect()
         };
-        let measured: Vec<u64> = measured[range.clone()].iter().map(|time| time.nanos()).collect();
-        let mut groups = vec![(1.0, of(&|_| true))];
+        let measured_ns: Vec<u64> = measured[range.clone()].iter().map(|time| time.nanos()).collect();
+        let mut groups = vec![(1.0, select(&|_| true))];
         for op in [Op::Read, Op::Write] {
-            let all = of(&|row| rows[row].op == op);
-            let n = all.len() as f64;
-            groups.push((1.0, all));
-            for behind in [Op::Read, Op::Write] {
-                for close in [true, false] {
-                    let before = |row: usize| if row == 0 { Op::Read } else { rows[row - 1].op };
-                    let some = of(&|row| rows[row].op == op && near[row] == close && before(row) == behind);
-                    groups.push((some.len() as f64 / n, some));
+            let of_op = select(&|row| rows[row].op == op);
+            let n = of_op.len() as f64;
+            groups.push((1.0, of_op));
+            for previous in [Op::Read, Op::Write] {
+                for is_near in [true, false] {
+                    let op_before = |row: usize| if row == 0 { Op::Read } else { rows[row - 1].op };
+                    let part = select(&|row| rows[row].op == op && near[row] == is_near && op_before(row) == previous);
+                    groups.push((part.len() as f64 / n, part));
                 }
             }
         }
         groups.retain(|(_, rows)| rows.len() >= FEWEST);
         let group = |(weight, rows): (f64, Vec<u32>)| {
-            let sum: u64 = rows.iter().map(|&row| measured[row as usize]).sum();
+            let sum: u64 = rows.iter().map(|&row| measured_ns[row as usize]).sum();
             let mut sorted = rows.clone();
-            sorted.sort_by_key(|&row| (measured[row as usize], row));
-            RequestGroup { weight, scale: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
+            sorted.sort_by_key(|&row| (measured_ns[row as usize], row));
+            RequestGroup { weight, mean_measured_ns: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
         };
         let groups = groups.into_iter().map(group).collect();
-        MeasuredRequests { measured, groups }
+        MeasuredRequests { measured_ns, groups }
     }
 
     /// Number of requests.
     pub fn request_count(&self) -> usize {
-        self.measured.len()
+        self.measured_ns.len()
     }
 
-    /// The resampling block of a request.
-    fn resample_block(&self, row: u32) -> usize {
-        row as usize * BLOCKS / self.measured.len()
+    /// The block of a request for resampling.
+    fn resample_block_of(&self, row: u32) -> usize {
+        row as usize * BLOCKS / self.measured_ns.len()
     }
 
-    /// The losses of `simulated`: with every request once, then with the blocks counted as in each of `draws`. `cap` is
+    /// The losses of `simulated` times: with every request once, then with the blocks counted as in each of `draws`. `cap` is
     /// a quarter of a revolution.
-    pub fn losses(&self, simulated: &[Span], cap: Span, draws: &[Vec<u32>]) -> Vec<f64> {
-        let times: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
+    pub fn losses(&self, simulated: &[Span], cap: Span, draws: &[Vec<u32>]) -> LossAndDraws {
+        let simulated_ns: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
         let mut losses = vec![0.0; 1 + draws.len()];
         for group in &self.groups {
             let mut sorted = group.rows.clone();
-            sorted.sort_by_key(|&row| (times[row as usize], row));
+            sorted.sort_by_key(|&row| (simulated_ns[row as usize], row));
             for (loss, draw) in losses.iter_mut().zip(std::iter::once(None).chain(draws.iter().map(Some))) {
-                let times_counted = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.resample_block(row)]));
-                let paired = self.paired_error_ns(group, &times, cap.nanos(), times_counted);
-                let apart = self.demerit_ns(group, &sorted, &times, times_counted);
-                *loss += group.weight * (PAIRED * paired + apart) / group.scale;
+                let count_of = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.resample_block_of(row)]));
+                let paired_ns = self.paired_error_ns(group, &simulated_ns, cap.nanos(), count_of);
+                let demerit_ns = self.group_demerit_ns(group, &sorted, &simulated_ns, count_of);
+                *loss += group.weight * (PAIRED * paired_ns + demerit_ns) / group.mean_measured_ns;
             }
         }
         losses
     }
 
-    fn paired_error_ns(&self, group: &RequestGroup, times: &[u64], cap: u64, counted: impl Fn(u32) -> u64) -> f64 {
+    /// The mean distance of two times of a request, at most `cap_ns`; a request counts `count_of` times.
+    fn paired_error_ns(
+        &self,
+        group: &RequestGroup,
+        simulated_ns: &[u64],
+        cap_ns: u64,
+        count_of: impl Fn(u32) -> u64,
+    ) -> f64 {
         let (mut sum, mut n) = (0u64, 0u64);
         for &row in &group.rows {
-            let times_counted = counted(row);
-            sum += times_counted * times[row as usize].abs_diff(self.measured[row as usize]).min(cap);
-            n += times_counted;
+            let count = count_of(row);
+            sum += count * simulated_ns[row as usize].abs_diff(self.measured_ns[row as usize]).min(cap_ns);
+            n += count;
         }
         if n == 0 { 0.0 } else { sum as f64 / n as f64 }
     }
 
-    /// The demerit in ns: both sides hold the same requests equally often, so their shares match.
-    fn demerit_ns(&self, group: &RequestGroup, sorted: &[u32], times: &[u64], counted: impl Fn(u32) -> u64) -> f64 {
+    /// The demerit of a group, whose requests are also sorted by simulated time. Both sides hold the same requests equally often, so their
+    /// shares match.
+    fn group_demerit_ns(
+        &self,
+        group: &RequestGroup,
+        sorted_by_simulated: &[u32],
+        simulated_ns: &[u64],
+        count_of: impl Fn(u32) -> u64,
+    ) -> f64 {
         let (mut i, mut j) = (0, 0);
-        let (mut left, mut right) = (0u64, 0u64);
-        let (mut sum, mut n) = (0.0f64, 0u64);
+        // How often the present request of either side still counts.
+        let (mut left_measured, mut left_simulated) = (0u64, 0u64);
+        let (mut squares, mut n) = (0.0f64, 0u64);
         loop {
-            while left == 0 && i < sorted.len() {
-                left = counted(group.sorted[i]);
+            while left_measured == 0 && i < sorted_by_simulated.len() {
+                left_measured = count_of(group.sorted[i]);
                 i += 1;
             }
-            while right == 0 && j < sorted.len() {
-                right = counted(sorted[j]);
+            while left_simulated == 0 && j < sorted_by_simulated.len() {
+                left_simulated = count_of(sorted_by_simulated[j]);
                 j += 1;
             }
-            let both = left.min(right);
+            let both = left_measured.min(left_simulated);
             if both == 0 {
-                return if n == 0 { 0.0 } else { (sum / n as f64).sqrt() };
+                return if n == 0 { 0.0 } else { (squares / n as f64).sqrt() };
             }
-            let (measured, simulated) = (group.sorted[i - 1] as usize, sorted[j - 1] as usize);
-            let apart = self.measured[measured].abs_diff(times[simulated]) as f64;
-            sum += both as f64 * apart * apart;
+            let (measured, simulated) = (group.sorted[i - 1] as usize, sorted_by_simulated[j - 1] as usize);
+            let apart_ns = self.measured_ns[measured].abs_diff(simulated_ns[simulated]) as f64;
+            squares += both as f64 * apart_ns * apart_ns;
             n += both;
-            left -= both;
-            right -= both;
+            left_measured -= both;
+            left_simulated -= both;
         }
     }
 }
@@ -171,10 +190,10 @@ mod tests {
     #[test]
     fn near_is_inside_a_segment_behind_one_of_the_last() {
         let rows = [1000, 5000, 1008, 1136, 1137 + 8, 4999].map(|lba| row(Op::Read, lba));
-        assert_eq!(near_previous(&rows), [false, false, true, true, true, false]);
+        assert_eq!(which_are_near_previous(&rows), [false, false, true, true, true, false]);
         let far: Vec<ReplayRow> =
             (0..12).map(|index| row(Op::Read, if index == 11 { 0 } else { index * 10_000 })).collect();
-        assert!(!near_previous(&far)[11]);
+        assert!(!which_are_near_previous(&far)[11]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A fit's findings as one self-contained page: a summary in two lines, pictures, then tables.
+//! A fit's findings as one self-contained HTML page: a summary in two lines, pictures, then tables.
 
 mod pictures;
 
@@ -12,13 +12,16 @@ table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bo
 td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.head{font-size:1.25rem;border-left:.3rem solid #d05418;padding-left:.8rem}figure{margin:1.5rem 0}\
 figcaption{color:#555;font-size:.9rem}";
 
-/// The page on `title`'s fit. `data` describes the data, `search` the least loss after each number of points.
-pub fn render_html(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) -> String {
+/// A number of points tried, and the least loss until then.
+pub type PointsAndLoss = (u64, f64);
+
+/// The page on the fit of the drive `title`. `progress` has a step for each fall of the least loss.
+pub fn render_html(title: &str, report: &FitReport, data_description: &str, progress: &[PointsAndLoss]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
          fitted</h1>\n<p class=\"head\">{2}</p>\n<p>{1}.</p>\n",
         escape_html(title),
-        escape_html(data),
+        escape_html(data_description),
         escape_html(&headline_text(report))
     );
     for warning in &report.warnings {
@@ -26,14 +29,14 @@ pub fn render_html(title: &str, report: &FitReport, data: &str, search: &[(u64, 
     }
     text.push_str(&pictures::draw_job_errors(&report.points));
     text.push_str(&pictures::draw_intervals(&report.figures));
-    text.push_str(&pictures::draw_search(search));
+    text.push_str(&pictures::draw_search_progress(progress));
     let rows = report.figures.iter().map(|figure| {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         vec![figure.name.clone(), figure.before.clone(), figure.after.clone(), interval]
     });
     write_section(&mut text, "What moved", &["figure", "was", "is", "between"], rows);
     for trace in &report.traces {
-        write_trace(&mut text, title, trace);
+        write_trace_section(&mut text, title, trace);
     }
     let rows = report.points.iter().map(|point| {
         let part = if point.held { "held back" } else { "seen" };
@@ -62,15 +65,23 @@ fn headline_text(report: &FitReport) -> String {
         (n, 0) => format!("{n} figures moved: {}.", names.join(", ")),
         (n, _) => format!("{n} figures moved, {} and {more} more.", names.join(", ")),
     };
-    let percent = |factor: f64| 100.0 * (factor - 1.0).abs();
-    let off: Vec<f64> =
-        report.points.iter().filter(|point| point.held).map(|point| percent(point.after / point.measured)).collect();
-    let began: Vec<f64> =
-        report.points.iter().filter(|point| point.held).map(|point| percent(point.before / point.measured)).collect();
+    let percent_off = |ratio: f64| 100.0 * (ratio - 1.0).abs();
+    let after_percent: Vec<f64> = report
+        .points
+        .iter()
+        .filter(|point| point.held)
+        .map(|point| percent_off(point.after / point.measured))
+        .collect();
+    let before_percent: Vec<f64> = report
+        .points
+        .iter()
+        .filter(|point| point.held)
+        .map(|point| percent_off(point.before / point.measured))
+        .collect();
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len().max(1) as f64;
     let mut held: Vec<String> = Vec::new();
-    if !off.is_empty() {
-        let (before, after, n) = (mean(&began), mean(&off), off.len());
+    if !after_percent.is_empty() {
+        let (before, after, n) = (mean(&before_percent), mean(&after_percent), after_percent.len());
         held.push(format!("{n} figures of jobs are off by {before:.1} % before and {after:.1} % after, in the mean"));
     }
     for trace in &report.traces {
@@ -88,7 +99,7 @@ fn headline_text(report: &FitReport) -> String {
     }
 }
 
-fn write_trace(text: &mut String, title: &str, trace: &TraceErrors) {
+fn write_trace_section(html: &mut String, title: &str, trace: &TraceErrors) {
     let parts = [("seen", &trace.seen), ("held back", &trace.held)];
     let rows = parts.iter().filter_map(|(name, errors)| Some((name, errors.as_ref()?))).flat_map(|(name, errors)| {
         errors_by_kind(&errors[0])
@@ -108,20 +119,20 @@ fn write_trace(text: &mut String, title: &str, trace: &TraceErrors) {
             })
     });
     let heads = ["", "requests", "measured mean ms", "before", "after", "demerit before ms", "after"];
-    write_section(text, &trace.file, &heads, rows);
+    write_section(html, &trace.file, &heads, rows);
     if let Some(other) = &trace.beside {
-        write_reference(text, trace, other);
+        write_reference_table(html, trace, other);
     }
-    text.push_str(&plot::draw_svg(title, &trace.samples));
+    html.push_str(&plot::draw_svg(title, &trace.samples));
     let rows = trace.remains.iter().map(|row| {
         let ms = [row.measured_ms, row.simulated_ms, row.demerit_ms].map(|ms| format!("{ms:.3}"));
         [vec![row.which.clone(), row.n.to_string()], ms.to_vec()].concat()
     });
-    write_section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
+    write_section(html, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
 }
 
 /// Adds a table of another simulator's errors and of those after the fit.
-fn write_reference(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
+fn write_reference_table(html: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
         ("seen", other.seen, after(&trace.seen)),
@@ -139,15 +150,15 @@ fn write_reference(text: &mut String, trace: &TraceErrors, other: &ReferenceErro
         })
     });
     let heading = format!("Beside {}", other.name);
-    write_section(text, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
+    write_section(html, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
 }
 
-fn errors_by_kind(of: &Validation) -> [(&'static str, ResponseErrors); 3] {
-    [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
+fn errors_by_kind(validation: &Validation) -> [(&'static str, ResponseErrors); 3] {
+    [("all", validation.all), ("reads", validation.reads), ("writes", validation.writes)]
 }
 
 /// Adds a heading and a table, if there are rows.
-fn write_section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+fn write_section(html: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return;
@@ -156,15 +167,15 @@ fn write_section(text: &mut String, heading: &str, heads: &[&str], rows: impl It
         cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escape_html(cell)))
     };
     let _ = writeln!(
-        text,
+        html,
         "<h2>{}</h2>\n<table><tr>{}</tr>",
         escape_html(heading),
         cells("th", &mut heads.iter().copied())
     );
     for row in rows {
-        let _ = writeln!(text, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
+        let _ = writeln!(html, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
     }
-    text.push_str("</table>\n");
+    html.push_str("</table>\n");
 }
 
 fn escape_html(text: &str) -> String {

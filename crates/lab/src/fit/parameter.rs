@@ -1,5 +1,5 @@
 //! The parameters of a fit: the uncertain figures of a profile, each within a range, and its rules as choices. A point has one value for
-//! each; a drive is made of a point by setting what differs from the profile.
+//! each parameter; its drive is the profile with the values that differ.
 //!
 //! Ranges are in [`super::ranges`]. No data are looked at here: the search finds out which parameters affect the loss.
 
@@ -9,14 +9,15 @@ use seekwise_drives::key_names::figure;
 use seekwise_drives::profile::DriveFile;
 use serde::Serialize;
 
-use super::ranges::{self, ParameterRange};
+use super::interval::ValueInterval;
+use super::ranges::{self, ParameterRange, RuleChoices};
 
-/// Where a seek curve is bent: at the shortest distance, at a quarter of the longest, at the longest; straight over the
-/// root of the distance between them, because a seek takes a time proportional to the root of its distance while the
-/// arm accelerates.
+/// The bends of a seek curve, where a correction is a parameter: at the shortest distance, at a quarter of the longest, at the longest.
+/// Between them the correction is straight over the root of the distance, because a seek takes a time proportional to the root of its
+/// distance while the arm accelerates.
 pub(crate) const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
 
-/// The share of the longest distance at which the middle bend lies; its root is a half.
+/// The share of the longest distance at which the middle bend lies: its root is a half.
 const QUARTER: f64 = 0.25;
 
 /// A number whose interval is wider than this share of its range is not determined.
@@ -65,11 +66,11 @@ pub enum ParameterDomain {
 /// A parameter of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The key; for a seek curve with the place of the bend.
+    /// The key; of a seek curve with the name of the bend.
     pub name: String,
     /// The profile's key.
     pub key: &'static str,
-    /// For a seek curve: which of `BENDS`.
+    /// Of a seek curve the index of the bend in `BENDS`.
     pub bend: Option<usize>,
     pub form: ParameterDomain,
     /// The value in the profile.
@@ -87,18 +88,18 @@ impl Parameter {
         }
     }
 
-    /// Returns the range, if it is a number.
+    /// The range, if the parameter is a number.
     pub fn range(&self) -> Option<&ParameterRange> {
         if let ParameterDomain::Number(range) = &self.form { Some(range) } else { None }
     }
 
     /// True if `interval` is so wide that the number is hardly determined.
-    pub(crate) fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
-        let both = interval.zip(self.range());
-        both.is_some_and(|((low, high), range)| range.place_of(high) - range.place_of(low) > WIDE)
+    pub(crate) fn is_wide_interval(&self, interval: Option<ValueInterval>) -> bool {
+        let interval_and_range = interval.zip(self.range());
+        interval_and_range.is_some_and(|((low, high), range)| range.position_of(high) - range.position_of(low) > WIDE)
     }
 
-    /// Returns the choices as numbers, if it is a numeric rule.
+    /// The choices as numbers, if the parameter is a numeric rule.
     pub(crate) fn numeric_choices(&self) -> Option<Vec<f64>> {
         if let ParameterDomain::Choice(words) = &self.form {
             words.iter().map(|word| word.parse().ok()).collect()
@@ -108,38 +109,39 @@ impl Parameter {
     }
 }
 
-/// Collects all parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
-pub fn collect_parameters(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
-    let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
-    let moved = |key: &str, marked: Option<FigureMark>| match (only.is_empty(), named(key)) {
-        (true, _) => marked,
-        (false, true) => Some(marked.unwrap_or(FigureMark::Named)),
-        (false, false) => None,
+/// Collects the parameters of `drive`: all that may move, or those with `only_keys` (or below these sections), whatever their origin.
+pub fn collect_parameters(drive: &DriveFile, only_keys: &[String]) -> Vec<Parameter> {
+    let is_named = |key: &str| only_keys.iter().any(|name| key == name || key.starts_with(&format!("{name}.")));
+    let mark_if_chosen = |key: &str, mark: Option<FigureMark>| {
+        if only_keys.is_empty() { mark } else { is_named(key).then_some(mark.unwrap_or(FigureMark::Named)) }
     };
     let mut all = Vec::new();
     for figure in drive.figures() {
-        let Some(marked) = moved(figure.key, figure_mark(drive, figure)) else { continue };
+        let Some(mark) = mark_if_chosen(figure.key, movable_mark(drive, figure)) else { continue };
         match &figure.value {
             FigureValue::Points(points) if figure.key == figure::MECHANICS_SEEK_POINTS && has_seek_table(drive) => {
-                all.extend(bend_parameters(points, marked))
+                all.extend(seek_bend_parameters(points, mark))
             }
             FigureValue::Whole(_) | FigureValue::Number(_) if ranges::find_rule(figure.key).is_none() => {
-                all.extend(number_parameter(drive, figure, marked));
+                all.extend(number_parameter(drive, figure, mark));
             }
-            _ => all.extend(rule_parameter(figure.key, Some(&figure.value), marked)),
+            _ => all.extend(rule_parameter(figure.key, Some(&figure.value), mark)),
         }
     }
-    let absent = ranges::RULES.iter().filter(|(key, _)| drive.figure(key).is_none());
-    all.extend(absent.filter_map(|(key, _)| rule_parameter(key, None, moved(key, Some(FigureMark::Absent))?)));
+    let absent = ranges::RULES.iter().map(|rule| rule.key).filter(|key| drive.figure(key).is_none());
+    all.extend(absent.filter_map(|key| rule_parameter(key, None, mark_if_chosen(key, Some(FigureMark::Absent))?)));
     all
 }
+
+/// A point of a seek curve: a distance in cylinders, and the time of a seek over it.
+type DistanceAndMs = (u32, f64);
 
 fn has_seek_table(drive: &DriveFile) -> bool {
     drive.figure(figure::MECHANICS_SEEK_FORM).is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
 }
 
-/// The origin of a figure, if it may move.
-fn figure_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
+/// The origin of a figure if it may move without being named.
+fn movable_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
     match figure.kind {
         FigureOrigin::Inferred if figure.source.starts_with("provisional") => Some(FigureMark::Provisional),
@@ -151,39 +153,40 @@ fn figure_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     }
 }
 
-fn number_parameter(drive: &DriveFile, figure: &Figure, marked: FigureMark) -> Option<Parameter> {
+fn number_parameter(drive: &DriveFile, figure: &Figure, mark: FigureMark) -> Option<Parameter> {
     let origin = drive.number(figure.key)?;
     let range = ranges::range_for_key(figure.key, origin)?;
     let (name, key) = (figure.key.to_owned(), figure.key);
-    Some(Parameter { name, key, bend: None, form: ParameterDomain::Number(range), origin, marked })
+    Some(Parameter { name, key, bend: None, form: ParameterDomain::Number(range), origin, marked: mark })
 }
 
-fn bend_parameters(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> {
-    let longest = points.iter().map(|point| point.0).max().unwrap_or(1);
-    let at = |share: f64| {
+fn seek_bend_parameters(curve: &[DistanceAndMs], mark: FigureMark) -> Vec<Parameter> {
+    let longest = curve.iter().map(|point| point.0).max().unwrap_or(1);
+    let seek_ms = |share: f64| {
         let distance = share * f64::from(longest);
-        points.iter().find(|point| f64::from(point.0) >= distance).map_or(0.0, |point| point.1)
+        curve.iter().find(|point| f64::from(point.0) >= distance).map_or(0.0, |point| point.1)
     };
-    let bend = |(index, place): (usize, &&str)| Parameter {
-        name: format!("{} ({place})", figure::MECHANICS_SEEK_POINTS),
+    let parameter = |(index, bend_name): (usize, &&str)| Parameter {
+        name: format!("{} ({bend_name})", figure::MECHANICS_SEEK_POINTS),
         key: figure::MECHANICS_SEEK_POINTS,
         bend: Some(index),
-        form: ParameterDomain::Number(ranges::bend_range(at([0.0, QUARTER, 1.0][index]))),
+        form: ParameterDomain::Number(ranges::bend_range(seek_ms([0.0, QUARTER, 1.0][index]))),
         origin: 0.0,
-        marked,
+        marked: mark,
     };
-    BENDS.iter().enumerate().map(bend).collect()
+    BENDS.iter().enumerate().map(parameter).collect()
 }
 
-fn rule_parameter(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> Option<Parameter> {
-    let (otherwise, words) = ranges::find_rule(key)?;
-    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let now = value.map_or_else(|| otherwise.to_owned(), ToString::to_string);
-    if !words.contains(&now) {
-        words.push(now.clone());
+fn rule_parameter(key: &'static str, value: Option<&FigureValue>, mark: FigureMark) -> Option<Parameter> {
+    let RuleChoices { default, choices, .. } = ranges::find_rule(key)?;
+    let mut words: Vec<String> = choices.iter().map(|word| (*word).to_owned()).collect();
+    let present = value.map_or_else(|| (*default).to_owned(), ToString::to_string);
+    if !words.contains(&present) {
+        words.push(present.clone());
     }
-    let origin = words.iter().position(|word| *word == now)? as f64;
-    Some(Parameter { name: key.to_owned(), key, bend: None, form: ParameterDomain::Choice(words), origin, marked })
+    let origin = words.iter().position(|word| *word == present)? as f64;
+    let form = ParameterDomain::Choice(words);
+    Some(Parameter { name: key.to_owned(), key, bend: None, form, origin, marked: mark })
 }
 
 /// The profile's own point: every parameter at its value there.
@@ -191,7 +194,7 @@ pub fn original_point(parameters: &[Parameter]) -> Vec<f64> {
     parameters.iter().map(|parameter| parameter.origin).collect()
 }
 
-/// The settings of a point that differ from the profile, as keys and texts.
+/// The settings of a point that differ from the profile: keys, and values as texts.
 pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
     let moved = || parameters.iter().zip(point).filter(|(parameter, value)| parameter.origin != **value);
     let mut all: Vec<(&'static str, String)> = moved()
@@ -208,28 +211,33 @@ pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f6
         && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(figure::MECHANICS_SEEK_POINTS)
     {
         let rows: Vec<String> =
-            bend_curve(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
+            bend_seek_curve(points, corrections).iter().map(|(distance, ms)| format!("[{distance}, {ms}]")).collect();
         all.push((figure::MECHANICS_SEEK_POINTS, format!("[{}]", rows.join(", "))));
     }
     all
 }
 
-/// A seek curve with corrections in milliseconds at the three bends, in whole microseconds.
-pub(crate) fn bend_curve(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
-    let longest = f64::from(points.iter().map(|point| point.0).max().unwrap_or(1).max(1));
+/// A seek curve with corrections at the three bends, rounded to whole microseconds.
+pub(crate) fn bend_seek_curve(curve: &[DistanceAndMs], corrections_ms: [f64; 3]) -> Vec<DistanceAndMs> {
+    let [short, quarter, long] = corrections_ms;
+    let longest = f64::from(curve.iter().map(|point| point.0).max().unwrap_or(1).max(1));
     let correction = |distance: u32| {
-        let place = 2.0 * (f64::from(distance) / longest).sqrt();
-        if place <= 1.0 { short + (quarter - short) * place } else { quarter + (long - quarter) * (place - 1.0) }
+        let root = 2.0 * (f64::from(distance) / longest).sqrt();
+        if root <= 1.0 { short + (quarter - short) * root } else { quarter + (long - quarter) * (root - 1.0) }
     };
-    let at = |&(distance, ms): &(u32, f64)| {
+    let bent_point = |&(distance, ms): &DistanceAndMs| {
         let bent = if distance == 0 { ms } else { (ms + correction(distance)).max(0.0) };
         (distance, (bent * 1e3).round() / 1e3)
     };
-    points.iter().map(at).collect()
+    curve.iter().map(bent_point).collect()
 }
 
 /// Makes the drive of a point.
-pub fn apply_point(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Result<DriveFile, Vec<Diagnostic>> {
+pub fn drive_at_point(
+    drive: &DriveFile,
+    parameters: &[Parameter],
+    point: &[f64],
+) -> Result<DriveFile, Vec<Diagnostic>> {
     let mut moved = drive.clone();
     for (key, text) in changed_settings(drive, parameters, point) {
         moved.set(key, &text)?;
@@ -264,14 +272,14 @@ mod tests {
     fn the_point_of_origin_is_the_drive_itself() {
         let drive = catalogue::load_drive("atlas-10k-v-300").unwrap();
         let parameters = collect_parameters(&drive, &[]);
-        assert_eq!(apply_point(&drive, &parameters, &original_point(&parameters)).unwrap(), drive);
+        assert_eq!(drive_at_point(&drive, &parameters, &original_point(&parameters)).unwrap(), drive);
     }
 
     #[test]
     fn a_bent_curve_is_off_by_what_is_said_and_straight_over_the_root_between() {
         let points = [(0, 0.0), (1, 1.0), (25, 3.0), (100, 5.0)];
-        assert_eq!(bend_curve(&points, [0.0; 3]), points);
-        let found = bend_curve(&points, [0.1, 0.3, -0.2]);
+        assert_eq!(bend_seek_curve(&points, [0.0; 3]), points);
+        let found = bend_seek_curve(&points, [0.1, 0.3, -0.2]);
         // At 1 of 100 the root is 0.1, a fifth of the way to the quarter: 0.1 + 0.2 · 0.2 = 0.14.
         assert_eq!(found, [(0, 0.0), (1, 1.14), (25, 3.3), (100, 4.8)]);
     }
@@ -281,7 +289,7 @@ mod tests {
     #[test]
     fn a_bend_moves_by_a_share_of_the_curve_at_its_own_place() {
         let most = |points: &[(u32, f64)]| -> Vec<f64> {
-            let bends = bend_parameters(points, FigureMark::Inferred);
+            let bends = seek_bend_parameters(points, FigureMark::Inferred);
             let names: Vec<&str> = bends.iter().map(|bend| bend.name.as_str()).collect();
             assert_eq!(names, BENDS.map(|place| format!("mechanics.seek.points ({place})")));
             let at: Vec<(Option<usize>, f64)> = bends.iter().map(|bend| (bend.bend, bend.origin)).collect();

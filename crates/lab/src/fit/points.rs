@@ -1,8 +1,8 @@
-//! Jobs with measured figures: from fio's JSON, from a list of cases, from curves. A point is one job; its loss is the
-//! mean error of its figures, as logarithms of ratios, so that half and twice are equally far. Rate and mean count
-//! twice as much as percentiles: a job is judged by the former, while the latter separate figures of a drive.
+//! Jobs with measured figures: from fio's JSON, from a list of cases, from curves. A measured point is one job; its loss is the mean error
+//! of its figures, as logarithms of ratios, so that half and twice are equally far. A rate and a mean count twice as much as percentiles:
+//! a job is judged by the former, while the latter separate figures of a drive.
 //!
-//! A draw varies what was measured: a run differs from the next as a whole, and each figure comes from a limited number of requests. The
+//! A draw varies the measurements: a run differs from the next as a whole, and each figure comes from a limited number of requests. The
 //! selection of jobs is somebody's choice; they are resampled only if there are many.
 //!
 //! No file is read here: [`sources`](super::sources) makes points of texts.
@@ -18,24 +18,24 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
 use seekwise_work::workload::replay::{ReplayRow, Timing};
 
-use super::data::{DataSplit, draw_counts};
+use super::data::{DataSplit, LossAndDraws, count_draws_with_replacement};
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::run::measure_run_until;
 use crate::stats::RequestKind;
 use crate::validate::replay_rows;
 use crate::workers::Workers;
 
-/// Requests after which a point's job ends: its figures are within a hundredth by then.
+/// Requests after which a job ends: its figures are within a hundredth of those of a longer run by then.
 pub const MOST: u64 = 20_000;
 
-/// Requests after which a search tries to end a job: the first at which its figures are those of the whole job.
+/// Numbers of requests after which a search tries to end a job: it takes the first with which the figures are those of the whole job.
 const SHORTER: [u64; 3] = [1_000, 2_000, 4_000];
 
-/// A list of points counts as much as a trace's groups: five of weight one (reads, writes, all, and the parts of both),
+/// The weight of a list of jobs: as much as a trace's groups, which are five of weight one (all, reads, writes, and the parts of both),
 /// each with two errors.
 const WEIGHT: f64 = 10.0;
 
-/// Steps made at each distance.
+/// Seeks made at each distance.
 const STEPS: u64 = 500;
 
 /// The work of a point.
@@ -43,7 +43,7 @@ const STEPS: u64 = 500;
 pub enum PointWork {
     /// A job on a stack, whose drive is replaced.
     Job(Box<(Stack, Work)>),
-    /// Single reads at a distance in blocks from a random place, and their sectors.
+    /// Single reads at a distance in blocks from a random place, and the sectors of a read.
     Step(u64, u32),
 }
 
@@ -52,7 +52,7 @@ pub enum PointWork {
 pub struct MeasuredFigure {
     /// `iops`, `mib_s`, `mb_s`, `mean`, or a percentile such as `p50`; with `write.` before it for writes.
     pub name: String,
-    /// The value; times in ms.
+    /// The measured value; of times in ms.
     pub measured: f64,
     /// The standard error as a share of the value.
     pub error: f64,
@@ -64,7 +64,7 @@ impl MeasuredFigure {
     }
 
     fn is_percentile(&self) -> bool {
-        percentile_share(without_direction(&self.name)).is_some()
+        percentile_as_share(without_direction(&self.name)).is_some()
     }
 }
 
@@ -76,35 +76,36 @@ fn without_direction(name: &str) -> &str {
 /// A job in a draw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointWeight {
-    /// How often it counts.
-    counts: u32,
-    /// The deviation drawn for each of its figures, as a logarithm.
-    off: Vec<f64>,
+    /// How often the job counts.
+    count: u32,
+    /// For each of its figures the drawn error, as a logarithm.
+    log_errors: Vec<f64>,
 }
 
 /// Standard deviation of one run from the next, as a share: equal products of depth and jobs in two published sets of
 /// fio's (a SpinPoint F1 and a Raptor, louwrentius/fio-plot, 2019) agree within 1 to 2 %.
 const RUN_TO_RUN: f64 = 0.015;
 
-/// With fewer jobs a draw would depend on which one is left out: each then counts once.
+/// The fewest jobs that are resampled. With fewer a draw would depend on which job is left out, so each counts once.
 const MANY: usize = 8;
 
-/// Draws `points` once.
-pub(crate) fn draw_weights(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
-    let times = if points.len() < MANY { vec![1; points.len()] } else { draw_counts(points.len(), chance) };
-    let one = |(point, counts): (&&MeasuredPoint, u32)| {
-        let run = RUN_TO_RUN * normal_deviate(chance);
-        let mut off = |figure: &MeasuredFigure| {
-            (if figure.is_rate() { -run } else { run }) + figure.error * normal_deviate(chance)
+/// Draws for each of `points` how often it counts, and errors of its figures.
+pub(crate) fn draw_weights(points: &[&MeasuredPoint], rng: &mut Rng) -> Vec<PointWeight> {
+    let counts =
+        if points.len() < MANY { vec![1; points.len()] } else { count_draws_with_replacement(points.len(), rng) };
+    let weight = |(point, count): (&&MeasuredPoint, u32)| {
+        let run_error = RUN_TO_RUN * normal_deviate(rng);
+        let mut log_error = |figure: &MeasuredFigure| {
+            (if figure.is_rate() { -run_error } else { run_error }) + figure.error * normal_deviate(rng)
         };
-        PointWeight { counts, off: point.figures.iter().map(&mut off).collect() }
+        PointWeight { count, log_errors: point.figures.iter().map(&mut log_error).collect() }
     };
-    points.iter().zip(times).map(one).collect()
+    points.iter().zip(counts).map(weight).collect()
 }
 
 /// A normal deviate (G. Box and M. Muller 1958).
-fn normal_deviate(chance: &mut Rng) -> f64 {
-    let mut uniform = || ((chance.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+fn normal_deviate(rng: &mut Rng) -> f64 {
+    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
 
@@ -114,22 +115,22 @@ const LEVEL: f64 = 2.0;
 /// A job with its measurements on the real drive.
 #[derive(Clone, Debug)]
 pub struct MeasuredPoint {
-    /// In words.
+    /// The job in words.
     pub what: String,
     pub file: String,
-    /// 0 if it has none.
+    /// The line in the file; 0 if it is not known.
     pub line: usize,
     /// A key shared by points that differ only in their order.
     pub series: String,
-    /// The place in the series: the depth, the size, the distance.
+    /// The position in the series: the depth, the size, the distance.
     pub order: f64,
-    /// Held back from the search.
+    /// True if the point is held back from the search.
     pub held: bool,
     /// Settings during the measurement: keys below `drive.` and values.
-    pub set: Vec<(String, String)>,
-    pub doing: PointWork,
-    /// Requests after which its job ends in a simulation.
-    pub most: u64,
+    pub settings: Vec<(String, String)>,
+    pub work: PointWork,
+    /// Requests after which a simulation of the job ends.
+    pub request_limit: u64,
     /// The measured figures.
     pub figures: Vec<MeasuredFigure>,
 }
@@ -137,26 +138,26 @@ pub struct MeasuredPoint {
 /// Names of figures.
 pub const FIGURES: &str = "iops, mib_s, mb_s, mean, or a percentile such as p50 or p99.9";
 
-/// True if `name` is that of a figure.
+/// True if `name` is a figure's.
 pub(crate) fn is_figure(name: &str) -> bool {
     let name = without_direction(name);
-    matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile_share(name).is_some()
+    matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile_as_share(name).is_some()
 }
 
-fn percentile_share(name: &str) -> Option<f64> {
+fn percentile_as_share(name: &str) -> Option<f64> {
     let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
-/// The model's `drive` with the settings of a measurement. Most points of a fit differ in other figures than those of platters
-/// and arm, which `cache` keeps.
+/// The profile of `drive` with the settings of a measurement. Most points of a fit do not differ in figures of platters and arm, which
+/// `cache` keeps.
 pub(crate) fn configured_profile(
     drive: &DriveFile,
-    set: &[(String, String)],
+    settings: &[(String, String)],
     cache: &ReadingCache,
 ) -> Result<Profile, Vec<Diagnostic>> {
     let mut drive = drive.clone();
-    for (key, value) in set {
+    for (key, value) in settings {
         drive.set(key, value)?;
     }
     drive.build_profile(cache)
@@ -169,11 +170,11 @@ impl MeasuredPoint {
         drive: &DriveFile,
         cache: &ReadingCache,
     ) -> Result<Vec<f64>, Vec<Diagnostic>> {
-        let profile = configured_profile(drive, &self.set, cache)?;
-        let wrong = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
-        match &self.doing {
+        let profile = configured_profile(drive, &self.settings, cache)?;
+        let fault = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
+        match &self.work {
             PointWork::Step(distance, sectors) => {
-                let rows = step_rows(*distance, *sectors, profile.geometry.sectors());
+                let rows = seek_step_rows(*distance, *sectors, profile.geometry.sectors());
                 let mut sum = Span::ZERO;
                 let stack = Stack::bare(profile);
                 replay_rows(&stack, &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
@@ -182,53 +183,60 @@ impl MeasuredPoint {
                         sum += record.response_time();
                     }
                 })
-                .map_err(|error| wrong(error.to_string()))?;
+                .map_err(|error| fault(error.to_string()))?;
                 Ok(vec![sum.nanos() as f64 / STEPS as f64 / 1e6; self.figures.len()])
             }
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let cutoff = RunCutoff::after_requests(self.most);
+                let cutoff = RunCutoff::after_requests(self.request_limit);
                 let measured = measure_run_until(cutoff, &stack.into(), work, 1, None, |_| {})
-                    .map_err(|error| wrong(error.to_string()))?;
+                    .map_err(|error| fault(error.to_string()))?;
                 self.figures
                     .iter()
                     .map(|figure| {
-                        figure_value(&measured.run, figure)
-                            .ok_or_else(|| wrong(format!("the job gives no `{}`", figure.name)))
+                        run_figure_value(&measured.run, figure)
+                            .ok_or_else(|| fault(format!("the job gives no `{}`", figure.name)))
                     })
                     .collect()
             }
         }
     }
 
-    /// The weight of each figure, 1 in all: rate and mean share twice as much as percentiles.
+    /// The weight of each figure; the sum is 1. Rate and mean share twice as much as percentiles.
     fn figure_weights(&self) -> Vec<f64> {
-        let n = |percentiles: bool| self.figures.iter().filter(|it| it.is_percentile() == percentiles).count() as f64;
-        let (level, spread) = (n(false), n(true));
-        let all = if level > 0.0 { LEVEL } else { 0.0 } + if spread > 0.0 { 1.0 } else { 0.0 };
-        let one =
-            |figure: &MeasuredFigure| if figure.is_percentile() { 1.0 / spread / all } else { LEVEL / level / all };
-        self.figures.iter().map(one).collect()
+        let count = |percentiles: bool| {
+            self.figures.iter().filter(|figure| figure.is_percentile() == percentiles).count() as f64
+        };
+        let (level_count, percentile_count) = (count(false), count(true));
+        let all = if level_count > 0.0 { LEVEL } else { 0.0 } + if percentile_count > 0.0 { 1.0 } else { 0.0 };
+        let weight = |figure: &MeasuredFigure| {
+            if figure.is_percentile() { 1.0 / percentile_count / all } else { LEVEL / level_count / all }
+        };
+        self.figures.iter().map(weight).collect()
     }
 
-    /// The mean distance of two sets of its figures.
+    /// The weighted mean distance of two simulations of its figures, as logarithms.
     fn loss_between(&self, one: &[f64], other: &[f64]) -> f64 {
-        let far = |(a, b): (&f64, &f64)| (a.max(1e-9).ln() - b.max(1e-9).ln()).abs();
-        self.figure_weights().into_iter().zip(one.iter().zip(other)).map(|(weight, both)| weight * far(both)).sum()
+        let log_distance = |(a, b): (&f64, &f64)| (a.max(1e-9).ln() - b.max(1e-9).ln()).abs();
+        self.figure_weights()
+            .into_iter()
+            .zip(one.iter().zip(other))
+            .map(|(weight, pair)| weight * log_distance(pair))
+            .sum()
     }
 
-    /// The error of `simulated`; `off` shifts the measured figures.
-    fn loss(&self, simulated: &[f64], off: Option<&[f64]>) -> f64 {
-        let one = |(index, weight): (usize, f64)| {
-            let measured = self.figures[index].measured.ln() + off.map_or(0.0, |off| off[index]);
+    /// The weighted mean error of `simulated` figures. `log_errors` shift the measured figures.
+    fn loss(&self, simulated: &[f64], log_errors: Option<&[f64]>) -> f64 {
+        let weighted_error = |(index, weight): (usize, f64)| {
+            let measured = self.figures[index].measured.ln() + log_errors.map_or(0.0, |errors| errors[index]);
             weight * (simulated[index].max(1e-9).ln() - measured).abs()
         };
-        self.figure_weights().into_iter().enumerate().map(one).sum()
+        self.figure_weights().into_iter().enumerate().map(weighted_error).sum()
     }
 }
 
-fn figure_value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Option<f64> {
+fn run_figure_value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Option<f64> {
     let reads = run.kind_summary(RequestKind::Read);
     let (kind, name) = match (figure.name.strip_prefix("write."), figure.name.strip_prefix("read.")) {
         (Some(name), _) => (run.kind_summary(RequestKind::Write), name),
@@ -241,18 +249,18 @@ fn figure_value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) 
         "iops" => Some(kind.iops()),
         "mib_s" => Some(kind.bytes_per_s() / 1_048_576.0),
         "mb_s" => Some(kind.bytes_per_s() / 1e6),
-        "mean" => kind.tally.responses().mean().map(|ns| ns / 1e6),
-        name => kind.tally.responses().quantile(percentile_share(name)?).map(|time| time.nanos() as f64 / 1e6),
+        "mean" => kind.tally.responses().mean_ns().map(|ns| ns / 1e6),
+        name => kind.tally.responses().quantile(percentile_as_share(name)?).map(|time| time.nanos() as f64 / 1e6),
     }
 }
 
-/// Alternating reads at a random place and at a fixed distance after it.
-fn step_rows(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
-    let mut chance = Seed(1).stream("steps");
-    let room = capacity.saturating_sub(distance + u64::from(sectors)).max(1);
+/// Reads in pairs: at a random place, and at a fixed distance in blocks after it.
+fn seek_step_rows(distance: u64, sectors: u32, capacity_sectors: u64) -> Vec<ReplayRow> {
+    let mut rng = Seed(1).stream("steps");
+    let room = capacity_sectors.saturating_sub(distance + u64::from(sectors)).max(1);
     let mut rows = Vec::new();
     for _ in 0..STEPS {
-        let lba = chance.below(room);
+        let lba = rng.below(room);
         for lba in [lba, lba + distance] {
             rows.push(ReplayRow { op: Op::Read, lba, sectors, arrival: Span::ZERO, think: Span::ZERO });
         }
@@ -261,44 +269,41 @@ fn step_rows(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
 }
 
 /// Holds back every other point of each series, by its order: the second, the fourth, ….
-pub(crate) fn hold_every_other(points: &mut [MeasuredPoint]) {
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    order.sort_by(|&a, &b| {
+pub(crate) fn hold_back_every_other(points: &mut [MeasuredPoint]) {
+    let mut sorted: Vec<usize> = (0..points.len()).collect();
+    sorted.sort_by(|&a, &b| {
         let (a, b) = (&points[a], &points[b]);
         a.series.cmp(&b.series).then(a.order.total_cmp(&b.order))
     });
-    let mut place: Option<(String, f64, bool)> = None;
-    for index in order {
+    // Series, order, and whether it is held back.
+    let mut previous: Option<(String, f64, bool)> = None;
+    for index in sorted {
         let point = &mut points[index];
-        // Points of one order stay together: one of them would reveal the other.
-        let held = match &place {
-            Some((series, at, held)) if *series == point.series => {
-                if *at == point.order {
-                    *held
-                } else {
-                    !held
-                }
-            }
+        let held = match &previous {
+            // Points of one order stay together: one of them would reveal the other.
+            Some((series, order, held)) if *series == point.series && *order == point.order => *held,
+            Some((series, _, held)) if *series == point.series => !held,
             _ => false,
         };
         point.held = held;
-        place = Some((point.series.clone(), point.order, held));
+        previous = Some((point.series.clone(), point.order, held));
     }
 }
 
-/// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
-/// run on a real drive repeats itself (`RUN_TO_RUN`, twice for the difference of two).
+/// `points` with each job as short as its figures allow. On `drive` they are then those of the whole job, as nearly as a run on a real
+/// drive repeats itself (`RUN_TO_RUN`, twice for the difference of two runs).
 pub(crate) fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile, cache: &ReadingCache) -> Vec<MeasuredPoint> {
-    let short = |point: &MeasuredPoint| -> MeasuredPoint {
+    let shortened = |point: &MeasuredPoint| -> MeasuredPoint {
         let Ok(whole) = point.simulate_figures(drive, cache) else { return point.clone() };
-        let same = |most: &u64| {
-            let short = MeasuredPoint { most: *most, ..point.clone() };
-            let found = short.simulate_figures(drive, cache);
-            found.is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
+        let is_long_enough = |request_limit: &u64| {
+            let short = MeasuredPoint { request_limit: *request_limit, ..point.clone() };
+            let figures = short.simulate_figures(drive, cache);
+            figures.is_ok_and(|figures| point.loss_between(&figures, &whole) <= 2.0 * RUN_TO_RUN)
         };
-        MeasuredPoint { most: SHORTER.into_iter().find(same).unwrap_or(point.most), ..point.clone() }
+        let request_limit = SHORTER.into_iter().find(is_long_enough).unwrap_or(point.request_limit);
+        MeasuredPoint { request_limit, ..point.clone() }
     };
-    Workers::Shared.map(points, short)
+    Workers::Shared.map(points, shortened)
 }
 
 fn points_in_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &MeasuredPoint> {
@@ -310,7 +315,7 @@ pub(crate) fn figure_count(points: &[MeasuredPoint], part: DataSplit) -> usize {
     points_in_part(points, part).map(|point| point.figures.len()).sum()
 }
 
-/// Simulates a part of `points` on `drive`; returns all figures in order.
+/// Simulates a part of `points` on `drive`; returns the figures of all, in order.
 pub(crate) fn simulate_part(
     points: &[MeasuredPoint],
     drive: &DriveFile,
@@ -328,7 +333,7 @@ pub fn losses(
     part: DataSplit,
     figures: &[f64],
     draws: &[Vec<PointWeight>],
-) -> Option<Vec<f64>> {
+) -> Option<LossAndDraws> {
     let mut rest = figures;
     let simulated: Vec<(&MeasuredPoint, &[f64])> = points_in_part(points, part)
         .map(|point| {
@@ -340,50 +345,62 @@ pub fn losses(
     if simulated.is_empty() {
         return None;
     }
-    let mean = |draw: Option<&Vec<PointWeight>>| {
-        let one = |(index, (point, own)): (usize, &(&MeasuredPoint, &[f64]))| {
-            let again = draw.map(|draw| &draw[index]);
-            let counts = again.map_or(1.0, |again| f64::from(again.counts));
-            (counts, counts * point.loss(own, again.map(|again| &again.off[..])))
-        };
-        let (n, sum) =
-            simulated.iter().enumerate().map(one).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
-        WEIGHT * sum / n
+    let mean_loss = |draw: Option<&Vec<PointWeight>>| {
+        let (mut count, mut sum) = (0.0, 0.0);
+        for (index, (point, own)) in simulated.iter().enumerate() {
+            let weight = draw.map(|draw| &draw[index]);
+            let times = weight.map_or(1.0, |weight| f64::from(weight.count));
+            count += times;
+            sum += times * point.loss(own, weight.map(|weight| &weight.log_errors[..]));
+        }
+        WEIGHT * sum / count
     };
-    Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect())
+    Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean_loss).collect())
 }
 
-/// The distance from which on a figure is far off: half or twice the measured.
+/// The largest distance of a figure that counts: half or twice the measured value.
 const FAR: f64 = std::f64::consts::LN_2;
 
 /// Logarithms of the seen measured figures, weighted as in the loss.
 pub(crate) fn slope_targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
-    let of = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
-        let one = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
+    let targets = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
+        let target = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
             measured: weight * figure.measured.ln(),
             cut: weight * FAR,
         };
-        point.figures.iter().zip(point.figure_weights()).map(one).collect()
+        point.figures.iter().zip(point.figure_weights()).map(target).collect()
     };
-    points_in_part(points, DataSplit::Seen).flat_map(of).collect()
+    points_in_part(points, DataSplit::Seen).flat_map(targets).collect()
 }
 
 /// Logarithms of the seen simulated figures, weighted in the same way.
 pub(crate) fn slope_values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
     let weights = points_in_part(points, DataSplit::Seen).flat_map(MeasuredPoint::figure_weights);
-    let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
-    figures.iter().zip(weights).map(one).collect()
+    let value = |(figure, weight): (&f64, f64)| SimulatedValue { value: weight * figure.max(1e-9).ln(), wait: 0.0 };
+    figures.iter().zip(weights).map(value).collect()
 }
 
-/// For each seen figure its name with its job, its standard error as a share of it (from run to run, and its own), and its weight.
-pub(crate) fn figure_errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
-    let of = |point: &MeasuredPoint| -> Vec<(String, f64, f64)> {
+/// A seen figure, as the sensitivity of keys needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct FigureError {
+    /// The figure's name with its job.
+    pub name: String,
+    /// The standard error as a share of the figure: from run to run, and its own.
+    pub error: f64,
+    /// The weight in the loss of the job.
+    pub weight: f64,
+}
+
+/// The seen figures with their errors.
+pub(crate) fn figure_errors(points: &[MeasuredPoint]) -> Vec<FigureError> {
+    let errors = |point: &MeasuredPoint| -> Vec<FigureError> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| {
-            (format!("{}: {}", point.what, figure.name), RUN_TO_RUN.hypot(figure.error), weight)
+            let name = format!("{}: {}", point.what, figure.name);
+            FigureError { name, error: RUN_TO_RUN.hypot(figure.error), weight }
         };
         point.figures.iter().zip(point.figure_weights()).map(one).collect()
     };
-    points_in_part(points, DataSplit::Seen).flat_map(of).collect()
+    points_in_part(points, DataSplit::Seen).flat_map(errors).collect()
 }
 
 #[cfg(test)]
@@ -399,9 +416,9 @@ mod tests {
             series: String::new(),
             order: 0.0,
             held: false,
-            set: Vec::new(),
-            doing: PointWork::Step(1, 1),
-            most: MOST,
+            settings: Vec::new(),
+            work: PointWork::Step(1, 1),
+            request_limit: MOST,
             figures: figures.iter().map(figure).collect(),
         }
     }
@@ -420,12 +437,13 @@ mod tests {
         let point = point(&[("iops", 100.0), ("mean", 10.0)]);
         let mut chance = Seed(1).stream("test");
         let draws: Vec<Vec<PointWeight>> = (0..400).map(|_| draw_weights(&[&point; 4], &mut chance)).collect();
-        assert!(draws.iter().flatten().all(|again| again.counts == 1));
+        assert!(draws.iter().flatten().all(|again| again.count == 1));
         // A slower run has longer times: the common part is opposite, the rest belongs to each figure.
-        let product: f64 = draws.iter().flatten().map(|again| again.off[0] * again.off[1]).sum::<f64>() / 1600.0;
+        let product: f64 =
+            draws.iter().flatten().map(|again| again.log_errors[0] * again.log_errors[1]).sum::<f64>() / 1600.0;
         assert!((product + RUN_TO_RUN * RUN_TO_RUN).abs() < 0.3 * RUN_TO_RUN * RUN_TO_RUN, "{product}");
         let many = draw_weights(&[&point; 30], &mut chance);
-        assert!(many.iter().map(|again| again.counts).sum::<u32>() == 30 && many.iter().any(|again| again.counts != 1));
+        assert!(many.iter().map(|again| again.count).sum::<u32>() == 30 && many.iter().any(|again| again.count != 1));
     }
 
     #[test]
@@ -442,7 +460,7 @@ mod tests {
             one("b", 1.0),
             one("c", 5.0),
         ];
-        hold_every_other(&mut points);
+        hold_back_every_other(&mut points);
         let held: Vec<(&str, f64)> =
             points.iter().filter(|point| point.held).map(|point| (point.series.as_str(), point.order)).collect();
         // Of 1, 2, 2, 4, 8 those of order 2 and 8; of 1, 2 the second; a single one is seen.
@@ -457,7 +475,7 @@ mod tests {
         // Twice the rate, of two thirds of its job; the mean is right.
         let figures = [200.0, 5.0, 10.0];
         let ln2 = std::f64::consts::LN_2;
-        let weight = |counts: u32, off: &[f64]| PointWeight { counts, off: off.to_vec() };
+        let weight = |count: u32, off: &[f64]| PointWeight { count, log_errors: off.to_vec() };
         let draws = [
             vec![weight(1, &[0.0, 0.0]), weight(1, &[0.0])],
             vec![weight(2, &[0.0, 0.0]), weight(0, &[0.0])],
@@ -485,9 +503,11 @@ mod tests {
             assert!((targets[place].measured - values[place].value).abs() < 1e-12, "measured as simulated");
             assert!((targets[place].cut - weight * std::f64::consts::LN_2).abs() < 1e-12);
             // 1.5 % from run to run, and 1 % of its own.
-            assert!((errors[place].1 - 0.018_027_756).abs() < 1e-8 && (errors[place].2 - weight).abs() < 1e-12);
+            assert!(
+                (errors[place].error - 0.018_027_756).abs() < 1e-8 && (errors[place].weight - weight).abs() < 1e-12
+            );
         }
-        assert_eq!([errors[0].0.as_str(), errors[1].0.as_str()], [": iops", ": p50"]);
+        assert_eq!([errors[0].name.as_str(), errors[1].name.as_str()], [": iops", ": p50"]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The findings of a fit: each figure before and after with its interval, what stayed and why, errors on the seen and the held-back data,
-//! and the remaining errors by distance, size and nearness.
+//! The findings of a fit: each figure before and after with its interval, the figures that did not move with the reason, errors on the seen
+//! and the held-back data, and the remaining errors by distance, size and nearness of requests.
 
 use seekwise_disk::block::Op;
 use seekwise_disk::time::Span;
@@ -10,27 +10,28 @@ use serde::Serialize;
 use super::FitResult;
 use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
 use super::evaluator::{EarlyEnd, FitEnding};
+use super::interval::ValueInterval;
 use super::judge::RejectionReason;
-use super::loss::near_previous;
-use super::parameter::{FigureMark, apply_point};
-use super::points::MeasuredPoint;
+use super::loss::which_are_near_previous;
+use super::parameter::{FigureMark, Parameter, drive_at_point};
+use super::points::{MeasuredFigure, MeasuredPoint};
 use super::strain::{self, StrainedFigure};
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 use crate::validate::{ResponseSamples, Validation, platter};
 
-/// Above this share of the measured mean, the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
+/// Per cent of the measured mean above which a demerit says that the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
 /// drive taken for another far above.
 const NOT_EXPLAINED: f64 = 20.0;
 
-/// Above this share of the measured mean, before the fit, the reads probably belong to another drive: the eight
-/// measured drives' own parameters leave at most 7 %, those of one taken for another 8 to 45 %, most above 17 %. A fit
-/// then hides it. The fitted rules count as the drive's own: a wrong rule of its read-ahead alone leaves as much.
+/// Per cent of the measured mean above which a demerit before the fit says that the reads probably belong to another drive. The eight
+/// measured drives' own parameters leave at most 7 %, those of a drive taken for another 8 to 45 %, most above 17 %. A fit then hides the
+/// mistake. The fitted rules count as the drive's own: a wrong rule of its read-ahead alone leaves as much.
 const BEGAN_FAR: f64 = 12.0;
 
-/// True if `n` reads that were `percent` off before the fit probably belong to another drive. By chance alone a
-/// distribution of n times is off by its deviation, at most about its mean, over the root of n.
-fn began_far(percent: f64, n: u64) -> bool {
-    percent > BEGAN_FAR + 100.0 / (n.max(1) as f64).sqrt()
+/// True if so many reads that were `percent_off` before the fit probably belong to another drive. By chance alone a distribution of n times
+/// is off by its deviation, at most about its mean, over the root of n.
+fn is_probably_another_drive(percent_off: f64, read_count: u64) -> bool {
+    percent_off > BEGAN_FAR + 100.0 / (read_count.max(1) as f64).sqrt()
 }
 
 /// The findings of a fit, as shown and stored.
@@ -43,7 +44,7 @@ pub struct FitReport {
     pub figures: Vec<MovedParameter>,
     /// The parameters that did not move.
     pub left: Vec<FixedParameter>,
-    /// Pairs that trade against one another: either could have moved instead.
+    /// Pairs of parameters that trade: either could have moved instead of the other.
     pub trades: Vec<(String, String)>,
     /// The loss on the seen data.
     pub seen: FigureChange,
@@ -54,11 +55,11 @@ pub struct FitReport {
     pub points: Vec<PointErrors>,
     /// For each key the figure that it moves most over its range.
     pub keys: Vec<KeyEffect>,
-    /// Figures at the end of their range.
+    /// Figures at an end of their range.
     pub strained: Vec<StrainedFigure>,
     /// Points tried.
     pub tried: u64,
-    /// Where the fit ended early; nothing if it is complete.
+    /// The early end of the fit; nothing if it is complete.
     pub ending: Option<FitEnding>,
     pub warnings: Vec<String>,
 }
@@ -71,7 +72,7 @@ pub struct KeyEffect {
     pub figure: Option<String>,
     /// The change, in percent of that figure.
     pub percent: f64,
-    /// The search tried it.
+    /// True if the search tried the key.
     pub searched: bool,
 }
 
@@ -93,15 +94,15 @@ pub struct MovedParameter {
     pub before: String,
     /// The new value.
     pub after: String,
-    /// The interval of a number.
-    pub interval: Option<(f64, f64)>,
+    /// The interval of a number, from the least to the largest value.
+    pub interval: Option<ValueInterval>,
     /// True if the interval is so wide that the data hardly determine it.
     pub wide: bool,
     /// The end of its range that it reached: `least` or `most`.
     pub end: Option<&'static str>,
-    /// The place of a number in its range, from 0 to 1: before, after, and both ends of its interval.
+    /// Positions of a number in its range, from 0 to 1: before, after, and both ends of its interval.
     #[serde(skip)]
-    pub places: Option<[f64; 4]>,
+    pub positions: Option<[f64; 4]>,
 }
 
 /// A parameter that did not move.
@@ -122,11 +123,11 @@ pub struct TraceErrors {
     pub held: Option<[Validation; 2]>,
     /// With the fitted rules and the profile's numbers: on the held-back requests, else on all.
     pub rules: Validation,
-    /// On all, after.
+    /// On all requests, after.
     pub whole: Validation,
     /// The results of another simulator, if known.
     pub beside: Option<ReferenceErrors>,
-    /// The remaining errors, on the held-back requests (else on all).
+    /// The remaining errors by groups, on the held-back requests, else on all.
     pub remains: Vec<ResidualGroup>,
     /// Times after the fit, for pictures: of the held-back requests, else of all.
     #[serde(skip)]
@@ -151,7 +152,7 @@ pub struct ReferenceErrors {
 /// Some requests of a trace, and their error.
 #[derive(Clone, Debug, Serialize)]
 pub struct ResidualGroup {
-    /// In words.
+    /// The requests in words.
     pub which: String,
     pub n: usize,
     /// Measured mean, ms.
@@ -180,13 +181,13 @@ pub struct PointErrors {
 /// Builds the report on `fitted`.
 pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
     let cache = ReadingCache::default();
-    let after = apply_point(drive, &fitted.parameters, &fitted.point)?;
+    let after = drive_at_point(drive, &fitted.parameters, &fitted.point)?;
     let change = |(before, after)| FigureChange { before, after };
     let mut report = FitReport {
         drive: drive.name.clone(),
-        figures: moved_figures(fitted),
-        left: unmoved_figures(fitted),
-        trades: trading_names(fitted),
+        figures: moved_parameters(fitted),
+        left: unmoved_parameters(fitted),
+        trades: trading_pair_names(fitted),
         seen: change(fitted.seen),
         held: fitted.held.map(change),
         traces: Vec::new(),
@@ -197,7 +198,7 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
         ending: fitted.ending,
         warnings: Vec::new(),
     };
-    let rules = apply_point(drive, &fitted.parameters, &only_rules(fitted))?;
+    let rules = drive_at_point(drive, &fitted.parameters, &point_with_rules_only(fitted))?;
     for data in data {
         match data {
             FitData::Traced(traced) => report.traces.push(trace_errors(traced, [drive, &rules, &after], &cache)?),
@@ -212,9 +213,10 @@ pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> 
     Ok(report)
 }
 
-fn moved_figures(fitted: &FitResult) -> Vec<MovedParameter> {
-    let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
-    let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
+fn moved_parameters(fitted: &FitResult) -> Vec<MovedParameter> {
+    let all =
+        fitted.parameters.iter().enumerate().filter(|(index, parameter)| fitted.point[*index] != parameter.origin);
+    let moved = |(index, parameter): (usize, &Parameter)| {
         let interval = fitted.intervals.of[index];
         MovedParameter {
             name: parameter.name.clone(),
@@ -222,54 +224,55 @@ fn moved_figures(fitted: &FitResult) -> Vec<MovedParameter> {
             before: parameter.format_value(parameter.origin),
             after: parameter.format_value(fitted.point[index]),
             interval,
-            wide: parameter.is_wide(interval),
-            end: strain::range_end(parameter, fitted.point[index]).map(|least| if least { "least" } else { "most" }),
-            places: parameter.range().map(|range| {
+            wide: parameter.is_wide_interval(interval),
+            end: strain::reached_range_end(parameter, fitted.point[index]).map(strain::RangeEnd::word),
+            positions: parameter.range().map(|range| {
                 let after = fitted.point[index];
                 let (low, high) = interval.unwrap_or((after, after));
-                [parameter.origin, after, low, high].map(|value| range.place_of(value).clamp(0.0, 1.0))
+                [parameter.origin, after, low, high].map(|value| range.position_of(value).clamp(0.0, 1.0))
             }),
         }
     };
     all.map(moved).collect()
 }
 
-fn unmoved_figures(fitted: &FitResult) -> Vec<FixedParameter> {
-    let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] == it.origin);
-    let stayed = |(index, parameter): (usize, &super::parameter::Parameter)| FixedParameter {
+fn unmoved_parameters(fitted: &FitResult) -> Vec<FixedParameter> {
+    let all =
+        fitted.parameters.iter().enumerate().filter(|(index, parameter)| fitted.point[*index] == parameter.origin);
+    let stayed = |(index, parameter): (usize, &Parameter)| FixedParameter {
         name: parameter.name.clone(),
         value: parameter.format_value(parameter.origin),
-        why: fitted.left[index].unwrap_or(RejectionReason::NotMoved),
+        why: fitted.reasons[index].unwrap_or(RejectionReason::NotMoved),
     };
     all.map(stayed).collect()
 }
 
-fn trading_names(fitted: &FitResult) -> Vec<(String, String)> {
+fn trading_pair_names(fitted: &FitResult) -> Vec<(String, String)> {
     let name = |index: usize| fitted.parameters[index].name.clone();
-    fitted.intervals.pairs.iter().map(|&(a, b, _)| (name(a), name(b))).collect()
+    fitted.intervals.pairs.iter().map(|pair| (name(pair.moved), name(pair.other))).collect()
 }
 
 /// The point whose rules are the fit's and whose numbers are the profile's.
-fn only_rules(fitted: &FitResult) -> Vec<f64> {
-    let one = |(parameter, value): (&super::parameter::Parameter, &f64)| {
+fn point_with_rules_only(fitted: &FitResult) -> Vec<f64> {
+    let value_or_origin = |(parameter, value): (&Parameter, &f64)| {
         if parameter.range().is_some() { parameter.origin } else { *value }
     };
-    fitted.parameters.iter().zip(&fitted.point).map(one).collect()
+    fitted.parameters.iter().zip(&fitted.point).map(value_or_origin).collect()
 }
 
 fn key_effects(fitted: &FitResult) -> Vec<KeyEffect> {
     if fitted.sensitivity.figures.is_empty() {
         return Vec::new();
     }
-    let one = |(index, parameter): (usize, &super::parameter::Parameter)| {
-        let most = fitted.sensitivity.largest_effect(index);
-        let searched = !matches!(fitted.left[index], Some(RejectionReason::NotFelt | RejectionReason::TooLittle));
+    let effect = |(index, parameter): (usize, &Parameter)| {
+        let largest = fitted.sensitivity.largest_effect(index);
+        let searched = !matches!(fitted.reasons[index], Some(RejectionReason::NotFelt | RejectionReason::TooLittle));
         // To a hundredth of a percent; smaller changes are not worth a digit.
-        let percent = most.map_or(0.0, |(_, share)| (1e4 * share).round() / 100.0);
-        let figure = most.map(|(figure, _)| figure.to_owned());
+        let percent = largest.map_or(0.0, |(_, share)| (1e4 * share).round() / 100.0);
+        let figure = largest.map(|(figure, _)| figure.to_owned());
         KeyEffect { name: parameter.name.clone(), figure, percent, searched }
     };
-    fitted.parameters.iter().enumerate().map(one).collect()
+    fitted.parameters.iter().enumerate().map(effect).collect()
 }
 
 fn trace_errors(
@@ -281,60 +284,61 @@ fn trace_errors(
     let samples = |drive: &DriveFile| traced.response_samples(drive, cache);
     let [before, rules, after] = [samples(before)?, samples(rules)?, samples(after)?];
     let all = after.read.len();
-    let both = |range: std::ops::Range<usize>| {
+    let before_and_after = |range: std::ops::Range<usize>| {
         (!range.is_empty())
             .then(|| [before.select_rows(range.clone()).to_validation(), after.select_rows(range).to_validation()])
     };
     let shown = if traced.seen < all { traced.seen..all } else { 0..all };
     Ok(TraceErrors {
         file: traced.file.clone(),
-        seen: both(0..traced.seen),
-        held: both(traced.seen..all),
-        rules: rules.select_rows(if traced.seen < all { traced.seen..all } else { 0..all }).to_validation(),
+        seen: before_and_after(0..traced.seen),
+        held: before_and_after(traced.seen..all),
+        rules: rules.select_rows(shown.clone()).to_validation(),
         whole: after.to_validation(),
-        beside: traced.beside.as_ref().map(|beside| reference_errors(beside, traced.seen, &after)),
+        beside: traced.reference.as_ref().map(|reference| reference_errors(reference, traced.seen, &after)),
         remains: residual_groups(traced, &after, shown.clone()),
         samples: after.select_rows(shown),
-        doubts: before.doubts(revolution),
+        doubts: before.platter_doubts(revolution),
     })
 }
 
-fn reference_errors(beside: &ReferenceTimes, seen: usize, ours: &ResponseSamples) -> ReferenceErrors {
-    let all = ResponseSamples { simulated: beside.times.clone(), ..ours.clone() };
+/// The errors of another simulator's times, of which the search saw the first `seen_count`.
+fn reference_errors(reference: &ReferenceTimes, seen_count: usize, ours: &ResponseSamples) -> ReferenceErrors {
+    let all = ResponseSamples { simulated: reference.times.clone(), ..ours.clone() };
     let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.select_rows(range).to_validation());
-    let (seen, held) = (part(0..seen), part(seen..all.read.len()));
-    ReferenceErrors { name: beside.name.clone(), seen, held, whole: all.to_validation() }
+    let (seen, held) = (part(0..seen_count), part(seen_count..all.read.len()));
+    ReferenceErrors { name: reference.name.clone(), seen, held, whole: all.to_validation() }
 }
 
-/// Distances between requests, as shares of the furthest block.
+/// Upper bounds of distances between requests, as shares of the furthest block, in words.
 const DISTANCES: [(f64, &str); 4] =
     [(0.01, "below 1 % of the blocks away"), (0.1, "1 to 10 %"), (0.33, "10 to 33 %"), (f64::MAX, "further")];
 
-/// Sizes in sectors.
+/// Upper bounds of sizes in sectors, in words.
 const SIZES: [(u32, &str); 4] = [(4, "up to 2 KiB"), (8, "to 4 KiB"), (32, "to 16 KiB"), (u32::MAX, "larger")];
 
 fn residual_groups(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<usize>) -> Vec<ResidualGroup> {
     let rows = &traced.trace.rows;
-    let near = near_previous(rows);
+    let near = which_are_near_previous(rows);
     let furthest = rows.iter().map(|row| row.lba).max().unwrap_or(1).max(1) as f64;
-    let away = |row: usize| rows[row].lba.abs_diff(rows[row.max(1) - 1].lba) as f64 / furthest;
-    let mut found = Vec::new();
+    let distance = |row: usize| rows[row].lba.abs_diff(rows[row.max(1) - 1].lba) as f64 / furthest;
+    let mut groups = Vec::new();
     for (op, words) in [(Op::Read, "reads"), (Op::Write, "writes")] {
-        let mut add = |which: String, of: &dyn Fn(usize) -> bool| {
-            let chosen: Vec<usize> = range.clone().filter(|&row| rows[row].op == op && of(row)).collect();
+        let mut add = |which: String, belongs: &dyn Fn(usize) -> bool| {
+            let chosen: Vec<usize> = range.clone().filter(|&row| rows[row].op == op && belongs(row)).collect();
             if !chosen.is_empty() {
-                found.push(residual_group(format!("{words}, {which}"), samples, &chosen));
+                groups.push(residual_group(format!("{words}, {which}"), samples, &chosen));
             }
         };
-        for (close, word) in [(true, "near the last ones"), (false, "far from them")] {
-            for (behind, after) in [(Op::Read, "behind a read"), (Op::Write, "behind a write")] {
-                let of = |row: usize| near[row] == close && row > 0 && rows[row - 1].op == behind;
-                add(format!("{word}, {after}"), &of);
+        for (is_near, near_words) in [(true, "near the last ones"), (false, "far from them")] {
+            for (previous, previous_words) in [(Op::Read, "behind a read"), (Op::Write, "behind a write")] {
+                let belongs = |row: usize| near[row] == is_near && row > 0 && rows[row - 1].op == previous;
+                add(format!("{near_words}, {previous_words}"), &belongs);
             }
         }
         let mut least = -1.0;
         for (most, word) in DISTANCES {
-            add(format!("far, {word}"), &|row| !near[row] && away(row) > least && away(row) <= most);
+            add(format!("far, {word}"), &|row| !near[row] && distance(row) > least && distance(row) <= most);
             least = most;
         }
         let mut least = 0;
@@ -343,19 +347,19 @@ fn residual_groups(traced: &FitTrace, samples: &ResponseSamples, range: std::ops
             least = most;
         }
     }
-    found
+    groups
 }
 
 fn residual_group(which: String, samples: &ResponseSamples, chosen: &[usize]) -> ResidualGroup {
-    let pick = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
-    let (mut measured, mut simulated) = (pick(&samples.measured), pick(&samples.simulated));
+    let times_of = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
+    let (mut measured, mut simulated) = (times_of(&samples.measured), times_of(&samples.simulated));
     let mean = |times: &[Span]| times.iter().map(|time| time.nanos() as f64).sum::<f64>() / times.len() as f64 / 1e6;
     ResidualGroup {
         which,
         n: chosen.len(),
         measured_ms: mean(&measured),
         simulated_ms: mean(&simulated),
-        demerit_ms: demerit(&mut measured, &mut simulated),
+        demerit_ms: demerit_ms(&mut measured, &mut simulated),
     }
 }
 
@@ -367,7 +371,7 @@ fn point_errors(
 ) -> Result<Vec<PointErrors>, Vec<Diagnostic>> {
     let [before, after] = [point.simulate_figures(before, cache)?, point.simulate_figures(after, cache)?];
     let figures = point.figures.iter().zip(before).zip(after);
-    let one = |((figure, before), after): ((&super::points::MeasuredFigure, f64), f64)| PointErrors {
+    let errors = |((figure, before), after): ((&MeasuredFigure, f64), f64)| PointErrors {
         what: point.what.clone(),
         figure: figure.name.clone(),
         measured: figure.measured,
@@ -375,65 +379,65 @@ fn point_errors(
         after,
         held: point.held,
     };
-    Ok(figures.map(one).collect())
+    Ok(figures.map(errors).collect())
 }
 
 fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut warnings = Vec::new();
     let medians = report.points.iter().filter(|point| point.figure.ends_with("p50"));
-    all.extend(medians.filter_map(|point| {
-        platter::doubt_platter(&format!("requests of {}", point.what), point.measured, point.before, revolution)
+    warnings.extend(medians.filter_map(|point| {
+        platter::platter_doubt(&format!("requests of {}", point.what), point.measured, point.before, revolution)
     }));
     for trace in &report.traces {
-        all.extend(trace.doubts.iter().map(|doubt| format!("{}: {doubt}", trace.file)));
+        warnings.extend(trace.doubts.iter().map(|doubt| format!("{}: {doubt}", trace.file)));
         let [_, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
-        let before = &trace.rules;
+        let with_rules = &trace.rules;
         if errors.reads.n > 0 && errors.reads.demerit_percent > NOT_EXPLAINED {
-            all.push(format!(
+            warnings.push(format!(
                 "{}: a demerit of {:.0} % remains on reads: this is the trace of another drive, or something stood between \
                  it and who measured",
                 trace.file, errors.reads.demerit_percent
             ));
-        } else if began_far(before.reads.demerit_percent, before.reads.n) {
-            all.push(format!(
+        } else if is_probably_another_drive(with_rules.reads.demerit_percent, with_rules.reads.n) {
+            warnings.push(format!(
                 "{}: with the profile's numbers its reads are off by a demerit of {:.0} %, whatever the rules, more than a \
                  drive's own parameters leave: if this is another drive's trace, the fit has hidden it",
-                trace.file, before.reads.demerit_percent
+                trace.file, with_rules.reads.demerit_percent
             ));
         }
     }
-    if data.iter().all(|data| data.part_size(DataSplit::Held) == 0) {
-        all.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
+    if data.iter().all(|data| data.request_or_job_count(DataSplit::Held) == 0) {
+        warnings.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
     }
-    all.extend(report.strained.iter().map(StrainedFigure::warning_text));
-    all.extend(report.ending.as_ref().map(early_end_text));
+    warnings.extend(report.strained.iter().map(StrainedFigure::warning_text));
+    warnings.extend(report.ending.as_ref().map(early_end_text));
     if report.figures.is_empty() && report.ending.is_none() {
-        all.push("nothing moved: the profile is as it was".to_owned());
+        warnings.push("nothing moved: the profile is as it was".to_owned());
     }
-    all
+    warnings
 }
 
 /// A sentence that a fit ended early.
 pub(crate) fn early_end_text(ending: &FitEnding) -> String {
     let FitEnding { why, stage, points } = ending;
-    let again = match why {
+    let repeat = match why {
         EarlyEnd::Points => "the same number of points gives the same",
         EarlyEnd::Enough => "another run may end elsewhere",
     };
     format!(
         "this is the best so far and not the end of the fit: it ended early, in the stage `{stage}`, after {points} points \
-         ({again}); intervals were not searched and are whole ranges"
+         ({repeat}); intervals were not searched and are whole ranges"
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::began_far;
+    use super::is_probably_another_drive;
 
     #[test]
     fn a_drive_taken_for_another_begins_far_off_and_few_requests_do_not() {
-        assert!([17.0, 21.8, 45.2].iter().all(|&percent| began_far(percent, 3300)));
-        assert!([0.8, 6.5, 12.0].iter().all(|&percent| !began_far(percent, 3300)));
-        assert!(!began_far(12.0, 165) && !began_far(f64::NAN, 0));
+        assert!([17.0, 21.8, 45.2].iter().all(|&percent| is_probably_another_drive(percent, 3300)));
+        assert!([0.8, 6.5, 12.0].iter().all(|&percent| !is_probably_another_drive(percent, 3300)));
+        assert!(!is_probably_another_drive(12.0, 165) && !is_probably_another_drive(f64::NAN, 0));
     }
 }

@@ -1,7 +1,7 @@
-//! The search: first rules, then numbers, then rules once more.
+//! The thorough search: first rules, then numbers, then rules once more.
 //!
-//! Rules are tried one by one, the best change first, while one improves the loss. Numbers are searched together by
-//! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), in places from 0 to 1 of their ranges.
+//! Rules are tried one by one, the best change first, as long as a change improves the loss. Numbers are searched together by
+//! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), as positions from 0 to 1 in their ranges.
 //! Parameters that do not affect the loss at all are left out beforehand. There is one seed; the order of cores does not matter.
 
 use cmaes::{CMAESOptions, DVector};
@@ -10,7 +10,7 @@ use super::data::FitData;
 use super::evaluator::PointEvaluator;
 use super::judge::JudgeShares;
 use super::parameter::ParameterDomain;
-use super::slope::{FINE, descend};
+use super::slope::{FINE, descend_by_least_squares};
 
 /// The seed of the search.
 const SEED: u64 = 20;
@@ -24,10 +24,11 @@ const WORTH: f64 = 0.002;
 /// The effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchEffort {
-    /// Generations: in a thorough search of the first search (the second has half, the last a quarter), else of the only one.
+    /// Generations of the search for numbers. In a thorough search they are those of the first such search; the second has half, the last a
+    /// quarter.
     pub generations: usize,
-    /// Follows every change by a search of its own: for traces, whose points take a fraction of a second. Else the sensitivity of each key
-    /// plans the search ([`frugal_search`](super::frugal_search)).
+    /// True if every change is followed by a search of its own: for traces, whose points take a fraction of a second. Else the effect of
+    /// each key plans the search ([`frugal_search`](super::frugal_search)).
     pub thorough: bool,
     /// The shares of draws that decide whether a change stays.
     pub shares: JudgeShares,
@@ -40,7 +41,7 @@ const THOROUGH: usize = 120;
 const PLANNED: usize = 40;
 
 impl SearchEffort {
-    /// Makes the thorough search.
+    /// The effort of a thorough search.
     pub fn thorough(generations: usize) -> SearchEffort {
         SearchEffort { generations, thorough: true, shares: JudgeShares::USUAL }
     }
@@ -56,7 +57,7 @@ impl SearchEffort {
     }
 
     /// Generations of a search after a single change: 14 of the usual 120; none in a planned one.
-    pub(crate) fn following_generations(self) -> usize {
+    pub(crate) fn generations_after_change(self) -> usize {
         if self.thorough { (14 * self.generations).div_ceil(THOROUGH) } else { 0 }
     }
 
@@ -66,31 +67,31 @@ impl SearchEffort {
     }
 }
 
-/// Places in its range at which a number is tried, to see whether it affects the loss.
-const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
+/// Positions in its range at which a number is tried, to see whether it affects the loss.
+const POSITIONS: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
-/// Finds the parameters that change the loss anywhere within their range.
+/// For each parameter whether it changes the loss anywhere within its range.
 pub(crate) fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
-    let mut asked = Vec::new();
-    let mut of = Vec::new();
+    let mut points = Vec::new();
+    let mut indices = Vec::new();
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
         let values: Vec<f64> = match &parameter.form {
-            ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value_at(*place)).collect(),
+            ParameterDomain::Number(range) => POSITIONS.iter().map(|position| range.value_at(*position)).collect(),
             ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
         };
         for value in values {
             let mut other = point.to_vec();
             other[index] = value;
-            asked.push(other);
-            of.push(index);
+            points.push(other);
+            indices.push(index);
         }
     }
-    let here = evaluator.loss(point);
-    let mut felt = vec![false; evaluator.parameters.len()];
-    for (loss, index) in evaluator.losses(&asked).iter().zip(of) {
-        felt[index] |= *loss != here;
+    let original_loss = evaluator.loss(point);
+    let mut sensitive = vec![false; evaluator.parameters.len()];
+    for (loss, index) in evaluator.losses(&points).iter().zip(indices) {
+        sensitive[index] |= *loss != original_loss;
     }
-    felt
+    sensitive
 }
 
 /// Improves the rules from `point` on, one change at a time.
@@ -98,28 +99,28 @@ pub(crate) fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free
     let mut best = point;
     let mut loss = evaluator.loss(&best);
     loop {
-        let mut asked: Vec<Vec<f64>> = Vec::new();
+        let mut points: Vec<Vec<f64>> = Vec::new();
         for (index, parameter) in evaluator.parameters.iter().enumerate() {
             let ParameterDomain::Choice(words) = &parameter.form else { continue };
             for word in (0..words.len()).map(|word| word as f64).filter(|word| free[index] && *word != best[index]) {
                 let mut other = best.clone();
                 other[index] = word;
-                asked.push(other);
+                points.push(other);
             }
         }
-        let answers = evaluator.losses(&asked);
-        let least = answers.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        let losses = evaluator.losses(&points);
+        let least = losses.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         match least {
             Some((index, answer)) if *answer < loss * (1.0 - WORTH) => {
                 loss = *answer;
-                best.clone_from(&asked[index]);
+                best.clone_from(&points[index]);
             }
             _ => return best,
         }
     }
 }
 
-/// A rule whose change alone raises the loss by no more than this share is tried with other numbers too.
+/// The largest share by which a rule's change alone may raise the loss for the rule to be tried with other numbers too.
 const NEARLY: f64 = 0.3;
 
 /// Improves the rules with numbers that follow each change, because a rule may be better only with matching times.
@@ -136,17 +137,17 @@ pub(crate) fn search_rules_with_numbers(
             let loss = evaluator.loss(&best);
             let mut other = best.clone();
             other[index] = word;
-            let alone = evaluator.loss(&other);
+            let loss_alone = evaluator.loss(&other);
             // A change without effect is left out.
-            if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
+            if !free[index] || word == best[index] || loss_alone == loss || loss_alone > loss * (1.0 + NEARLY) {
                 continue;
             }
             let followed = search_numbers(
                 evaluator,
-                descend(evaluator, other, free, &FINE),
+                descend_by_least_squares(evaluator, other, free, &FINE),
                 free,
                 0.05,
-                effort.following_generations(),
+                effort.generations_after_change(),
             );
             if evaluator.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
@@ -170,18 +171,19 @@ pub(crate) fn search_numbers(
         return point;
     }
     let range = |index: usize| evaluator.parameters[index].range().expect("only numbers move here");
-    let at = |places: &DVector<f64>| {
+    let point_at = |positions: &DVector<f64>| {
         let mut other = point.clone();
-        for (place, &index) in places.iter().zip(&moving) {
-            other[index] = range(index).value_at(*place);
+        for (position, &index) in positions.iter().zip(&moving) {
+            other[index] = range(index).value_at(*position);
         }
         other
     };
     // A number beyond its range counts as the end of it; the excess costs.
-    let beyond =
-        |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
-    let loss = |places: &DVector<f64>| evaluator.loss(&at(places)) * (1.0 + beyond(places));
-    let start: Vec<f64> = moving.iter().map(|&index| range(index).place_of(point[index])).collect();
+    let beyond = |positions: &DVector<f64>| -> f64 {
+        positions.iter().map(|position| (position - position.clamp(0.0, 1.0)).powi(2)).sum()
+    };
+    let loss = |positions: &DVector<f64>| evaluator.loss(&point_at(positions)) * (1.0 + beyond(positions));
+    let start: Vec<f64> = moving.iter().map(|&index| range(index).position_of(point[index])).collect();
     let options = CMAESOptions::new(start, spread)
         .population_size(GENERATION.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
         .max_generations(generations)
@@ -190,7 +192,7 @@ pub(crate) fn search_numbers(
         .seed(SEED);
     let mut search = options.build(loss).expect("a dimension, and a spread above nothing");
     search.run_parallel();
-    let found = search.overall_best_individual().map(|best| at(&best.point));
+    let found = search.overall_best_individual().map(|best| point_at(&best.point));
     match found {
         Some(found) if evaluator.loss(&found) < evaluator.loss(&point) => found,
         _ => point,
@@ -268,12 +270,12 @@ mod tests {
 
     #[test]
     fn a_search_after_a_change_has_a_share_of_the_generations() {
-        let following = |generations: usize| SearchEffort::thorough(generations).following_generations();
+        let following = |generations: usize| SearchEffort::thorough(generations).generations_after_change();
         assert_eq!([0, 1, 8, 9, 120, 240].map(following), [0, 1, 1, 2, 14, 28]);
         let planned = SearchEffort { thorough: false, ..SearchEffort::thorough(120) };
         assert_eq!(
             (
-                planned.following_generations(),
+                planned.generations_after_change(),
                 planned.step_shares().len(),
                 SearchEffort::thorough(1).step_shares().len()
             ),

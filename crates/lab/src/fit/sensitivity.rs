@@ -1,6 +1,6 @@
-//! The effect of each key: before the search every key is tried at both ends of its range and in the middle, every rule with each of its
-//! choices, all others being the profile's. A key that moves nothing, or all figures together by less than their errors, is left out and
-//! named.
+//! The effect of each key on the figures. Before the search every number is tried at both ends of its range and in the middle, every rule
+//! with each of its choices, all others being the profile's. A key that moves nothing, or all figures together by less than their errors,
+//! is left out of the search and named in the report.
 //!
 //! The figures of a trace are the mean times of its reads and its writes. A key that moves any of its times stays in, because thousands of
 //! requests show small changes.
@@ -8,16 +8,16 @@
 use super::data::FitData;
 use super::evaluator::PointEvaluator;
 use super::parameter::{Parameter, ParameterDomain};
-use super::points;
+use super::points::{self, FigureError};
 use super::slope::SimulatedValue;
 use seekwise_disk::block::Op;
 
-/// Places in its range at which a number is tried.
-const PLACES: [f64; 3] = [0.0, 0.5, 1.0];
+/// Positions in its range at which a number is tried.
+const POSITIONS: [f64; 3] = [0.0, 0.5, 1.0];
 
-/// The least effect of a key, in standard errors of the figures, root of the sum of squares. With two points at a distance d the nearer to
-/// the truth is better in the share of draws that a normal distribution has below d/2: 84 of 100, which a change must reach to stay, need a
-/// d of 2. Half of that over a key's whole range is asked, because several keys may move together.
+/// The least effect of a key that is searched, in standard errors of the figures (root of the sum of squares). Of two points at a distance d
+/// the nearer to the truth is better in the share of draws that a normal distribution has below d/2. A change stays if it is better in 84 of
+/// 100 draws, which takes d = 2. A key needs half of that over its whole range, because several keys may move together.
 const LEAST: f64 = 1.0;
 
 /// The effect of each key on the figures.
@@ -32,12 +32,12 @@ pub struct Sensitivity {
 }
 
 impl Sensitivity {
-    /// True if a search of a parameter can find anything.
+    /// True if the parameter affects the figures enough to be searched.
     pub(crate) fn is_worth_searching(&self, index: usize) -> bool {
         self.strengths[index] >= LEAST
     }
 
-    /// Returns the figure that a parameter moves most, and by which share.
+    /// The figure that a parameter moves most, and by which share; `None` if it moves nothing.
     pub(crate) fn largest_effect(&self, index: usize) -> Option<(&str, f64)> {
         let effects = self.effects[index].iter().enumerate().filter(|(_, effect)| **effect > 0.0);
         let (figure, effect) = effects.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
@@ -48,13 +48,13 @@ impl Sensitivity {
 /// The values at which a parameter is tried.
 fn trial_values(parameter: &Parameter) -> Vec<f64> {
     let values: Vec<f64> = match &parameter.form {
-        ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value_at(*place)).collect(),
+        ParameterDomain::Number(range) => POSITIONS.iter().map(|position| range.value_at(*position)).collect(),
         ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
     };
     values.into_iter().filter(|value| *value != parameter.origin).collect()
 }
 
-/// Number of points that the analysis tries, the first included.
+/// Number of points that the measurement of effects tries, the first included.
 pub(crate) fn trial_point_count(parameters: &[Parameter]) -> u64 {
     1 + parameters.iter().map(|parameter| trial_values(parameter).len() as u64).sum::<u64>()
 }
@@ -68,32 +68,41 @@ pub(crate) fn measure_effects(evaluator: &PointEvaluator<'_>, origin: &[f64]) ->
         effects: vec![vec![0.0; figures.figure_count()]; n],
         strengths: vec![0.0; n],
     };
-    let Some(here) = evaluator.simulate_point(origin) else { return none };
-    let (mut asked, mut of) = (Vec::new(), Vec::new());
+    let Some(original) = evaluator.simulate_point(origin) else { return none };
+    let (mut points, mut indices) = (Vec::new(), Vec::new());
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
         for value in trial_values(parameter) {
             let mut other = origin.to_vec();
             other[index] = value;
-            asked.push(other);
-            of.push(index);
+            points.push(other);
+            indices.push(index);
         }
     }
-    let mut found = none;
-    for (there, index) in evaluator.simulate_points(&asked).into_iter().zip(of) {
-        let Some(there) = there else { continue };
-        let (effects, strength) = figures.change_between(&here, &there);
-        found.effects[index].iter_mut().zip(effects).for_each(|(most, effect)| *most = most.max(effect));
-        found.strengths[index] = found.strengths[index].max(strength);
+    let mut measured = none;
+    for (values, index) in evaluator.simulate_points(&points).into_iter().zip(indices) {
+        let Some(values) = values else { continue };
+        let ChangeEffect { by_figure: effects, strength } = figures.effect_of_change(&original, &values);
+        measured.effects[index].iter_mut().zip(effects).for_each(|(largest, effect)| *largest = largest.max(effect));
+        measured.strengths[index] = measured.strengths[index].max(strength);
     }
-    found
+    measured
 }
 
 /// A kind of the seen data.
 enum SeenPart {
-    /// For each figure its name, its standard error and its weight among the values.
-    Jobs(Vec<(String, f64, f64)>),
-    /// A trace by name, and whether each seen request reads.
+    /// The figures of jobs.
+    Jobs(Vec<FigureError>),
+    /// A trace by name, and whether each seen request is a read.
     Trace(String, Vec<bool>),
+}
+
+/// The effect of a change of one parameter.
+#[derive(Debug, PartialEq)]
+struct ChangeEffect {
+    /// The change of each figure, as a share of it.
+    by_figure: Vec<f64>,
+    /// The change of all figures together, in their standard errors.
+    strength: f64,
 }
 
 /// The figures of the seen data, in the order of an evaluator's values.
@@ -113,7 +122,7 @@ impl SeenFigures {
 
     fn figure_names(&self) -> Vec<String> {
         let names = |part: &SeenPart| match part {
-            SeenPart::Jobs(figures) => figures.iter().map(|(name, ..)| name.clone()).collect(),
+            SeenPart::Jobs(figures) => figures.iter().map(|figure| figure.name.clone()).collect(),
             SeenPart::Trace(file, _) => vec![format!("{file}: reads"), format!("{file}: writes")],
         };
         self.0.iter().flat_map(names).collect()
@@ -123,33 +132,33 @@ impl SeenFigures {
         self.figure_names().len()
     }
 
-    /// The change of each figure as a share of it, and of all together in their standard errors.
-    fn change_between(&self, here: &[SimulatedValue], there: &[SimulatedValue]) -> (Vec<f64>, f64) {
-        let (mut at, mut effects, mut squares) = (0, Vec::new(), 0.0f64);
+    fn effect_of_change(&self, before: &[SimulatedValue], after: &[SimulatedValue]) -> ChangeEffect {
+        let (mut row, mut effects, mut squares) = (0, Vec::new(), 0.0f64);
         for part in &self.0 {
             match part {
                 SeenPart::Jobs(figures) => {
-                    for (_, error, weight) in figures {
-                        let by = (there[at].value - here[at].value).abs() / weight;
-                        effects.push(by.exp_m1());
-                        squares += (by / error).powi(2);
-                        at += 1;
+                    for figure in figures {
+                        let log_change = (after[row].value - before[row].value).abs() / figure.weight;
+                        effects.push(log_change.exp_m1());
+                        squares += (log_change / figure.error).powi(2);
+                        row += 1;
                     }
                 }
                 SeenPart::Trace(_, reads) => {
-                    let (mut by, mut n) = ([0.0; 2], [0.0f64; 2]);
-                    for read in reads {
-                        let side = usize::from(!read);
-                        by[side] += (there[at].value - here[at].value).abs();
-                        n[side] += 1.0;
-                        at += 1;
+                    // Of reads and of writes: the sum of changes, and the number of requests.
+                    let (mut changes, mut counts) = ([0.0; 2], [0.0f64; 2]);
+                    for is_read in reads {
+                        let direction = usize::from(!is_read);
+                        changes[direction] += (after[row].value - before[row].value).abs();
+                        counts[direction] += 1.0;
+                        row += 1;
                     }
-                    effects.extend([0, 1].map(|side| by[side] / n[side].max(1.0)));
-                    squares += if by == [0.0; 2] { 0.0 } else { f64::INFINITY };
+                    effects.extend([0, 1].map(|direction| changes[direction] / counts[direction].max(1.0)));
+                    squares += if changes == [0.0; 2] { 0.0 } else { f64::INFINITY };
                 }
             }
         }
-        (effects, squares.sqrt())
+        ChangeEffect { by_figure: effects, strength: squares.sqrt() }
     }
 }
 
@@ -160,14 +169,16 @@ mod tests {
     #[test]
     fn a_change_counts_in_errors_of_its_figures_and_any_of_a_trace_counts() {
         let value = |value: f64| SimulatedValue { value, wait: 0.0 };
-        let jobs = SeenFigures(vec![SeenPart::Jobs(vec![("a".to_owned(), 0.03, 1.0), ("b".to_owned(), 0.04, 0.5)])]);
-        let (effects, strength) = jobs.change_between(&[value(0.0), value(0.0)], &[value(0.03), value(0.02)]);
+        let figure = |name: &str, error, weight| FigureError { name: name.to_owned(), error, weight };
+        let jobs = SeenFigures(vec![SeenPart::Jobs(vec![figure("a", 0.03, 1.0), figure("b", 0.04, 0.5)])]);
+        let ChangeEffect { by_figure: effects, strength } =
+            jobs.effect_of_change(&[value(0.0), value(0.0)], &[value(0.03), value(0.02)]);
         assert!((strength - 2f64.sqrt()).abs() < 1e-9, "{strength}");
         assert!((effects[0] - 0.03f64.exp_m1()).abs() < 1e-12 && (effects[1] - 0.04f64.exp_m1()).abs() < 1e-12);
         let trace = SeenFigures(vec![SeenPart::Trace("t".to_owned(), vec![true, false, true])]);
         let here = [1.0; 3].map(value);
-        assert_eq!(trace.change_between(&here, &here), (vec![0.0, 0.0], 0.0));
-        let (effects, strength) = trace.change_between(&here, &[value(1.0), value(1.0), value(1.5)]);
-        assert_eq!((effects, strength), (vec![0.25, 0.0], f64::INFINITY));
+        assert_eq!(trace.effect_of_change(&here, &here), ChangeEffect { by_figure: vec![0.0, 0.0], strength: 0.0 });
+        let effect = trace.effect_of_change(&here, &[value(1.0), value(1.0), value(1.5)]);
+        assert_eq!(effect, ChangeEffect { by_figure: vec![0.25, 0.0], strength: f64::INFINITY });
     }
 }

@@ -1,44 +1,45 @@
-//! Slopes: how much each simulated figure changes with each number, by moving the number a little. A loss says only how far off a point is.
-//! Slopes give the steps that remove its residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the
+//! Slopes: the change of each simulated figure with each number, measured by moving the number a little. A loss says only how far off a point
+//! is. Slopes give the steps that remove its residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the
 //! directions in which several numbers move together with little change: numbers that trade.
 //!
-//! A request's time jumps by a revolution when it just misses its sector. So slopes have two forms. Smooth ones leave out every figure
-//! that jumps, so that the joint effect of numbers is exact. The wait for the sector compensates for a change of the arm's time, unless the
-//! figure jumps; so they also have rows for the instant at which the arm is ready: a request that took a revolution more or less than
-//! simulated tells by how much later or earlier that was. The other form keeps all figures and cuts off their jumps: far from the best
-//! point it leads further.
+//! A request's time jumps by a revolution when it just misses its sector, so slopes have two forms:
+//!
+//! - Smooth slopes leave out every figure that jumps, so that the joint effect of numbers is exact. The wait for the sector hides a change
+//!   of the arm's time, unless the figure jumps. Smooth slopes therefore also have rows for the instant at which the arm is ready: a request
+//!   that took a revolution more or less than simulated tells by how much later or earlier that instant was.
+//! - Cut-off slopes keep all figures and cut off their jumps. Far from the best point they lead further.
 
 use super::evaluator::PointEvaluator;
 use super::ranges::ParameterRange;
 use crate::workers::Workers;
 
-/// The widths of steps of a descent, as shares of a range. Wide ones come first, because jumps show only at a short distance.
+/// The widths of steps of a descent, as shares of a range. Wide steps come first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
 
 /// The widths of steps if little is left to find.
 pub const FINE: [f64; 4] = [0.02, 0.01, 0.005, 0.0025];
 
-/// The most steps of a width.
-const MOST: usize = 4;
+/// The most steps of one width.
+const STEPS_OF_A_WIDTH: usize = 4;
 
 /// The share of the loss that a step must gain for another of its width to follow.
 const WORTH: f64 = 0.002;
 
 /// The dampings that are tried for a step, as shares of the mean slope squared.
-const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+const DAMPINGS: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
-/// The dampings that are tried with slopes measured at another point, which hold less well here.
-const ACROSS: [f64; 2] = [1e-3, 1e-1];
+/// The dampings that are tried with slopes of another point, which hold less well.
+const DAMPINGS_ACROSS: [f64; 2] = [1e-3, 1e-1];
 
 /// Slopes of all measured values at a point, in two forms.
 pub(crate) struct Slopes {
-    /// The numbers with slopes.
+    /// The indices of the numbers with slopes.
     pub numbers: Vec<usize>,
     /// By number, the change of each figure for a change of the number, with jumps cut off.
     columns: Vec<Vec<f64>>,
-    /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
+    /// Equations without figures that jump.
     smooth: NormalEquations,
-    /// With jumps, cut off: an arm's time shows in nothing else.
+    /// Equations with jumps cut off.
     cut: NormalEquations,
 }
 
@@ -51,21 +52,38 @@ enum MoveAim {
     Changes,
 }
 
-/// The terms of a move: its equations, its aim, and its damping as a share of the mean slope squared.
+/// The terms of a move.
 #[derive(Clone, Copy)]
 struct MoveTerms<'a> {
-    squares: &'a NormalEquations,
+    equations: &'a NormalEquations,
     aim: MoveAim,
+    /// A share of the mean slope squared.
     damping: f64,
+}
+
+/// A move of one number.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberMove {
+    /// The index of the parameter.
+    pub index: usize,
+    /// The distance, as a share of the range.
+    pub by: f64,
+}
+
+impl NumberMove {
+    /// Keeps a number where it is.
+    fn none(index: usize) -> NumberMove {
+        NumberMove { index, by: 0.0 }
+    }
 }
 
 /// The normal equations of the least squares.
 struct NormalEquations {
     /// Products of the slopes of two numbers, summed over all measured values.
     products: Vec<Vec<f64>>,
-    /// Products of slope and residual, summed.
+    /// By number, products of slope and residual, summed over all measured values.
     pulls: Vec<f64>,
-    /// Mean square of the residuals.
+    /// The mean square of the residuals.
     noise: f64,
 }
 
@@ -78,31 +96,31 @@ impl NormalEquations {
         NormalEquations { products, pulls, noise }
     }
 
-    /// The term on the diagonal for what the data do not determine: a number scatters no further than its range.
+    /// The term on the diagonal that bounds numbers that the data do not determine: a number scatters no further than its range.
     fn ridge_term(&self) -> f64 {
         self.noise.max(1e-9)
     }
 
     /// Solves for the move of all numbers, in shares of their ranges, that serves `aim` best. Moves in `fixed` are given.
     fn solve_move(&self, aim: MoveAim, damping: f64, fixed: &[Option<f64>]) -> Vec<f64> {
-        let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
-        let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
-        let own = damping * mean + self.ridge_term();
+        let loose: Vec<usize> = (0..fixed.len()).filter(|&number| fixed[number].is_none()).collect();
+        let diagonal_sum = (0..fixed.len()).map(|number| self.products[number][number]).sum::<f64>();
+        let added = damping * (diagonal_sum / fixed.len().max(1) as f64) + self.ridge_term();
         let row = |&a: &usize| -> Vec<f64> {
-            loose.iter().map(|&b| self.products[a][b] + if a == b { own } else { 0.0 }).collect()
+            loose.iter().map(|&b| self.products[a][b] + if a == b { added } else { 0.0 }).collect()
         };
-        let side = |&a: &usize| -> f64 {
-            let follows = fixed.iter().enumerate().map(|(b, way)| way.map_or(0.0, |way| self.products[a][b] * way));
+        let right_side = |&a: &usize| -> f64 {
+            let given = fixed.iter().enumerate().map(|(b, by)| by.map_or(0.0, |by| self.products[a][b] * by));
             let pull = match aim {
                 MoveAim::Residuals => self.pulls[a],
                 MoveAim::Changes => 0.0,
             };
-            pull - follows.sum::<f64>()
+            pull - given.sum::<f64>()
         };
-        let found = solve_linear(loose.iter().map(row).collect(), loose.iter().map(side).collect());
-        let mut way: Vec<f64> = fixed.iter().map(|way| way.unwrap_or(0.0)).collect();
-        loose.iter().zip(found).for_each(|(&place, value)| way[place] = value);
-        way
+        let solution = solve_linear_system(loose.iter().map(row).collect(), loose.iter().map(right_side).collect());
+        let mut moves: Vec<f64> = fixed.iter().map(|by| by.unwrap_or(0.0)).collect();
+        loose.iter().zip(solution).for_each(|(&number, by)| moves[number] = by);
+        moves
     }
 
     /// Correlations of the numbers.
@@ -111,10 +129,10 @@ impl NormalEquations {
         let matrix: Vec<Vec<f64>> = (0..n)
             .map(|a| (0..n).map(|b| self.products[a][b] + if a == b { self.ridge_term() } else { 0.0 }).collect())
             .collect();
-        let unit = |place: usize| (0..n).map(|other| if other == place { 1.0 } else { 0.0 }).collect();
-        let columns: Vec<Vec<f64>> = (0..n).map(|place| solve_linear(matrix.clone(), unit(place))).collect();
-        let one = |a: usize, b: usize| columns[a][b] / (columns[a][a] * columns[b][b]).sqrt().max(1e-300);
-        (0..n).map(|a| (0..n).map(|b| one(a, b)).collect()).collect()
+        let unit = |number: usize| (0..n).map(|other| if other == number { 1.0 } else { 0.0 }).collect();
+        let inverse: Vec<Vec<f64>> = (0..n).map(|number| solve_linear_system(matrix.clone(), unit(number))).collect();
+        let correlation = |a: usize, b: usize| inverse[a][b] / (inverse[a][a] * inverse[b][b]).sqrt().max(1e-300);
+        (0..n).map(|a| (0..n).map(|b| correlation(a, b)).collect()).collect()
     }
 }
 
@@ -134,120 +152,124 @@ impl Slopes {
             (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
         let here = evaluator.simulate_point(point)?;
         let neighbour = |&index: &usize| -> NeighbourPoint {
-            let (moved, by) = step_number(number_range(evaluator, index), point, index, share);
+            let (moved, by) = step_one_number(number_range(evaluator, index), point, index, share);
             let there = if by == 0.0 { None } else { evaluator.simulate_point(&moved) };
             // A number that cannot move, or only to no drive, has no effect.
             there.map_or_else(|| NeighbourPoint { there: here.clone(), by: 1.0 }, |there| NeighbourPoint { there, by })
         };
         let neighbours: Vec<NeighbourPoint> = Workers::Shared.map(&numbers, neighbour);
         let targets = evaluator.targets();
-        let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
-        let cuts = residual_cuts(targets, &residuals);
-        let cut_off = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
-        let drop_far = |it: f64, row: usize| if it.abs() > cuts[row] { f64::NAN } else { it };
-        let change_residuals = |change: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
-            residuals.iter().enumerate().map(|(row, it)| change(*it, row)).collect()
+        let residuals = point_residuals(&here, targets);
+        let limits = residual_limits(targets, &residuals);
+        let cut_off = |difference: f64, row: usize| difference.clamp(-limits[row], limits[row]);
+        let drop_far = |difference: f64, row: usize| if difference.abs() > limits[row] { f64::NAN } else { difference };
+        let limit_residuals = |limit: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
+            residuals.iter().enumerate().map(|(row, residual)| limit(*residual, row)).collect()
         };
-        let value = |it: &SimulatedValue, _: usize| it.value;
+        let value = |simulated: &SimulatedValue, _: usize| simulated.value;
         let columns = slope_columns(&neighbours, &here, value, cut_off);
-        let cut = NormalEquations::new(&columns, &change_residuals(&cut_off));
+        let cut = NormalEquations::new(&columns, &limit_residuals(&cut_off));
         let mut smooth_columns = slope_columns(&neighbours, &here, value, drop_far);
-        let mut smooth_residuals = change_residuals(&drop_far);
+        let mut smooth_residuals = limit_residuals(&drop_far);
         remove_jumps(&mut smooth_columns, &mut smooth_residuals);
         // The instant at which the arm is ready does not jump.
-        let weights: Vec<f64> =
-            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| instant_weight(it, to, *off)).collect();
-        let ready = |it: &SimulatedValue, row: usize| weights[row] * (it.value - it.wait);
-        let drop_jump = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
+        let rows =
+            || here.iter().zip(targets).zip(&residuals).map(|((value, target), residual)| (value, target, *residual));
+        let weights: Vec<f64> = rows().map(|(value, target, off)| ready_instant_weight(value, target, off)).collect();
+        let ready = |simulated: &SimulatedValue, row: usize| weights[row] * (simulated.value - simulated.wait);
+        let drop_jump =
+            |difference: f64, row: usize| if difference.abs() > targets[row].cut { f64::NAN } else { difference };
         let mut arm_columns = slope_columns(&neighbours, &here, ready, drop_jump);
-        let mut arm_residuals: Vec<f64> =
-            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| arm_lateness(it, to, *off)).collect();
+        let mut arm_residuals: Vec<f64> = rows().map(|(value, target, off)| arm_lateness(value, target, off)).collect();
         remove_jumps(&mut arm_columns, &mut arm_residuals);
         smooth_columns.iter_mut().zip(arm_columns).for_each(|(column, arm)| column.extend(arm));
         smooth_residuals.extend(arm_residuals);
         Some(Slopes { numbers, columns, smooth: NormalEquations::new(&smooth_columns, &smooth_residuals), cut })
     }
 
-    /// Solves the least squares from `point` on within the ranges: a number that reaches its end stays there, and the others follow.
+    /// Moves `point` by least squares within the ranges: a number that reaches its end stays there, and the others follow.
     fn step_within_ranges(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        MoveTerms { squares, aim, damping }: MoveTerms<'_>,
+        terms: MoveTerms<'_>,
         mut fixed: Vec<Option<f64>>,
     ) -> Vec<f64> {
-        let held = |place: usize, way: f64| {
-            let here = number_range(evaluator, self.numbers[place]).place_of(point[self.numbers[place]]);
-            way.clamp(-here, 1.0 - here)
+        let MoveTerms { equations, aim, damping } = terms;
+        let within_range = |number: usize, by: f64| {
+            let index = self.numbers[number];
+            let here = number_range(evaluator, index).position_of(point[index]);
+            by.clamp(-here, 1.0 - here)
         };
-        fixed.iter_mut().enumerate().for_each(|(place, way)| *way = way.map(|way| held(place, way)));
+        fixed.iter_mut().enumerate().for_each(|(number, by)| *by = by.map(|by| within_range(number, by)));
         loop {
-            let way = squares.solve_move(aim, damping, &fixed);
-            let beyond: Vec<usize> = (0..way.len())
-                .filter(|&place| fixed[place].is_none() && held(place, way[place]) != way[place])
+            let moves = equations.solve_move(aim, damping, &fixed);
+            let beyond: Vec<usize> = (0..moves.len())
+                .filter(|&number| fixed[number].is_none() && within_range(number, moves[number]) != moves[number])
                 .collect();
             if beyond.is_empty() {
-                return move_point(evaluator, point, &self.numbers, &way);
+                return move_numbers(evaluator, point, &self.numbers, &moves);
             }
-            beyond.into_iter().for_each(|place| fixed[place] = Some(held(place, way[place])));
+            beyond.into_iter().for_each(|number| fixed[number] = Some(within_range(number, moves[number])));
         }
     }
 
-    /// The fixed moves: one, or none.
-    fn fixed_moves(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
-        let way = |&number: &usize| one.filter(|(index, _)| *index == number).map(|(_, way)| way);
-        self.numbers.iter().map(way).collect()
+    /// For each number its given move, which at most one has.
+    fn fixed_moves(&self, given: Option<NumberMove>) -> Vec<Option<f64>> {
+        let by = |&index: &usize| given.filter(|given| given.index == index).map(|given| given.by);
+        self.numbers.iter().map(by).collect()
     }
 
-    /// Moves one number by a share of its range, the others following with the least change; a point in either form.
+    /// Moves one number, the others following with the least change of all figures; returns a point by either form of slopes.
     pub(crate) fn move_one_number(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        one: (usize, f64),
+        given: NumberMove,
     ) -> [Vec<f64>; 2] {
-        [&self.smooth, &self.cut].map(|squares| {
-            let terms = MoveTerms { squares, aim: MoveAim::Changes, damping: 0.0 };
-            self.step_within_ranges(evaluator, point, terms, self.fixed_moves(Some(one)))
+        [&self.smooth, &self.cut].map(|equations| {
+            let terms = MoveTerms { equations, aim: MoveAim::Changes, damping: 0.0 };
+            self.step_within_ranges(evaluator, point, terms, self.fixed_moves(Some(given)))
         })
     }
 
-    /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
+    /// Points from `point` on that remove the residuals, for each damping and either form of slopes. The number `held` does not move.
     pub(crate) fn residual_steps(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        but: Option<usize>,
+        held: Option<usize>,
     ) -> Vec<Vec<f64>> {
-        let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
-        let step = |squares, damping| {
-            let terms = MoveTerms { squares, aim: MoveAim::Residuals, damping };
+        let fixed = self.fixed_moves(held.map(NumberMove::none));
+        let step = |equations, damping| {
+            let terms = MoveTerms { equations, aim: MoveAim::Residuals, damping };
             self.step_within_ranges(evaluator, point, terms, fixed.clone())
         };
-        let both = [&self.smooth, &self.cut].map(|squares| DAMPED.map(|damping| step(squares, damping)));
+        let both = [&self.smooth, &self.cut].map(|equations| DAMPINGS.map(|damping| step(equations, damping)));
         both.concat()
     }
 
-    /// Points from `point` on, which has other rules, that remove its residuals as far as the slopes hold there too.
-    /// All but one number move.
+    /// Points from `point` on, whose rules differ from those of the slopes, that remove its residuals as far as the slopes hold there too.
+    /// The number `held` does not move.
     pub(crate) fn steps_from_other_rules(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        but: Option<usize>,
+        held: Option<usize>,
     ) -> Vec<Vec<f64>> {
         let Some(here) = evaluator.simulate_point(point) else { return Vec::new() };
         let targets = evaluator.targets();
-        let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
-        let cuts = residual_cuts(targets, &residuals);
-        let cut: Vec<f64> = residuals.iter().zip(cuts).map(|(it, cut)| it.clamp(-cut, cut)).collect();
-        let squares = NormalEquations::new(&self.columns, &cut);
-        let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
+        let residuals = point_residuals(&here, targets);
+        let limits = residual_limits(targets, &residuals);
+        let cut: Vec<f64> =
+            residuals.iter().zip(limits).map(|(residual, limit)| residual.clamp(-limit, limit)).collect();
+        let equations = NormalEquations::new(&self.columns, &cut);
+        let fixed = self.fixed_moves(held.map(NumberMove::none));
         let step = |&damping: &f64| {
-            let terms = MoveTerms { squares: &squares, aim: MoveAim::Residuals, damping };
+            let terms = MoveTerms { equations: &equations, aim: MoveAim::Residuals, damping };
             self.step_within_ranges(evaluator, point, terms, fixed.clone())
         };
-        ACROSS.iter().map(step).collect()
+        DAMPINGS_ACROSS.iter().map(step).collect()
     }
 
     /// Correlations of the numbers, as far as the data determine them.
@@ -260,7 +282,7 @@ impl Slopes {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulatedValue {
     pub value: f64,
-    /// The part of it that the arm waited for its first sector, if it did.
+    /// The part of the value in which the arm waited for its first sector; 0 if it did not.
     pub wait: f64,
 }
 
@@ -271,40 +293,44 @@ struct NeighbourPoint {
     by: f64,
 }
 
-/// By number, the change of each figure for a change of the number: of `figure`, as `cut` leaves it.
+/// The measured minus the simulated values.
+fn point_residuals(here: &[SimulatedValue], targets: &[SlopeTarget]) -> Vec<f64> {
+    here.iter().zip(targets).map(|(simulated, target)| target.measured - simulated.value).collect()
+}
+
+/// By number, the change of `value_of` each row for a change of the number. `limit` cuts a difference off, or makes it NaN.
 fn slope_columns(
     neighbours: &[NeighbourPoint],
     here: &[SimulatedValue],
-    figure: impl Fn(&SimulatedValue, usize) -> f64,
-    cut: impl Fn(f64, usize) -> f64,
+    value_of: impl Fn(&SimulatedValue, usize) -> f64,
+    limit: impl Fn(f64, usize) -> f64,
 ) -> Vec<Vec<f64>> {
-    let change = |there: &SimulatedValue, row: usize| cut(figure(there, row) - figure(&here[row], row), row);
+    let change = |there: &SimulatedValue, row: usize| limit(value_of(there, row) - value_of(&here[row], row), row);
     let column = |neighbour: &NeighbourPoint| -> Vec<f64> {
         neighbour.there.iter().enumerate().map(|(row, there)| change(there, row) / neighbour.by).collect()
     };
     neighbours.iter().map(column).collect()
 }
 
-/// How much later than simulated the arm must have been ready for its request to take as long as measured: past its
-/// sector if that took a revolution more, before it if that took one less. Otherwise any instant within the revolution
-/// will do.
-fn arm_lateness(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
-    let revolution = 4.0 * to.cut;
-    match off / revolution {
-        turns if it.wait <= 0.0 || turns.abs() < 0.5 || turns.abs() > 1.5 => 0.0,
-        turns if turns > 0.0 => it.wait.min(to.cut),
-        _ => -(revolution - it.wait).clamp(0.0, to.cut),
+/// The time by which the arm must have been ready later than simulated for its request to take as long as measured: past its sector if the
+/// request took a revolution more, before it if it took a revolution less. Otherwise 0: any instant within the revolution will do.
+fn arm_lateness(simulated: &SimulatedValue, target: &SlopeTarget, residual: f64) -> f64 {
+    let revolution = 4.0 * target.cut;
+    match residual / revolution {
+        turns if simulated.wait <= 0.0 || turns.abs() < 0.5 || turns.abs() > 1.5 => 0.0,
+        turns if turns > 0.0 => simulated.wait.min(target.cut),
+        _ => -(revolution - simulated.wait).clamp(0.0, target.cut),
     }
 }
 
-/// The weight of an instant that is right as it is, as a slope: of instants that move by a hundredth of a revolution
-/// one in a hundred passes its sector; squared, a slope of a tenth counts a hundredth.
+/// The weight of an instant that is not known to be wrong, as a slope. If instants move by a hundredth of a revolution, one in a hundred
+/// passes its sector; squared, a slope of a tenth counts a hundredth.
 const HELD: f64 = 0.1;
 
-/// The weight of an instant relative to a time: full if it is known to be wrong.
-fn instant_weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
-    match arm_lateness(it, to, off) {
-        _ if it.wait <= 0.0 => 0.0,
+/// The weight of the instant at which the arm is ready, relative to a time: full if it is known to be wrong.
+fn ready_instant_weight(simulated: &SimulatedValue, target: &SlopeTarget, residual: f64) -> f64 {
+    match arm_lateness(simulated, target, residual) {
+        _ if simulated.wait <= 0.0 => 0.0,
         0.0 => HELD,
         _ => 1.0,
     }
@@ -314,33 +340,34 @@ fn instant_weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlopeTarget {
     pub measured: f64,
-    /// The largest distance that counts: a simulated value further off counts as this far off. For the time of a request a quarter of a
+    /// The largest distance that counts: a simulated value further off counts as this far off. Of the time of a request it is a quarter of a
     /// revolution.
     pub cut: f64,
 }
 
-/// Residuals of more than this many medians of all are far: they are cut off or left out, for a few far ones would outweigh
-/// many near ones (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
+/// The largest residual that counts in full, in medians of all residuals. Larger ones are cut off or left out, for a few far ones would
+/// outweigh many near ones (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
 const MEDIANS: f64 = 4.0;
 
-/// The distance from which on a residual is far, for each figure.
-fn residual_cuts(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
-    let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
+/// For each row the largest residual that counts in full.
+fn residual_limits(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
+    let mut shares: Vec<f64> =
+        residuals.iter().zip(targets).map(|(residual, target)| (residual / target.cut).abs()).collect();
     shares.sort_by(f64::total_cmp);
     let median = shares.get(shares.len() / 2).copied().unwrap_or(1.0);
     let share = (MEDIANS * median).clamp(LEAST_CUT, 1.0);
-    targets.iter().map(|to| share * to.cut).collect()
+    targets.iter().map(|target| share * target.cut).collect()
 }
 
-/// No residual within this share of its cut is far: for the time of a request a twentieth of a quarter of a revolution,
-/// about as much as a step of a time changes.
+/// The least limit of a residual, as a share of the largest distance that counts. For the time of a request it is a twentieth of a quarter of
+/// a revolution, about as much as a step of a number changes.
 const LEAST_CUT: f64 = 0.05;
 
-/// A number for which more than this share of the figures jumps has no slope there.
+/// The largest share of rows that may jump with a number: with more, the number has no slopes.
 const JUMPY: f64 = 0.25;
 
-/// Leaves out the figures that jump (no number has a slope there) or are far, in every column, so that the joint effect
-/// of several numbers stays exact; and columns in which a large share jumps.
+/// Sets to 0, in every column, the rows in which a slope or the residual is NaN, so that the joint effect of several numbers stays exact.
+/// Columns in which a large share is NaN become 0 as a whole.
 fn remove_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     for column in columns.iter_mut() {
         let jumps = column.iter().filter(|slope| slope.is_nan()).count();
@@ -356,15 +383,15 @@ fn remove_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     }
 }
 
-/// Moves one number by a share of its range, inwards at an end; returns the point, and how far it went.
-fn step_number(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
-    let here = range.place_of(point[index]);
+/// Moves one number by a share of its range, inwards at an end; returns the point, and the distance that rounding left.
+fn step_one_number(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
+    let here = range.position_of(point[index]);
     let mut other = point.to_vec();
-    // A whole number takes a step of its own if the share is less.
+    // A whole number takes a step of 1 if the share is less.
     for wide in [1.0, 2.0, 4.0, 8.0] {
         let by = if here + wide * share <= 1.0 { wide * share } else { -wide * share };
         other[index] = range.value_at(here + by);
-        let by = range.place_of(other[index]) - here;
+        let by = range.position_of(other[index]) - here;
         if by.abs() > 0.25 * share {
             return (other, by);
         }
@@ -372,33 +399,43 @@ fn step_number(range: &ParameterRange, point: &[f64], index: usize, share: f64) 
     (point.to_vec(), 0.0)
 }
 
-/// Moves `point` by `way`, in shares of the ranges, within them.
-pub(crate) fn move_point(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+/// Moves the numbers of `point` by `moves`, in shares of their ranges, within the ranges.
+pub(crate) fn move_numbers(
+    evaluator: &PointEvaluator<'_>,
+    point: &[f64],
+    numbers: &[usize],
+    moves: &[f64],
+) -> Vec<f64> {
     let mut other = point.to_vec();
-    for (&index, by) in numbers.iter().zip(way) {
+    for (&index, by) in numbers.iter().zip(moves) {
         let range = number_range(evaluator, index);
-        other[index] = range.value_at(range.place_of(point[index]) + by);
+        other[index] = range.value_at(range.position_of(point[index]) + by);
     }
     other
 }
 
-/// Descends from `point` by least squares, over steps of each of the shares while the loss falls.
-pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
+/// Descends from `point` by least squares while the loss falls, with slopes over steps of each of the shares of a range.
+pub fn descend_by_least_squares(
+    evaluator: &PointEvaluator<'_>,
+    point: Vec<f64>,
+    free: &[bool],
+    step_shares: &[f64],
+) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
-    for &share in shares {
-        for _ in 0..MOST {
-            if evaluator.reach_checkpoint() {
+    for &share in step_shares {
+        for _ in 0..STEPS_OF_A_WIDTH {
+            if evaluator.ended_at_checkpoint() {
                 return best;
             }
             let Some(slopes) = Slopes::measure_at(evaluator, &best, free, share) else { return best };
-            let asked = slopes.residual_steps(evaluator, &best, None);
-            let losses = evaluator.losses(&asked);
-            let least = (0..asked.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+            let points = slopes.residual_steps(evaluator, &best, None);
+            let losses = evaluator.losses(&points);
+            let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
             let Some(least) = least.filter(|&least| losses[least] < loss) else { break };
-            let worth = losses[least] < loss * (1.0 - WORTH);
-            (best, loss) = (asked[least].clone(), losses[least]);
-            if !worth {
+            let is_worth_another = losses[least] < loss * (1.0 - WORTH);
+            (best, loss) = (points[least].clone(), losses[least]);
+            if !is_worth_another {
                 break;
             }
         }
@@ -406,54 +443,57 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
     best
 }
 
-/// Sets the number `index` to `value`; the others follow.
+/// Sets the number `index` to `value`; the other `free` numbers follow with the least change of all figures.
 pub(crate) fn set_with_followers(
     evaluator: &PointEvaluator<'_>,
     point: &[f64],
     free: &[bool],
-    (index, value): (usize, f64),
+    index: usize,
+    value: f64,
 ) -> Vec<f64> {
-    let by = number_range(evaluator, index).place_of(value) - number_range(evaluator, index).place_of(point[index]);
-    let alone = |mut point: Vec<f64>| {
+    let by =
+        number_range(evaluator, index).position_of(value) - number_range(evaluator, index).position_of(point[index]);
+    let with_value = |mut point: Vec<f64>| {
         point[index] = value;
         point
     };
     let slopes = Slopes::measure_at(evaluator, point, free, FINE[0]);
-    let further = slopes.map_or_else(Vec::new, |slopes| slopes.move_one_number(evaluator, point, (index, by)).to_vec());
-    best_of_points(evaluator, further.into_iter().chain([point.to_vec()]).map(alone).collect())
+    let candidates = slopes
+        .map_or_else(Vec::new, |slopes| slopes.move_one_number(evaluator, point, NumberMove { index, by }).to_vec());
+    best_of_points(evaluator, candidates.into_iter().chain([point.to_vec()]).map(with_value).collect())
 }
 
-/// The best of several points; of equals the first.
+/// The point with the least loss; of equal ones the first.
 pub(crate) fn best_of_points(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
     let losses = evaluator.losses(&points);
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
 }
 
-/// Solves a system of linear equations (Gauss, with the largest pivot of a column).
-fn solve_linear(mut rows: Vec<Vec<f64>>, mut sides: Vec<f64>) -> Vec<f64> {
-    let n = sides.len();
+/// Solves a system of linear equations by Gauss, with the largest pivot of a column. Unknowns that no equation determines are 0.
+fn solve_linear_system(mut rows: Vec<Vec<f64>>, mut right_sides: Vec<f64>) -> Vec<f64> {
+    let n = right_sides.len();
     for column in 0..n {
         let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
         let pivot = pivot.unwrap_or(column);
         rows.swap(column, pivot);
-        sides.swap(column, pivot);
+        right_sides.swap(column, pivot);
         let first = rows[column].clone();
         if first[column] == 0.0 {
             continue;
         }
         for below in column + 1..n {
-            let times = rows[below][column] / first[column];
-            rows[below].iter_mut().zip(&first).for_each(|(it, first)| *it -= times * first);
-            sides[below] -= times * sides[column];
+            let factor = rows[below][column] / first[column];
+            rows[below].iter_mut().zip(&first).for_each(|(value, first)| *value -= factor * first);
+            right_sides[below] -= factor * right_sides[column];
         }
     }
     for column in (0..n).rev() {
-        let known: f64 = (column + 1..n).map(|other| rows[column][other] * sides[other]).sum();
-        let own = rows[column][column];
-        sides[column] = if own == 0.0 { 0.0 } else { (sides[column] - known) / own };
+        let solved: f64 = (column + 1..n).map(|other| rows[column][other] * right_sides[other]).sum();
+        let diagonal = rows[column][column];
+        right_sides[column] = if diagonal == 0.0 { 0.0 } else { (right_sides[column] - solved) / diagonal };
     }
-    sides
+    right_sides
 }
 
 #[cfg(test)]
@@ -478,15 +518,15 @@ mod tests {
         assert_eq!([0.5, 7.5, 0.0].map(|wait| arm_lateness(&it(wait), &to, 8.0)), [0.5, 2.0, 0.0]);
         assert_eq!([0.5, 7.5, 0.0].map(|wait| arm_lateness(&it(wait), &to, -8.0)), [-2.0, -0.5, 0.0]);
         assert_eq!([1.0, -1.0, 20.0].map(|off| arm_lateness(&it(0.5), &to, off)), [0.0; 3]);
-        assert_eq!([0.0, 8.0].map(|off| instant_weight(&it(0.5), &to, off)), [HELD, 1.0]);
-        assert_eq!(instant_weight(&it(0.0), &to, 8.0), 0.0);
+        assert_eq!([0.0, 8.0].map(|off| ready_instant_weight(&it(0.5), &to, off)), [HELD, 1.0]);
+        assert_eq!(ready_instant_weight(&it(0.0), &to, 8.0), 0.0);
     }
 
     #[test]
     fn a_step_is_a_whole_one_and_goes_inwards_at_the_end() {
         let range = ParameterRange { low: 0.0, high: 10.0, step: 1.0, log: false };
         let step = |value: f64, share: f64| {
-            let (moved, by) = step_number(&range, &[7.0, value], 1, share);
+            let (moved, by) = step_one_number(&range, &[7.0, value], 1, share);
             assert_eq!(moved[0], 7.0);
             (moved[1], (by * 1e6).round() / 1e6)
         };
@@ -500,8 +540,10 @@ mod tests {
 
     #[test]
     fn equations_are_solved() {
-        let found =
-            solve_linear(vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]], vec![7.0, -1.0, -3.0]);
+        let found = solve_linear_system(
+            vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]],
+            vec![7.0, -1.0, -3.0],
+        );
         assert!(found.iter().zip([1.0, 2.0, 3.0]).all(|(found, truly)| (found - truly).abs() < 1e-12), "{found:?}");
     }
 

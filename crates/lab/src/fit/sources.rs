@@ -1,5 +1,5 @@
-//! Parses texts into data: detects the form of a text, reads its named options, and reports faults in either. `cases` reads jobs with
-//! figures.
+//! Parses texts into the data of a fit: detects the form of a text, reads the options that follow a file's name, and reports faults in
+//! either. `cases` reads jobs with figures.
 //!
 //! No file is opened.
 
@@ -15,7 +15,7 @@ use seekwise_formats::trace::measured;
 use seekwise_work::workload::replay::Timing;
 
 use super::data::{FitData, FitTrace};
-use super::points::{MeasuredPoint, hold_every_other};
+use super::points::{MeasuredPoint, hold_back_every_other};
 use crate::validate::quantile;
 use cases::JobContext;
 
@@ -25,7 +25,7 @@ pub struct FileArgument {
     pub file: String,
     /// The rule by which a replay of a trace issues requests.
     pub timing: Timing,
-    /// The share that is held back, if given for this file alone.
+    /// The share that is held back, if it is given for this file alone.
     pub held: Option<f64>,
     /// A file with the times of another simulator, for display.
     pub beside: Option<String>,
@@ -33,7 +33,7 @@ pub struct FileArgument {
     pub set: Vec<(String, String)>,
 }
 
-/// Words that may follow a file, besides dotted keys of the stack.
+/// Options that may follow a file, besides dotted keys of the stack.
 const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
 impl FileArgument {
@@ -48,7 +48,7 @@ impl FileArgument {
                 file = format!("{file},{part}");
                 continue;
             };
-            let wrong = |expected: &str| {
+            let invalid = |expected: &str| {
                 Diagnostic::at(&file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(expected)
             };
             match key {
@@ -56,13 +56,15 @@ impl FileArgument {
                     timing = match value {
                         "think" => Timing::Think,
                         "arrival" => Timing::Arrival,
-                        _ => return Err(wrong("think or arrival").suggest_nearest(value, ["think", "arrival"])),
+                        _ => return Err(invalid("think or arrival").suggest_nearest(value, ["think", "arrival"])),
                     };
                 }
-                "hold" => held = Some(parse_share(value).ok_or_else(|| wrong("a share such as 50%, all or none"))?),
+                "hold" => {
+                    held = Some(parse_held_share(value).ok_or_else(|| invalid("a share such as 50%, all or none"))?)
+                }
                 "cache" => {
-                    let on = ["on", "off"].contains(&value);
-                    let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
+                    let is_switch = ["on", "off"].contains(&value);
+                    let on = is_switch.then_some(value).ok_or_else(|| invalid("on or off"))?;
                     set.push((drive::CACHE_WRITE_BACK.to_owned(), on.to_owned()));
                 }
                 "beside" => beside = Some(value.to_owned()),
@@ -88,8 +90,8 @@ impl FileArgument {
     }
 }
 
-/// Parses the share that is held back: `50%`, `all`, `none`.
-pub fn parse_share(text: &str) -> Option<f64> {
+/// Parses the share of data that is held back: `50%`, `all`, `none`; `None` if it is neither.
+pub fn parse_held_share(text: &str) -> Option<f64> {
     match text {
         "all" => Some(1.0),
         "none" => Some(0.0),
@@ -100,50 +102,50 @@ pub fn parse_share(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a trace, of which `held` is held back unless the file says otherwise.
+/// Parses a trace, of which `default_held_share` is held back unless the argument has a share of its own.
 pub(crate) fn parse_trace(
-    named: &FileArgument,
+    argument: &FileArgument,
     text: &str,
-    held: f64,
+    default_held_share: f64,
     drive: &DriveFile,
 ) -> Result<FitData, Vec<Diagnostic>> {
-    let file = &named.file;
+    let file = &argument.file;
     let one = |fault: Diagnostic| vec![fault];
-    if let Some((key, _)) = named.set.iter().find(|(key, _)| strip_drive(key).is_none()) {
+    if let Some((key, _)) = argument.set.iter().find(|(key, _)| strip_drive(key).is_none()) {
         let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").with_key(key);
         return Err(one(fault.with_expected("keys that begin with `drive.`")));
     }
     let trace = measured::parse(file, text).map_err(one)?;
-    let held = named.held.unwrap_or(held);
-    let traced = FitTrace::new(file, trace, held, named.timing, named.drive_settings()).map_err(one)?;
+    let held_share = argument.held.unwrap_or(default_held_share);
+    let traced = FitTrace::new(file, trace, held_share, argument.timing, argument.drive_settings()).map_err(one)?;
     check_time_unit(&traced, drive)?;
     Ok(FitData::Traced(Box::new(traced)))
 }
 
-/// A larger ratio of medians means another unit of time, not another drive: units lie a thousand apart, drives of one
-/// profile a few times.
+/// The largest ratio of measured and simulated medians that is read as another drive. A larger one means another unit of time: units lie a
+/// thousand apart, drives of one profile a few times.
 const OTHER_UNIT: f64 = 30.0;
 
-/// Checks that the measured times are in the unit in which they are read.
+/// Fails if the measured times are probably in another unit than that in which they are read.
 fn check_time_unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     let mut samples = traced.response_samples(drive, &ReadingCache::default())?;
     samples.measured.sort_unstable();
     samples.simulated.sort_unstable();
-    let median = |times: &[_]| quantile(times, 0.5).nanos().max(1) as f64 / 1e6;
-    let (measured, simulated) = (median(&samples.measured), median(&samples.simulated));
+    let median_ms = |times: &[_]| quantile(times, 0.5).nanos().max(1) as f64 / 1e6;
+    let (measured, simulated) = (median_ms(&samples.measured), median_ms(&samples.simulated));
     let ratio = measured / simulated;
     if (1.0 / OTHER_UNIT..=OTHER_UNIT).contains(&ratio) {
         return Ok(());
     }
     // Three significant figures either way.
     let shown = |ms: f64| format!("{ms:.*}", (2.0 - ms.log10().floor()).clamp(0.0, 6.0) as usize);
-    let looks = [(1e3, "microseconds", "us"), (1e6, "nanoseconds", "ns"), (1e-3, "seconds", "s")];
-    let looks = looks.iter().find(|unit| (0.1..=10.0).contains(&(ratio / unit.0)));
-    let looks = looks.map_or("this is another drive's, or another stack's".to_owned(), |(_, unit, short)| {
+    let units = [(1e3, "microseconds", "us"), (1e6, "nanoseconds", "ns"), (1e-3, "seconds", "s")];
+    let likely_unit = units.iter().find(|unit| (0.1..=10.0).contains(&(ratio / unit.0)));
+    let guess = likely_unit.map_or("this is another drive's, or another stack's".to_owned(), |(_, unit, short)| {
         format!("they look like {unit}: a column of these is called measured_response_{short}")
     });
     let (name, measured, simulated) = (&drive.name, shown(measured), shown(simulated));
-    let message = format!("half of its times are below {measured} ms, on `{name}` below {simulated} ms; {looks}");
+    let message = format!("half of its times are below {measured} ms, on `{name}` below {simulated} ms; {guess}");
     let fault = Diagnostic::at(&traced.file, 0, message).with_key("measured_response_ms");
     Err(vec![fault.with_expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
@@ -151,39 +153,39 @@ fn check_time_unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagn
 /// Data parsed from texts, and the warnings.
 pub(crate) type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
 
-/// Parses all data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
+/// Parses all data of a fit: `texts` are those of the files in `arguments`, `profile_text` is the drive's own.
 pub fn parse_data(
-    named: &[FileArgument],
+    arguments: &[FileArgument],
     texts: &[String],
-    held: f64,
+    default_held_share: f64,
     drive: &DriveFile,
-    profile: &str,
+    profile_text: &str,
 ) -> Result<LoadedData, Vec<Diagnostic>> {
     let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let mut points: Vec<MeasuredPoint> = Vec::new();
     let cache = Arc::default();
-    for (named, text) in named.iter().zip(texts) {
-        let bed = JobContext { named, drive, profile, cache: &cache };
-        let made = match SourceForm::detect(text) {
-            SourceForm::Trace => parse_trace(named, text, held, drive).map(|data| {
+    for (argument, text) in arguments.iter().zip(texts) {
+        let context = JobContext { argument, drive, profile_text, cache: &cache };
+        let parsed = match SourceForm::detect(text) {
+            SourceForm::Trace => parse_trace(argument, text, default_held_share, drive).map(|data| {
                 all.push(data);
                 Vec::new()
             }),
-            SourceForm::Fio => cases::parse_fio(&bed, text, &mut warnings),
-            SourceForm::Cases => cases::parse_cases(&bed, text, &mut warnings),
-            SourceForm::Curve => cases::parse_curve(&bed, text, &mut warnings),
+            SourceForm::Fio => cases::parse_fio_json(&context, text, &mut warnings),
+            SourceForm::Cases => cases::parse_cases(&context, text, &mut warnings),
+            SourceForm::Curve => cases::parse_curve(&context, text, &mut warnings),
         };
-        match made {
-            Ok(made) => points.extend(made),
-            Err(found) => errors.extend(found),
+        match parsed {
+            Ok(parsed) => points.extend(parsed),
+            Err(faults) => errors.extend(faults),
         }
     }
     if !errors.is_empty() {
         return Err(errors);
     }
     cases::check_agreement(&points)?;
-    warnings.extend(cases::check_outstanding(&points));
-    assign_held_back(&mut points, named, held);
+    warnings.extend(cases::outstanding_warnings(&points));
+    assign_held_back(&mut points, arguments, default_held_share);
     if !points.is_empty() {
         all.push(FitData::Points(points));
     }
@@ -208,20 +210,20 @@ impl SourceForm {
         match () {
             () if first.starts_with("[[") => SourceForm::Cases,
             () if is_json => SourceForm::Fio,
-            () if cases::is_curve(first) => SourceForm::Curve,
+            () if cases::is_curve_header(first) => SourceForm::Curve,
             () => SourceForm::Trace,
         }
     }
 }
 
-/// Decides which points are held back: what was said of a file, else every other one of a series.
-fn assign_held_back(points: &mut [MeasuredPoint], named: &[FileArgument], held: f64) {
-    if held > 0.0 {
-        hold_every_other(points);
+/// Decides which points are held back: as the argument of a file says, else every other point of a series if any share is held back.
+fn assign_held_back(points: &mut [MeasuredPoint], arguments: &[FileArgument], default_held_share: f64) {
+    if default_held_share > 0.0 {
+        hold_back_every_other(points);
     }
     for point in points {
-        let said = named.iter().find(|named| named.file == point.file).and_then(|named| named.held);
-        match said {
+        let share = arguments.iter().find(|argument| argument.file == point.file).and_then(|argument| argument.held);
+        match share {
             Some(0.0) => point.held = false,
             Some(1.0) => point.held = true,
             _ => {}
@@ -308,7 +310,8 @@ mod tests {
         assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
         let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
         let mut put = |text: &str| {
-            simulator_times::attach_times(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string())
+            simulator_times::attach_simulator_times(&mut data, &named, "runs/disksim.txt", text)
+                .map_err(|it| it.to_string())
         };
         let short = put(&"12.5\n".repeat(399)).unwrap_err();
         let expected =
@@ -321,17 +324,20 @@ mod tests {
         );
         put(&("# ms\n".to_owned() + &"13.5\n".repeat(400))).unwrap();
         let FitData::Traced(traced) = &data[0] else { panic!("a trace") };
-        let beside = traced.beside.as_ref().unwrap();
+        let beside = traced.reference.as_ref().unwrap();
         assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
         let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
-        let none = simulator_times::attach_times(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
+        let none = simulator_times::attach_simulator_times(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
         assert_eq!(none, "t.csv: `beside`: only a trace has times of others beside it; expected a measured trace");
     }
 
     #[test]
     fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
-        assert_eq!((data[0].part_size(DataSplit::Seen), data[0].part_size(DataSplit::Held)), (500, 500));
+        assert_eq!(
+            (data[0].request_or_job_count(DataSplit::Seen), data[0].request_or_job_count(DataSplit::Held)),
+            (500, 500)
+        );
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
         assert!(
             error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500 ms, on `barracuda"),
@@ -375,7 +381,7 @@ mod tests {
         let (data, warnings) = made("t.json", &remote).unwrap();
         let points = |data: &[FitData]| {
             let FitData::Points(points) = &data[0] else { panic!("points") };
-            points.iter().map(|point| format!("{:?} {:?}", point.doing, point.figures)).collect::<Vec<_>>()
+            points.iter().map(|point| format!("{:?} {:?}", point.work, point.figures)).collect::<Vec<_>>()
         };
         assert_eq!(points(&data), points(&local));
         assert_eq!(

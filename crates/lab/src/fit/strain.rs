@@ -1,6 +1,6 @@
-//! Figures that ended at an end of their range. A range covers what a figure of its kind can be; data that ask for more ask for something
-//! else: a rule that the drive has, and the profile or the model lacks. The measurement that gains most from the figure's change hints at
-//! that rule.
+//! Fitted figures at an end of their range. A range covers what a figure of its kind can be. Data that pull a figure to an end ask for
+//! something else: a rule that the drive has, and the profile or the model lacks. The measurement that gains most from the figure's change
+//! hints at that rule.
 
 use seekwise_disk::block::Op;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use super::FitResult;
 use super::data::FitData;
-use super::parameter::{Parameter, apply_point};
+use super::parameter::{Parameter, drive_at_point};
 
 /// A figure at the end of its range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StrainedFigure {
     pub name: String,
     pub value: String,
-    /// At the least that it can be, else at the most.
+    /// True at the least value that it can have, false at the largest.
     pub least: bool,
-    /// The measurement that its change improves most, and the error without and with the change, in percent; nothing if none improves.
+    /// The measurement that its change improves most, and the error without and with the change, in per cent; nothing if none improves.
     pub pays: Option<(String, f64, f64)>,
 }
 
@@ -39,16 +39,32 @@ impl StrainedFigure {
     }
 }
 
-/// The end of its range that a value is at: true for the least; `None` at neither.
-pub(crate) fn range_end(parameter: &Parameter, value: f64) -> Option<bool> {
-    if let Some(range) = parameter.range() {
-        let ends = [range.round(range.low), range.round(range.high)];
-        return ends.iter().position(|end| *end == value).map(|place| place == 0);
+/// An end of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RangeEnd {
+    Least,
+    Most,
+}
+
+impl RangeEnd {
+    pub const fn word(self) -> &'static str {
+        match self {
+            RangeEnd::Least => "least",
+            RangeEnd::Most => "most",
+        }
     }
-    // A numeric rule ends only at its most: 0 often means all.
+}
+
+/// The end of its range that a value has reached; `None` at neither.
+pub(crate) fn reached_range_end(parameter: &Parameter, value: f64) -> Option<RangeEnd> {
+    if let Some(range) = parameter.range() {
+        let ends = [(RangeEnd::Least, range.low), (RangeEnd::Most, range.high)];
+        return ends.into_iter().find(|(_, limit)| range.round_to_step(*limit) == value).map(|(end, _)| end);
+    }
+    // A numeric rule ends only at its largest choice: 0 often means all.
     let numbers = parameter.numeric_choices()?;
-    let most = numbers.iter().copied().fold(f64::MIN, f64::max);
-    (numbers.len() > 2 && numbers[value as usize] == most).then_some(false)
+    let largest = numbers.iter().copied().fold(f64::MIN, f64::max);
+    (numbers.len() > 2 && numbers[value as usize] == largest).then_some(RangeEnd::Most)
 }
 
 /// The figures of a fit that are at an end of their range.
@@ -61,24 +77,25 @@ pub(crate) fn strained_figures(
     let mut all = Vec::new();
     for (index, parameter) in fitted.parameters.iter().enumerate() {
         let value = fitted.point[index];
-        let Some(least) = range_end(parameter, value).filter(|_| value != parameter.origin) else { continue };
-        let mut without = fitted.point.clone();
-        without[index] = parameter.origin;
+        let Some(end) = reached_range_end(parameter, value).filter(|_| value != parameter.origin) else { continue };
+        let mut point_without = fitted.point.clone();
+        point_without[index] = parameter.origin;
         let errors = |point: &[f64]| -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
-            let drive = apply_point(drive, &fitted.parameters, point)?;
-            let parts: Result<Vec<_>, _> = data.iter().map(|data| figure_errors(data, &drive, cache)).collect();
+            let drive = drive_at_point(drive, &fitted.parameters, point)?;
+            let parts: Result<Vec<_>, _> = data.iter().map(|data| figure_errors_percent(data, &drive, cache)).collect();
             parts.map(|parts| parts.concat())
         };
-        let (with, without) = (errors(&fitted.point)?, errors(&without)?);
+        let (with, without) = (errors(&fitted.point)?, errors(&point_without)?);
         let gains = with.into_iter().zip(without).map(|((what, with), (_, without))| (what, without, with));
         let pays = gains.max_by(|a, b| (a.1 - a.2).total_cmp(&(b.1 - b.2))).filter(|(_, without, with)| without > with);
-        all.push(StrainedFigure { name: parameter.name.clone(), value: parameter.format_value(value), least, pays });
+        let (name, value) = (parameter.name.clone(), parameter.format_value(value));
+        all.push(StrainedFigure { name, value, least: end == RangeEnd::Least, pays });
     }
     Ok(all)
 }
 
-/// Errors of each figure of jobs, and the mean distance of the times of reads and of writes from those measured, in percent of these.
-fn figure_errors(
+/// The error of each figure in per cent: of jobs, and of a trace the mean distance of the times of its reads and of its writes.
+fn figure_errors_percent(
     data: &FitData,
     drive: &DriveFile,
     cache: &ReadingCache,
@@ -88,23 +105,23 @@ fn figure_errors(
         FitData::Points(points) => {
             for point in points {
                 for (figure, simulated) in point.figures.iter().zip(point.simulate_figures(drive, cache)?) {
-                    let off = 100.0 * (simulated / figure.measured - 1.0).abs();
-                    all.push((format!("{}: {}", point.what, figure.name), off));
+                    let percent = 100.0 * (simulated / figure.measured - 1.0).abs();
+                    all.push((format!("{}: {}", point.what, figure.name), percent));
                 }
             }
         }
         FitData::Traced(traced) => {
             let samples = traced.response_samples(drive, cache)?;
             for (op, word) in [(Op::Read, "reads"), (Op::Write, "writes")] {
-                let (mut off, mut sum) = (0.0, 0.0);
+                let (mut distance, mut measured_sum) = (0.0, 0.0);
                 for (row, (measured, simulated)) in samples.measured.iter().zip(&samples.simulated).enumerate() {
                     if samples.read[row] == (op == Op::Read) {
-                        off += measured.nanos().abs_diff(simulated.nanos()) as f64;
-                        sum += measured.nanos() as f64;
+                        distance += measured.nanos().abs_diff(simulated.nanos()) as f64;
+                        measured_sum += measured.nanos() as f64;
                     }
                 }
-                if sum > 0.0 {
-                    all.push((format!("{}: {word}", traced.file), 100.0 * off / sum));
+                if measured_sum > 0.0 {
+                    all.push((format!("{}: {word}", traced.file), 100.0 * distance / measured_sum));
                 }
             }
         }
@@ -129,11 +146,14 @@ mod tests {
             marked: FigureMark::Inferred,
         };
         let number = of(ParameterDomain::Number(ranges::range_for_key("overhead.write_hit_ms", 0.121).unwrap()));
-        assert_eq!([0.0, 0.121, 2.742].map(|value| range_end(&number, value)), [Some(true), None, Some(false)]);
+        assert_eq!(
+            [0.0, 0.121, 2.742].map(|value| reached_range_end(&number, value)),
+            [Some(RangeEnd::Least), None, Some(RangeEnd::Most)]
+        );
         let words = |words: &[&str]| of(ParameterDomain::Choice(words.iter().map(|word| (*word).to_owned()).collect()));
         let among = words(&["0", "1", "2", "32"]);
-        assert_eq!([0.0, 2.0, 3.0].map(|value| range_end(&among, value)), [None, None, Some(false)]);
-        assert_eq!(range_end(&words(&["fcfs", "sptf"]), 1.0), None);
+        assert_eq!([0.0, 2.0, 3.0].map(|value| reached_range_end(&among, value)), [None, None, Some(RangeEnd::Most)]);
+        assert_eq!(reached_range_end(&words(&["fcfs", "sptf"]), 1.0), None);
         let says = StrainedFigure {
             name: "overhead.write_hit_ms".to_owned(),
             value: "2.742".to_owned(),

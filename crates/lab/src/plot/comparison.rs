@@ -1,20 +1,20 @@
-//! A comparison as a picture: for each metric a bar for each side with its interval, and beside it the side's verdict
-//! against the first. The ground is white on any page.
+//! Draws a comparison as SVG: a panel for each metric, and in it a bar for each side with its interval, its figure in words and its
+//! verdict against the base. The background is white on any page.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{format_tick, round_up};
+use super::{format_tick, next_round_number};
 use crate::stats::Interval;
 
-/// The content of a picture.
+/// The content of the picture.
 #[derive(Clone, Debug)]
 pub struct ComparisonPlot {
     /// The question of the comparison.
     pub title: String,
     /// A panel for each metric.
     pub panels: Vec<Panel>,
-    /// How it was measured; below all.
+    /// The method of the comparison, printed below all panels.
     pub method: String,
 }
 
@@ -23,7 +23,7 @@ pub struct ComparisonPlot {
 pub struct Panel {
     /// The metric, its unit, and which way is good.
     pub axis: String,
-    /// The base first.
+    /// The base, then the sides that are compared with it.
     pub sides: Vec<PlotSide>,
 }
 
@@ -34,24 +34,27 @@ pub struct PlotSide {
     pub figure: Interval,
     /// The figure in words.
     pub amount: String,
-    /// The comparison with the base.
+    /// The verdict against the base; for the base, words that it is the base.
     pub verdict: String,
 }
 
-/// In pixels.
+/// Width of the picture, in pixels.
 const WIDTH: u32 = 920;
-/// Pixels down: of the title and the method, of a panel beside its sides, of a side.
+/// Height of the title above all panels, in pixels.
 pub(crate) const HEAD: u32 = 64;
+/// Height of the method below all panels, in pixels.
 pub(crate) const FOOT: u32 = 34;
+/// Height of a panel's axis and margins, in pixels.
 const PANEL: u32 = 64;
+/// Height of a side in a panel, in pixels.
 const SIDE: u32 = 50;
-/// Pixels of a letter, and the most letters of a side's name.
+/// Width of a letter of a side's name, in pixels.
 const LETTER: u32 = 8;
+/// The most letters of a side's name that are shown.
 const NAME: usize = 36;
-/// Pixels right of the longest bar, for the words after it.
+/// Width of the words to the right of the plot, in pixels.
 pub(crate) const WORDS: u32 = 350;
-
-/// Letters in a line of the title.
+/// The most letters in a line of the title.
 pub(crate) const TITLE: usize = 112;
 
 const BASE: RGBColor = RGBColor(140, 150, 160);
@@ -61,12 +64,12 @@ pub(crate) const GRID: RGBColor = RGBColor(225, 225, 225);
 
 pub(crate) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
-/// The picture as a whole SVG document.
+/// Draws the picture as an SVG document.
 pub fn draw_svg(comparison: &ComparisonPlot) -> String {
     let mut text = String::new();
-    let sides: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
-    let drawn = draw_panels(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
-    // Text output cannot fail; bars that cannot be laid out are a bug of ours.
+    let panels_height: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
+    let drawn = draw_panels(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + panels_height + FOOT)));
+    // Text output cannot fail; bars that cannot be laid out are a bug.
     drawn.expect("an SVG text takes every drawing");
     text
 }
@@ -81,7 +84,7 @@ fn draw_panels(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible
     }
     for panel in &comparison.panels {
         let (area, below) = rest.split_vertically(PANEL + SIDE * panel.sides.len() as u32);
-        draw_bars(&area, panel)?;
+        draw_panel(&area, panel)?;
         rest = below;
     }
     rest.draw(&Text::new(comparison.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
@@ -89,13 +92,13 @@ fn draw_panels(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible
     Ok(())
 }
 
-fn draw_bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
+fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
     let names: Vec<String> = panel.sides.iter().rev().map(|side| shorten_text(&side.name, NAME)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as u32;
     let ends = panel.sides.iter().flat_map(|side| [side.figure.estimate, side.figure.high]);
     let right = match ends.filter(|end| end.is_finite()).fold(0.0, f64::max) {
         0.0 => 1.0,
-        most => round_up(most),
+        largest => next_round_number(largest),
     };
     let count = panel.sides.len();
     let mut chart = ChartBuilder::on(area)
@@ -104,8 +107,8 @@ fn draw_bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallib
         .x_label_area_size(44)
         .y_label_area_size(longest * LETTER + 14)
         .build_cartesian_2d(0.0..right, (0..count.max(1) - 1).into_segmented())?;
-    let name = |place: &SegmentValue<usize>| match place {
-        SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
+    let name = |segment: &SegmentValue<usize>| match segment {
+        SegmentValue::CenterOf(index) => names.get(*index).cloned().unwrap_or_default(),
         _ => String::new(),
     };
     chart
@@ -128,33 +131,33 @@ fn draw_bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallib
         let mut bar = Rectangle::new(corners, colour.filled());
         bar.set_margin(11, 11, 0, 0);
         chart.draw_series([bar])?;
-        let whole = low.is_finite() && high.is_finite();
-        if whole {
-            let along = [low, high].map(|end| (end, SegmentValue::CenterOf(index)));
+        let has_interval = low.is_finite() && high.is_finite();
+        if has_interval {
+            let interval_ends = [low, high].map(|end| (end, SegmentValue::CenterOf(index)));
             let cap = |end: (f64, SegmentValue<usize>)| {
                 EmptyElement::at(end) + PathElement::new(vec![(0, -5), (0, 5)], INK.stroke_width(1))
             };
-            chart.draw_series(along.clone().map(cap))?;
-            chart.draw_series([PathElement::new(along.to_vec(), INK.stroke_width(1))])?;
+            chart.draw_series(interval_ends.clone().map(cap))?;
+            chart.draw_series([PathElement::new(interval_ends.to_vec(), INK.stroke_width(1))])?;
         }
-        let end = if whole { high.max(estimate) } else { estimate };
-        let words = |text: &str, size: i32, down: i32| {
-            Text::new(text.to_owned(), (10, down), ("sans-serif", size).into_font().color(&INK))
+        let end = if has_interval { high.max(estimate) } else { estimate };
+        let label = |text: &str, size: i32, y_offset: i32| {
+            Text::new(text.to_owned(), (10, y_offset), ("sans-serif", size).into_font().color(&INK))
         };
-        let said = EmptyElement::at((end, SegmentValue::CenterOf(index)))
-            + words(&side.amount, 14, -16)
-            + words(&side.verdict, 13, 2);
-        chart.draw_series([said])?;
+        let labels = EmptyElement::at((end, SegmentValue::CenterOf(index)))
+            + label(&side.amount, 14, -16)
+            + label(&side.verdict, 13, 2);
+        chart.draw_series([labels])?;
     }
     Ok(())
 }
 
-/// Words in lines of at most `most` letters.
-pub(crate) fn break_lines(text: &str, most: usize) -> Vec<String> {
+/// Breaks text between words into lines of at most `most_letters` letters; longer words are shortened.
+pub(crate) fn break_lines(text: &str, most_letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').map(|word| shorten_text(word, most)) {
+    for word in text.split(' ').map(|word| shorten_text(word, most_letters)) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most_letters => {
                 line.push(' ');
                 line.push_str(&word);
             }
@@ -164,10 +167,10 @@ pub(crate) fn break_lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// At most `most` letters.
-pub(crate) fn shorten_text(text: &str, most: usize) -> String {
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
+/// Cuts text to at most `most_letters` letters, the last of which is then an ellipsis.
+pub(crate) fn shorten_text(text: &str, most_letters: usize) -> String {
+    match text.chars().count() > most_letters {
+        true => text.chars().take(most_letters - 1).chain(['…']).collect(),
         false => text.to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! A picture as PNG: its SVG, drawn by resvg with a font that comes along, so that it is the same on every machine and
-//! no font of the system's is needed. The PNG says nothing that the SVG does not say.
+//! Turns a picture's SVG into PNG, by the crate resvg. The font is compiled in, so the PNG is the same on every machine and needs no font of
+//! the system.
 //!
 //! The font is Noto Sans (SIL Open Font License 1.1, `noto-sans.OFL.txt`) with Latin, Greek, Cyrillic and signs of arithmetic alone:
 //! `pyftsubset NotoSans-Regular.ttf --unicodes=20-7E,A0-24F,370-3FF,400-4FF,2010-203A,2070-209C,20AC,2122,2190-2193,2200-22FF,FFFD
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 
+/// The font, and its family's name.
 const FONT: &[u8] = include_bytes!("noto-sans.ttf");
 const FAMILY: &str = "Noto Sans";
 
-/// Pixels for one of the SVG's, along each side: sharp on today's screens and in print.
+/// Pixels of the PNG for a pixel of the SVG, in each direction: sharp on today's screens and in print.
 pub(crate) const SCALE: u32 = 2;
 
-/// An SVG document of ours as a PNG file.
+/// Renders an SVG document that this crate drew as a PNG file; panics on any other that is not well formed.
 pub fn render_png(svg: &str) -> Vec<u8> {
-    // Both are made here: that they do not fit together is an error of ours.
-    let tree = Tree::from_str(svg, &font_options()).expect("a picture of ours is SVG");
+    let tree = Tree::from_str(svg, &options_with_font()).expect("a picture of ours is SVG");
     let size = tree.size().to_int_size();
     let pixels = Pixmap::new(SCALE * size.width(), SCALE * size.height());
     let mut pixels = pixels.expect("a picture of ours has a size");
@@ -27,7 +27,7 @@ pub fn render_png(svg: &str) -> Vec<u8> {
     pixels.encode_png().expect("memory takes every picture")
 }
 
-fn font_options() -> Options<'static> {
+fn options_with_font() -> Options<'static> {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(FONT.to_vec());
     fonts.set_sans_serif_family(FAMILY);

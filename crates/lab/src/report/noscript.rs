@@ -1,6 +1,5 @@
-//! The report without scripts: the question, the verdicts and one table of cells, as plain HTML.
-//!
-//! The page has it in `<noscript>`, for readers that run no scripts; without charts and sorting.
+//! The report as plain HTML for readers that run no scripts: the question, the verdicts and one table of cells, without charts and
+//! sorting. The page has it in `<noscript>`.
 
 use std::fmt::Write;
 
@@ -12,14 +11,14 @@ pub(super) fn plain_html(report: &Report) -> String {
     format!("<h1>{}</h1>\n{}", escape_text(&report.title), plain_body(report))
 }
 
-/// Everything below its heading.
+/// The plain form without its heading.
 pub(super) fn plain_body(report: &Report) -> String {
     let mut out = String::new();
-    write_all(&mut out, report).expect("writing to a String cannot fail");
+    write_report(&mut out, report).expect("writing to a String cannot fail");
     out
 }
 
-fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
+fn write_report(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "<p>{}</p>", escape_text(&report.question))?;
     if !report.verdicts.is_empty() {
         writeln!(out, "<h2>Verdicts</h2>\n<ul>")?;
@@ -61,7 +60,7 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     for factor in &report.factors {
         writeln!(out, "<th scope=\"col\">{}</th>", column_heading(factor))?;
     }
-    for column in has_programs(report).then_some("whole run, s").into_iter().chain([
+    for column in has_scenes(report).then_some("whole run, s").into_iter().chain([
         "requests/s",
         "interval, requests/s",
         "MB/s",
@@ -72,7 +71,7 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     }
     writeln!(out, "</tr></thead>\n<tbody>")?;
     for cell in &report.cells {
-        write_cell(out, cell, has_programs(report))?;
+        write_cell(out, cell, has_scenes(report))?;
     }
     writeln!(out, "</tbody>\n</table>")
 }
@@ -84,17 +83,17 @@ fn column_heading(factor: &ReportFactor) -> String {
     }
 }
 
-/// True if its cells are scenes: how long they took comes first.
-fn has_programs(report: &Report) -> bool {
+/// True if the cells are scenes, whose table begins with how long they took.
+fn has_scenes(report: &Report) -> bool {
     report.cells.iter().any(|cell| !cell.operations.is_empty())
 }
 
-fn write_cell(out: &mut String, cell: &ReportCell, scene: bool) -> std::fmt::Result {
+fn write_cell(out: &mut String, cell: &ReportCell, is_scene: bool) -> std::fmt::Result {
     write!(out, "<tr>")?;
     for level in &cell.levels {
         write!(out, "<td>{}</td>", escape_text(level))?;
     }
-    if scene {
+    if is_scene {
         write!(out, "<td>{:.3}</td>", cell.elapsed_s.estimate)?;
     }
     let ReportInterval { estimate, low, high } = cell.iops;

@@ -1,8 +1,8 @@
-//! The page: a report put into the built template.
+//! The page as an HTML file: a report put into the built template.
 //!
-//! The template is `crates/lab/dist/report.html`, built from `web/` and committed; it has three places to fill. Names come
-//! from files that strangers write, so everything is made harmless before it is put in: the data as JSON without a
-//! character that could end a script, the rest as escaped text. The page itself only ever sets text.
+//! The template is `crates/lab/dist/report.html`, built from `web/` and committed. It has three placeholders: the title, the plain form
+//! and the data. Names come from files that strangers write, so everything is escaped before it is put in: the data become JSON without
+//! a character that could end a script, the rest HTML text. The page's own scripts set text and never HTML.
 
 use std::io::{self, Write};
 
@@ -14,19 +14,19 @@ use super::{Report, noscript};
 
 const TEMPLATE: &str = include_str!("../../dist/report.html");
 
-/// The places of the template to fill, in the order of the template. Each occurs exactly once.
+/// Placeholders of the template, in its order. Each occurs exactly once.
 const TITLE: &str = "<title>Seekwise report</title>";
 const PLAIN: &str = "<!--report-plain-->";
 const DATA: &str = "/*report-data*/";
 
 /// The report as one self-contained HTML file: no network, no other file.
 pub fn render_html(report: &Report) -> String {
-    write_to_string(|to| write_html(report, to))
+    write_to_string(|out| write_html(report, out))
 }
 
 /// Writes the report as HTML piece by piece: a page of many cells has megabytes.
-pub fn write_html(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    write_filled(to, &report.title, &noscript::plain_html(report), report)
+pub fn write_html(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write_page(out, &report.title, &noscript::plain_html(report), report)
 }
 
 /// Collects the output of `write` as text.
@@ -36,56 +36,58 @@ pub(super) fn write_to_string(write: impl FnOnce(&mut dyn Write) -> io::Result<(
     String::from_utf8(bytes).expect("a page is text")
 }
 
-/// The template with a title, its plain form and its data.
-pub(super) fn write_filled(to: &mut dyn Write, title: &str, plain: &str, data: &impl Serialize) -> io::Result<()> {
-    let title = |to: &mut dyn Write| write!(to, "<title>{}</title>", escape_text(title));
-    let plain = |to: &mut dyn Write| to.write_all(plain.as_bytes());
-    fill_template(to, TEMPLATE, &[(TITLE, &title), (PLAIN, &plain), (DATA, &|to| write_json(to, data))])
+/// Writes the template with its placeholders replaced by a title, the plain form and the data.
+pub(super) fn write_page(out: &mut dyn Write, title: &str, plain_html: &str, data: &impl Serialize) -> io::Result<()> {
+    let title = |out: &mut dyn Write| write!(out, "<title>{}</title>", escape_text(title));
+    let plain = |out: &mut dyn Write| out.write_all(plain_html.as_bytes());
+    fill_template(out, TEMPLATE, &[(TITLE, &title), (PLAIN, &plain), (DATA, &|out| write_json(out, data))])
 }
 
-/// Writes what stands in a place.
-type Fill<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
+/// Writes the text that replaces a placeholder.
+type Replacement<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
-/// Copies the template with each place replaced, only forward: text that was put in is never searched again.
-fn fill_template(to: &mut dyn Write, template: &str, fills: &[(&str, Fill<'_>)]) -> io::Result<()> {
+/// Copies the template with each placeholder replaced. It only moves forward: text that was put in is never searched again.
+fn fill_template(out: &mut dyn Write, template: &str, replacements: &[(&str, Replacement<'_>)]) -> io::Result<()> {
     let mut rest = template;
-    for (place, write) in fills {
-        let (before, after) = rest.split_once(place).expect("the built template has each place once, in this order");
-        to.write_all(before.as_bytes())?;
-        write(to)?;
+    for (placeholder, write_replacement) in replacements {
+        let (before, after) =
+            rest.split_once(placeholder).expect("the built template has each placeholder once, in this order");
+        out.write_all(before.as_bytes())?;
+        write_replacement(out)?;
         rest = after;
     }
-    to.write_all(rest.as_bytes())
+    out.write_all(rest.as_bytes())
 }
 
 /// The report as JSON that cannot leave a script element: `<`, `>`, `&` and the two line separators of JavaScript
 /// become `\u` escapes. Outside strings JSON has none of them, so the value is the same.
-fn write_json(to: &mut dyn Write, report: &impl Serialize) -> io::Result<()> {
-    // A report has only text keys and plain values: what fails is the writing.
-    report.serialize(&mut Serializer::with_formatter(to, HarmlessStrings)).map_err(io::Error::from)
+fn write_json(out: &mut dyn Write, report: &impl Serialize) -> io::Result<()> {
+    // A report has only text keys and plain values, so the only possible error is that of writing.
+    report.serialize(&mut Serializer::with_formatter(out, HarmlessStrings)).map_err(io::Error::from)
 }
 
-/// Writes strings with those escapes.
+/// Writes JSON strings with the characters of [`is_harmful`] escaped.
 struct HarmlessStrings;
 
 impl Formatter for HarmlessStrings {
     fn write_string_fragment<W: io::Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         for part in fragment.split_inclusive(is_harmful) {
-            let ends = part.char_indices().next_back().filter(|&(_, last)| is_harmful(last));
-            writer.write_all(&part.as_bytes()[..ends.map_or(part.len(), |(at, _)| at)])?;
-            if let Some((_, last)) = ends {
-                write!(writer, "\\u{:04x}", u32::from(last))?;
+            let harmful = part.char_indices().next_back().filter(|&(_, last)| is_harmful(last));
+            writer.write_all(&part.as_bytes()[..harmful.map_or(part.len(), |(offset, _)| offset)])?;
+            if let Some((_, character)) = harmful {
+                write!(writer, "\\u{:04x}", u32::from(character))?;
             }
         }
         Ok(())
     }
 }
 
+/// True for a character that could end a script element or a line of JavaScript.
 fn is_harmful(c: char) -> bool {
     matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
-/// Text that can stand between tags or in a quoted attribute.
+/// Escapes text for a place between tags or in a quoted attribute.
 pub(super) fn escape_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,13 +1,13 @@
-//! A review's page: its question and background, one summary of all findings and answers, then a chapter for each part.
+//! A review's page: its question, answer and background, one summary of all findings, then a chapter for each part.
 //!
-//! [`ReviewReport`] is all that the page knows of it; the page makes the summary from the chapters.
+//! The page shows nothing but a [`ReviewReport`]; its script makes the summary from the chapters.
 
 use std::fmt::Write;
 use std::io;
 
 use serde::Serialize;
 
-use super::page::{escape_text, write_filled, write_to_string};
+use super::page::{escape_text, write_page, write_to_string};
 use super::{Report, noscript};
 
 /// The report of a review.
@@ -25,7 +25,7 @@ pub struct ReviewReport {
     pub command: String,
     /// SHA-256 of what made the results of all parts.
     pub hash: String,
-    /// In order.
+    /// The parts, in the review's order.
     pub chapters: Vec<Chapter>,
 }
 
@@ -53,25 +53,25 @@ pub struct Chapter {
     pub heading: String,
     /// The reason for the part.
     pub why: Option<String>,
-    /// True if the leading comparison answers the question.
+    /// True if the part's leading comparison answers the review's question.
     pub answers: bool,
     /// The half of the question that it answers, where the review says so.
     #[serde(skip)]
     pub half: Option<String>,
     /// The levels that it holds where other parts compare several: "cache on".
     pub held: Vec<String>,
-    /// Without the moving picture and the spread: those are on its own page.
+    /// The part's report, without the moving picture and the histograms, which are on its own page.
     pub report: Report,
 }
 
 /// The review as one self-contained HTML file.
 pub fn render_html(review: &ReviewReport) -> String {
-    write_to_string(|to| write_html(review, to))
+    write_to_string(|out| write_html(review, out))
 }
 
 /// Writes the review as HTML piece by piece.
-pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<()> {
-    write_filled(to, &review.title, &plain_html(review), review)
+pub fn write_html(review: &ReviewReport, out: &mut dyn io::Write) -> io::Result<()> {
+    write_page(out, &review.title, &plain_html(review), review)
 }
 
 /// The review for readers that run no scripts: every chapter's plain form.

@@ -1,4 +1,4 @@
-//! The cost of a study that was sampled until it was decided, for the reader.
+//! The cost of a study that was sampled until it was decided, in figures and in sentences.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct SamplingAccount {
     pub least_runs: u64,
     /// The most runs of a cell.
     pub most_runs: u64,
-    /// Virtual seconds of these runs and of the pilots, where their length is known before.
+    /// Virtual seconds of these runs and of the pilots, if the length of all runs is fixed in advance.
     pub virtual_s: Option<f64>,
     /// Virtual seconds of the pilots.
     pub pilot_s: f64,
@@ -27,11 +27,11 @@ pub struct SamplingAccount {
     pub runtime_s: Option<[f64; 2]>,
     /// The shortest and the longest ramp.
     pub ramp_s: [f64; 2],
-    /// Pairs that the last look left open.
+    /// Pairs that the last look left undecided.
     pub undecided: Vec<UndecidedPair>,
     /// Cells that were sampled as the study says.
     pub fixed_cells: Vec<FixedCells>,
-    /// The study has claims.
+    /// True if the study has claims.
     #[serde(skip)]
     pub has_claims: bool,
 }
@@ -40,7 +40,7 @@ pub struct SamplingAccount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FixedCells {
     pub why: String,
-    /// How many.
+    /// Number of cells.
     pub cells: u64,
 }
 
@@ -61,12 +61,12 @@ impl SamplingAccount {
         let cells = evidence.made.cells.len();
         let runs = |cell: usize| evidence.cell_runs(cell).len() as u64;
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let spent = (0..cells).map(|cell| {
+        let spent_ns = (0..cells).map(|cell| {
             let group = plan.group_of_cell(cell);
             Some(runs(cell) * (group.runtime_ns? + group.ramp_ns))
         });
         let shortened = || plan.groups.iter().filter(|group| group.fixed.is_none());
-        let ends = |value: fn(&SampledGroup) -> Option<u64>| {
+        let range = |value: fn(&SampledGroup) -> Option<u64>| {
             let all: Vec<f64> = shortened().filter_map(value).map(seconds).collect();
             let least = all.iter().copied().reduce(f64::min)?;
             Some([least, all.iter().copied().fold(least, f64::max)])
@@ -79,18 +79,18 @@ impl SamplingAccount {
             runs: (0..cells).map(runs).sum(),
             least_runs: (0..cells).map(runs).min().unwrap_or(0),
             most_runs: (0..cells).map(runs).max().unwrap_or(0),
-            virtual_s: spent.sum::<Option<u64>>().map(|nanos| seconds(nanos + plan.pilot_ns)),
+            virtual_s: spent_ns.sum::<Option<u64>>().map(|nanos| seconds(nanos + plan.pilot_ns)),
             pilot_s: seconds(plan.pilot_ns),
             fixed_s: plan.fixed_ns.map(seconds),
-            runtime_s: ends(|group| group.runtime_ns),
-            ramp_s: ends(|group| Some(group.ramp_ns)).unwrap_or([0.0; 2]),
+            runtime_s: range(|group| group.runtime_ns),
+            ramp_s: range(|group| Some(group.ramp_ns)).unwrap_or([0.0; 2]),
             undecided: undecided_pairs(evidence),
             fixed_cells: fixed_cells.into_iter().map(|(why, cells)| FixedCells { why, cells }).collect(),
             has_claims: !evidence.study.claim.is_empty(),
         })
     }
 
-    /// In sentences.
+    /// The account in sentences.
     pub fn to_sentences(&self) -> String {
         let mut text = String::from("Sampled until decided:");
         text += &match self.runtime_s {
@@ -136,12 +136,12 @@ impl SamplingAccount {
 /// Undecided pairs that are named.
 const NAMED: usize = 5;
 
-/// A number, or from the least to the most.
+/// A number, or two as `least to most`.
 fn range_text<T: PartialEq + std::fmt::Display>([least, most]: [T; 2]) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
-/// The pairs that the last look left open.
+/// The pairs that the last look left undecided.
 fn undecided_pairs(evidence: &Evidence<'_>) -> Vec<UndecidedPair> {
     let open = evidence.findings().0.iter().filter(|finding| {
         let verdict = finding.judgement.map(|judgement| judgement.verdict);

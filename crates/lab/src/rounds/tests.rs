@@ -3,6 +3,7 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
+use crate::provenance::RunSample;
 use crate::study::{EarlierRuns, SEARCHED, run_study_order};
 use crate::workers::Workers;
 use seekwise_run::cutoff::RunCutoff;
@@ -20,46 +21,48 @@ struct Planned {
 
 fn planned(text: &str) -> Planned {
     let study = seekwise_formats::study::parse("s.toml", text).unwrap();
-    let cells = plan::study_cells(&study);
-    prepared(text, study, &cells)
+    let (cells, sample) = (plan::study_cells(&study), RunSample::new(&study, None));
+    prepared(study, &cells, sample)
 }
 
-fn prepared(text: &str, study: Study, cells: &[plan::Cell]) -> Planned {
+fn prepared(study: Study, cells: &[plan::Cell], sample: RunSample) -> Planned {
     let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
     let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, cells, &prepared, inputs.texts_read());
+    let made = StudyProvenance::new(String::new(), cells, &prepared, inputs.texts_read(), sample);
     Planned { study, made, prepared }
 }
 
 fn sampled(text: &str) -> Planned {
     let Planned { study, made, prepared: cells } = planned(text);
     let plan = super::plan_sampling(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
-    let seeds = plan.run_seeds(&study);
     let longer = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
-    let mut planned = prepared(text, study, &longer);
-    (planned.made.seeds, planned.made.sampling) = (seeds, Some(plan));
-    planned
+    let sample = RunSample::new(&study, Some(plan));
+    prepared(study, &longer, sample)
 }
 
 #[test]
 fn cells_that_a_comparison_joins_are_a_group() {
-    assert_eq!(join_cells(5, [(0, 3), (3, 4)].into_iter()), [0, 1, 2, 0, 0]);
-    assert_eq!(join_cells(4, [(2, 3), (0, 1), (1, 2)].into_iter()), [0, 0, 0, 0]);
-    assert_eq!(join_cells(3, std::iter::empty()), [0, 1, 2]);
+    assert_eq!(group_of_each_cell(5, [(0, 3), (3, 4)].into_iter()), [0, 1, 2, 0, 0]);
+    assert_eq!(group_of_each_cell(4, [(2, 3), (0, 1), (1, 2)].into_iter()), [0, 0, 0, 0]);
+    assert_eq!(group_of_each_cell(3, std::iter::empty()), [0, 1, 2]);
 }
 
 #[test]
 fn a_fixed_sample_is_cut_into_as_many_runs_as_there_may_be() {
     let seconds = |seconds: u64| seconds * 1_000_000_000;
-    let length = RunLength { runtime: seconds(60), ramp: 0 };
-    assert_eq!((length.short_runtime(6), length.pilot_length(6)), (seconds(2), seconds(8)));
-    assert_eq!(length.short_runtime(1_000), seconds(60), "never longer than the study's");
+    let length = RunLength { runtime_ns: seconds(60), ramp_ns: 0 };
+    assert_eq!((length.short_runtime_ns(6), length.pilot_length_ns(6)), (seconds(2), seconds(8)));
+    assert_eq!(length.short_runtime_ns(1_000), seconds(60), "never longer than the study's");
     assert_eq!(
-        RunLength { ramp: seconds(5), ..length }.pilot_length(6),
+        RunLength { ramp_ns: seconds(5), ..length }.pilot_length_ns(6),
         seconds(20),
         "the ramp that was asked for is looked at"
     );
-    assert_eq!(RunLength { runtime: seconds(2), ramp: 0 }.pilot_length(3), seconds(2), "a pilot has requests enough");
+    assert_eq!(
+        RunLength { runtime_ns: seconds(2), ramp_ns: 0 }.pilot_length_ns(3),
+        seconds(2),
+        "a pilot has requests enough"
+    );
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn run_rounds(planned: &Planned) -> (Vec<RunRecord>, usize) {
 #[test]
 fn cells_that_run_alike_share_a_pilot_on_any_number_of_cores() {
     let Planned { study, prepared, .. } = planned(RULES);
-    let wanted = || (0..prepared.len()).map(|cell| (cell, 4_000_000_000));
+    let wanted = || (0..prepared.len()).map(|cell| pilot::CellPilot { cell, length_ns: 4_000_000_000 });
     let of = |cores| pilot::run_pilots(&study, &prepared, wanted(), cores, &PilotWatch::NONE).unwrap();
     let (one, four) = (of(1), of(4));
     // Cells 0, 2 and 4 are of depth 1; the others queue, each by its own rule.
@@ -151,7 +154,7 @@ fn cells_that_are_all_kin_are_searched_for_a_few_times_each() {
         let Planned { study, prepared, .. } = planned(&text);
         assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "any could be like any other");
         let searched = SEARCHED.get();
-        let wanted = (0..prepared.len()).map(|cell| (cell, 300_000_000));
+        let wanted = (0..prepared.len()).map(|cell| pilot::CellPilot { cell, length_ns: 300_000_000 });
         let pilots = pilot::run_pilots(&study, &prepared, wanted, cores, &PilotWatch::NONE).unwrap();
         (pilots, SEARCHED.get() - searched)
     };

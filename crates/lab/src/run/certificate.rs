@@ -1,4 +1,4 @@
-//! The certificate of a trace's run, as a record keeps it.
+//! The certificate of a trace's run, as a record keeps it: how the trace was read, and how exactly it was played.
 
 use seekwise_disk::time::Span;
 use seekwise_run::receipt::lateness::Lateness;
@@ -50,7 +50,7 @@ pub struct Certificate {
     pub rounded: u64,
     /// Devices of the trace.
     pub devices: u64,
-    /// Bytes of the devices one after another.
+    /// Bytes of all devices together, one after another.
     pub extent: u64,
     /// Requests of devices that were left out.
     pub elsewhere: u64,
@@ -60,7 +60,7 @@ pub struct Certificate {
     pub map: String,
     /// Requests that went elsewhere than they were recorded.
     pub moved: u64,
-    /// Moved requests that were shifted to end before the target does.
+    /// Moved requests that were shifted further, so that they end before the target does.
     pub clipped: u64,
     /// How units were interpreted, and what was derived, in words.
     pub taken: Vec<String>,
@@ -77,10 +77,9 @@ pub struct TimingErrors {
 }
 
 impl TimingErrors {
-    /// How late things were.
     pub(crate) fn from_lateness(lateness: &Lateness) -> TimingErrors {
         let ms = |span: Option<Span>| span.map_or(0.0, |span| span.nanos() as f64 / 1e6);
-        let of = |share| ms(lateness.quantile(share));
-        TimingErrors { p50: of(0.5), p99: of(0.99), max: ms(Some(lateness.latest())) }
+        let quantile_ms = |share| ms(lateness.quantile(share));
+        TimingErrors { p50: quantile_ms(0.5), p99: quantile_ms(0.99), max: ms(Some(lateness.latest())) }
     }
 }

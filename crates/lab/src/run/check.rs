@@ -1,25 +1,25 @@
-//! Checks the figures of a kept record against one another: each follows from others, so a changed figure contradicts
-//! them. A change that no other figure contradicts is not found.
+//! Checks the figures of a kept record against one another. Most follow from others, so a figure that was changed by hand contradicts them.
+//! A change that contradicts no other figure is not found.
 
 use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;
 use crate::stats::packed_buckets::PackedBuckets;
 
-/// Figures are sums, products and quotients of exact numbers: they agree apart from rounding in floating point, 2^-53
-/// each time. A thousand such steps are far below this.
+/// Relative error up to which two figures count as equal. Figures are sums, products and quotients of exact numbers and agree apart from
+/// rounding in floating point, which is 2^-53 in each step; a thousand steps are far below this.
 const ROUNDING: f64 = 1e-9;
 
 /// Nanoseconds in a millisecond: parts and means are kept in ms, computed from times in ns.
 const NS_PER_MS: f64 = 1e6;
 
-/// A figure that contradicts others: its name, and what was expected.
+/// Names a figure that contradicts others, and the expected value.
 type Fault = String;
 
-/// Figures smaller than this may differ as much as figures of this size: near 0 a relative error means nothing.
+/// Smaller figures may differ by as much as figures of this size, because near 0 a relative error means nothing.
 const SMALL: f64 = 1e-3;
 
-fn is_close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= ROUNDING * a.abs().max(b.abs()).max(SMALL)
+fn is_close(one: f64, other: f64) -> bool {
+    (one - other).abs() <= ROUNDING * one.abs().max(other.abs()).max(SMALL)
 }
 
 fn check_equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
@@ -64,10 +64,10 @@ impl RunRecord {
             let ios = self.groups.iter().map(|group| group.all.ios).sum::<u64>();
             check_count("all.ios", all.ios, ios, "what all `groups` come to")?;
         }
-        self.phases.iter().enumerate().try_for_each(|(place, phase)| phase.check_figures(&format!("phases.{place}.")))
+        self.phases.iter().enumerate().try_for_each(|(index, phase)| phase.check_figures(&format!("phases.{index}.")))
     }
 
-    /// A modelled processor's figures follow from its share.
+    /// Checks that the figures of a modelled processor follow from its share of busy time.
     fn check_processor(&self) -> Result<(), Fault> {
         let Some(cpu) = self.cpu.filter(|cpu| !self.is_measured() && cpu.percent > 0.0) else { return Ok(()) };
         // Older folders do not have these two figures.
@@ -101,8 +101,8 @@ impl PhaseRecord {
     }
 }
 
-/// Checks that the figures of reads and writes together follow from those of each: counts and rates are sums, the longest
-/// time is the longer, the mean time is the mean by count. `prefix` stands before the name of each figure.
+/// Checks that the figures of reads and writes together follow from those of each: counts and rates are sums, the longest time is the longer
+/// of both, the mean time is weighted by counts. `prefix` stands before the name of each figure.
 fn check_sums(prefix: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
     check_count(&format!("{prefix}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
     check_equal(&format!("{prefix}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
@@ -112,12 +112,17 @@ fn check_sums(prefix: &str, all: &KindRecord, read: &KindRecord, write: &KindRec
         read.bytes_per_s + write.bytes_per_s,
         "reads and writes",
     )?;
-    let Some(times) = &all.response_ms else { return Ok(()) };
-    let [r, w] = [read, write].map(|view| view.response_ms.unwrap_or_default());
-    check_equal(&format!("{prefix}all.response_ms.max"), times.max, r.max.max(w.max), "the longest of both")?;
-    let sum = r.mean * read.ios as f64 + w.mean * write.ios as f64;
+    let Some(response) = &all.response_ms else { return Ok(()) };
+    let [reads, writes] = [read, write].map(|view| view.response_ms.unwrap_or_default());
+    check_equal(
+        &format!("{prefix}all.response_ms.max"),
+        response.max,
+        reads.max.max(writes.max),
+        "the longest of both",
+    )?;
+    let weighted_sum = reads.mean * read.ios as f64 + writes.mean * write.ios as f64;
     let key = format!("{prefix}all.response_ms.mean");
-    check_equal(&key, times.mean, sum / all.ios as f64, "the mean of reads and writes")
+    check_equal(&key, response.mean, weighted_sum / all.ios as f64, "the mean of reads and writes")
 }
 
 fn check_count(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> {

@@ -1,5 +1,5 @@
-//! Figures of a run's source when it is over: the share that came from memory, how a recording or a trace was played,
-//! operations of programs. The requests themselves are not known here.
+//! Figures of the source of a run's requests, taken when the run is over: the share of reads that came from memory, how a recording or a
+//! trace was played, and operations of programs. Single requests are not seen here.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use seekwise_work::workload::Window;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::Certificate;
-use super::count;
+use super::deserialize_count;
 use super::operations::{self, OperationRecord};
 
 /// Figures of the source, as the record keeps them.
@@ -32,19 +32,19 @@ pub struct IssuerFigures {
     pub operations: BTreeMap<String, OperationRecord>,
 }
 
-/// How a recorded session ended when it was played.
+/// How the requests of a recorded session ended when it was played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedEnds {
     /// Requests played.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub requests: u64,
     /// How many of these ended at the recorded nanosecond.
-    #[serde(deserialize_with = "count")]
+    #[serde(deserialize_with = "deserialize_count")]
     pub same: u64,
 }
 
 impl IssuerFigures {
-    /// Collects the figures of `source`, which issued `work`; programs are counted over their windows.
+    /// The figures of `source`, which issued `work`. Operations of programs are counted over the windows of the workers.
     pub(super) fn from_source(source: &Issuer, work: &Work, windows: &[Option<Window>]) -> IssuerFigures {
         let recorded =
             source.replay_comparison().map(|played| RecordedEnds { requests: played.requests, same: played.same });
@@ -58,26 +58,26 @@ impl IssuerFigures {
     }
 }
 
-/// Troubles of a source that ended, for the reader, in words.
+/// Troubles of a source whose run is over, in words for the reader.
 pub(super) fn source_troubles(source: &Issuer, work: &Work) -> Vec<String> {
     let mut troubles = operations::program_troubles(source, work);
     troubles.extend(memory_speed_warning(source));
     troubles
 }
 
-/// From this percentage on, figures of reads count as those of memory (inferred: half of the bytes).
-const OF_MEMORY: f64 = 50.0;
+/// From this percentage from memory on, the rates of reads are doubted (inferred: half of the bytes).
+const DOUBTED_PERCENT: f64 = 50.0;
 
 /// The percentage of the requested bytes that did not come from the device.
 fn percent_from_memory(Reads { asked, fetched }: Reads) -> f64 {
     100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
 }
 
-/// A warning that memory served a job's reads. A scene decides itself what it reads twice.
+/// A warning that memory served most of a job's reads. A scene gets none: its programs decide what they read twice.
 fn memory_speed_warning(issuer: &Issuer) -> Option<String> {
     let Issuer::Buffered(buffered) = issuer else { return None };
-    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(percent_from_memory)?;
-    (percent >= OF_MEMORY).then(|| {
+    let percent = Some(buffered.cached_reads()).filter(|reads| reads.asked > 0).map(percent_from_memory)?;
+    (percent >= DOUBTED_PERCENT).then(|| {
         format!(
             "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"
         )

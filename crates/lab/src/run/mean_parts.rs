@@ -1,13 +1,13 @@
-//! Where the time of the mean request of a record went, part by part. Records have it for each kind and each group, and a study
-//! holds thousands of records, so it is numbers in a row and not a map of names.
+//! Where the time of the mean request went, part by part. A record has this for each kind and each group of requests, and a study holds
+//! thousands of records, so it is an array of numbers and not a map of names.
 
 use seekwise_disk::parts::Part;
 use seekwise_drives::spelling::nearest;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Mean milliseconds of each part of the response; empty without requests, and in older folders, which do not say it.
-/// Written as a map from the parts' names, in the order of the alphabet; a part that is not named is 0.
+/// Mean milliseconds of each part of the response; empty without requests, and in older folders, which do not have it. It is written as a
+/// map from the parts' names in alphabetical order; a part that is not named is 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeanParts(Option<Box<[f64; Part::COUNT]>>);
 
@@ -17,12 +17,12 @@ impl MeanParts {
         MeanParts(Some(Box::new(Part::ALL.map(ms))))
     }
 
-    /// True if it says nothing.
+    /// True if there are no figures.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Milliseconds in `part`; 0 if it says nothing.
+    /// Milliseconds in `part`; 0 if there are no figures.
     pub fn get(&self, part: Part) -> f64 {
         self.0.as_ref().map_or(0.0, |ms| ms[part as usize])
     }
@@ -53,9 +53,9 @@ impl Serialize for MeanParts {
 
 impl<'de> Deserialize<'de> for MeanParts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MeanParts, D::Error> {
-        struct Named;
+        struct PartMap;
 
-        impl<'de> Visitor<'de> for Named {
+        impl<'de> Visitor<'de> for PartMap {
             type Value = MeanParts;
 
             fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for MeanParts {
             }
         }
 
-        from.deserialize_map(Named)
+        from.deserialize_map(PartMap)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The operations of programs, counted by program.
+//! Counts the operations of a scene's programs, such as files copied or commits, by program.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::stats::response::Response;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OperationRecord {
-    #[serde(deserialize_with = "super::count")]
+    #[serde(deserialize_with = "super::deserialize_count")]
     pub count: u64,
     /// How many a second, from the program's beginning to its end.
     pub per_s: f64,
     /// `None` if none ended.
-    #[serde(deserialize_with = "Response::kept")]
+    #[serde(deserialize_with = "Response::deserialize_nonzero")]
     pub response_ms: Option<Response>,
 }
 
-/// The operations of each program of a scene, counted over its window.
+/// The operations of each program of a scene by its name, with the rate over the program's window.
 pub(super) fn count_operations(
     issuer: &Issuer,
     work: &Work,
@@ -44,13 +44,15 @@ pub(super) fn count_operations(
     scene.programs.iter().zip(&times).zip(windows).map(record).collect()
 }
 
-/// Programs that did not come to their ends, in words.
+/// Programs that stopped before their end, in words.
 pub(super) fn program_troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
-    let name = |at: usize| work.scene().map_or("", |scene| &scene.programs[at].name);
-    let said = |(at, trouble): (usize, ProgramError)| match trouble {
-        ProgramError::Refused(why) => format!("program {} stopped: {why}", name(at)),
-        ProgramError::Failed => format!("program {} stopped: a request of its failed", name(at)),
-        ProgramError::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
+    let name = |program: usize| work.scene().map_or("", |scene| &scene.programs[program].name);
+    let words = |(program, trouble): (usize, ProgramError)| match trouble {
+        ProgramError::Refused(why) => format!("program {} stopped: {why}", name(program)),
+        ProgramError::Failed => format!("program {} stopped: a request of its failed", name(program)),
+        ProgramError::Waits => {
+            format!("program {} waits for what never comes; please report this scene", name(program))
+        }
     };
-    issuer.program_troubles().into_iter().map(said).collect()
+    issuer.program_errors().into_iter().map(words).collect()
 }

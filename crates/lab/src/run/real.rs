@@ -1,5 +1,5 @@
-//! Further observations on a real file or device: how long requests took to reach the kernel and to come back, what the
-//! run used of the machine, and whether its rate was steady.
+//! Further observations on a real file or device: how long requests took to reach the kernel and to come back, how much of the machine the
+//! run used, and whether its rate was steady. Observations that make a measurement doubtful become warnings.
 
 use seekwise_disk::block::SECTOR;
 use seekwise_disk::record::{Part, Record};
@@ -13,49 +13,52 @@ use super::Response;
 use crate::stats::histogram::Histogram;
 use crate::stats::summary::RequestKind;
 
-/// The most slots of time; when they are full, each becomes twice as long.
-const SLOTS: usize = 2048;
+/// The most slots of time in which requests are counted. If a run is longer, all slots become twice as long.
+const MOST_SLOTS: usize = 2048;
 
 /// The initial length of a slot.
-const SLOT: Span = Span::from_millis(1);
+const FIRST_SLOT: Span = Span::from_millis(1);
 
-/// Blocks of equally many requests into which a run is cut, to see whether its rate is steady; the second half of them
-/// is examined. A block is a count of requests, not a time: a hard disk's run of minutes has some thousands.
+/// Number of blocks into which a run is cut to see whether its rate is steady; the second half of them is examined. Blocks have equally many
+/// requests rather than equal times, because a hard disk's run of minutes has only some thousand requests.
 const BLOCKS: usize = 10;
 
-/// The fewest requests in a block: the rate of fewer says too little.
-const BLOCK: u64 = 50;
+/// The fewest requests in a block; the rate of fewer would be too uncertain.
+const LEAST_BLOCK_REQUESTS: u64 = 50;
 
-/// How far apart the rates of blocks may be, and how far their trend may lead from the first to the last, as shares of
-/// their mean: the bounds of SNIA's Performance Test Specification for a steady state (range 20 %, slope 10 %).
-const RANGE: f64 = 0.2;
-const TREND: f64 = 0.1;
+/// How far apart the rates of blocks may be in a steady state, as a share of their mean: the 20 % of SNIA's Performance Test Specification.
+const STEADY_RANGE: f64 = 0.2;
+/// How far a straight line through the rates of blocks may rise or fall in a steady state, as a share of their mean: the 10 % of the same
+/// specification.
+const STEADY_TREND: f64 = 0.1;
 
-/// The share of the bytes that disks must have moved; below it a cache is assumed (inferred: half).
-const OF_DISKS: f64 = 0.5;
+/// The least share of a job's bytes that disks must have moved; below it a cache is suspected (inferred: half).
+const LEAST_DISK_SHARE: f64 = 0.5;
 
-/// Latencies in fio's terms, of one group and kind.
+/// Latencies in fio's terms, of the requests of one group of workers and one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    /// Until the kernel had it.
+    /// From the issue until the kernel had the request: fio's slat.
     pub submission: Histogram,
-    /// From then until it came back.
+    /// From then until the request came back: fio's clat.
     pub completion: Histogram,
-    /// Both: fio's latency.
+    /// Both together: fio's lat.
     pub total: Histogram,
 }
 
-/// Takes the records of a run.
+/// Collects observations from the records of a run.
 pub(crate) struct RealRecorder {
-    group_of: Vec<u16>,
+    /// For each worker.
+    groups: Vec<u16>,
+    /// For each group and kind.
     latencies: Vec<[Latencies; RequestKind::COUNT]>,
-    /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency. Histograms count spans: here a
-    /// nanosecond stands for a byte a second.
+    /// The rates of single reads, and of single writes: a request's bytes over its latency. These histograms of spans hold bytes a second as
+    /// nanoseconds.
     rates: [Histogram; 2],
     pace: RequestPace,
 }
 
-/// Requests done, by time.
+/// Counts of the requests done in each slot of time.
 #[derive(Clone, Debug)]
 struct RequestPace {
     slot: Span,
@@ -63,30 +66,37 @@ struct RequestPace {
 }
 
 impl RealRecorder {
-    /// A watch over workers in these groups.
+    /// A recorder for workers, each of which is in one of `groups`.
     pub fn new(groups: &[u16]) -> RealRecorder {
         let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
         let rates = Default::default();
-        RealRecorder { group_of: groups.to_vec(), latencies, rates, pace: RequestPace { slot: SLOT, done: Vec::new() } }
+        RealRecorder {
+            groups: groups.to_vec(),
+            latencies,
+            rates,
+            pace: RequestPace { slot: FIRST_SLOT, done: Vec::new() },
+        }
     }
 
-    /// Takes a record.
+    /// Counts a record.
     #[inline]
-    pub fn take_record(&mut self, record: &Record) {
+    pub fn count_record(&mut self, record: &Record) {
         let done = &record.completion;
         let kind = RequestKind::from_op(record.request.op);
-        let of = &mut self.latencies[usize::from(self.group_of[usize::from(record.worker)])][kind as usize];
-        // In real time *processor* lasts until the kernel has the request, *queue* from then on; fio does not count the wait before.
+        let group = usize::from(self.groups[usize::from(record.worker)]);
+        let latencies = &mut self.latencies[group][kind as usize];
+        // In real time the part *processor* lasts until the kernel has the request, and *queue* from then on; fio does not count the wait
+        // before.
         let (submission, completion) = (done.parts.get(Part::Processor), done.parts.get(Part::Queue));
-        of.submission.record(submission);
-        of.completion.record(completion);
-        of.total.record(submission + completion);
-        if let Some(at) = [RequestKind::Read, RequestKind::Write].iter().position(|of| *of == kind) {
+        latencies.submission.record(submission);
+        latencies.completion.record(completion);
+        latencies.total.record(submission + completion);
+        if let Some(direction) = [RequestKind::Read, RequestKind::Write].iter().position(|known| *known == kind) {
             let nanos = (submission + completion).nanos().max(1);
-            let rate = (u64::from(record.request.sectors) * SECTOR).saturating_mul(1_000_000_000) / nanos;
-            self.rates[at].record(Span::from_nanos(rate));
-            self.pace.count_at(done.finished);
+            let bytes_per_s = (u64::from(record.request.sectors) * SECTOR).saturating_mul(1_000_000_000) / nanos;
+            self.rates[direction].record(Span::from_nanos(bytes_per_s));
+            self.pace.count_request(done.finished);
         }
     }
 
@@ -100,45 +110,45 @@ impl RealRecorder {
 
 impl RequestPace {
     #[inline]
-    fn count_at(&mut self, at: Instant) {
-        let mut place = (at.nanos() / self.slot.nanos()) as usize;
-        while place >= SLOTS {
+    fn count_request(&mut self, finished: Instant) {
+        let mut index = (finished.nanos() / self.slot.nanos()) as usize;
+        while index >= MOST_SLOTS {
             self.done = self.done.chunks(2).map(|pair| pair.iter().sum()).collect();
             self.slot = self.slot + self.slot;
-            place /= 2;
+            index /= 2;
         }
-        if place >= self.done.len() {
-            self.done.resize(place + 1, 0);
+        if index >= self.done.len() {
+            self.done.resize(index + 1, 0);
         }
-        self.done[place] += 1;
+        self.done[index] += 1;
     }
 
-    /// The rates of this many blocks of equally many requests, in requests a slot; `None` if there are too few requests, or fewer than
-    /// four slots a block: the end of a block within a slot is a guess.
+    /// The rates of `blocks` blocks of equally many requests, in requests a slot. `None` if there are too few requests, or fewer than four
+    /// slots for a block, because the end of a block within a slot is estimated.
     fn block_rates(&self, blocks: usize) -> Option<Vec<f64>> {
         let first = self.done.iter().position(|done| *done > 0)?;
-        let all: u64 = self.done.iter().sum();
-        if all < BLOCK * blocks as u64 || self.done.len() - first < 4 * blocks {
+        let all_requests: u64 = self.done.iter().sum();
+        if all_requests < LEAST_BLOCK_REQUESTS * blocks as u64 || self.done.len() - first < 4 * blocks {
             return None;
         }
-        let block = all as f64 / blocks as f64;
+        let block_requests = all_requests as f64 / blocks as f64;
         let mut ends = Vec::new();
-        let mut seen = 0.0;
-        for (place, done) in self.done[first..].iter().enumerate() {
-            let before = seen;
-            seen += *done as f64;
-            while ends.len() < blocks && seen >= block * (ends.len() + 1) as f64 - 1e-6 {
+        let mut counted = 0.0;
+        for (slot, done) in self.done[first..].iter().enumerate() {
+            let before = counted;
+            counted += *done as f64;
+            while ends.len() < blocks && counted >= block_requests * (ends.len() + 1) as f64 - 1e-6 {
                 // Within a slot requests are assumed to be evenly spread.
-                let share = (block * (ends.len() + 1) as f64 - before) / *done as f64;
-                ends.push(place as f64 + share.clamp(0.0, 1.0));
+                let share = (block_requests * (ends.len() + 1) as f64 - before) / *done as f64;
+                ends.push(slot as f64 + share.clamp(0.0, 1.0));
             }
         }
         // No slot holds more than all requests, so a block is at least `1 / blocks` of a slot long.
         let starts = std::iter::once(0.0).chain(ends.iter().copied());
-        Some(starts.zip(&ends).map(|(start, end)| block / (end - start)).collect())
+        Some(starts.zip(&ends).map(|(start, end)| block_requests / (end - start)).collect())
     }
 
-    /// How steady the rate was over the second half of the run; `None` if there are too few requests.
+    /// How steady the rate was over the second half of the run's requests; `None` if there are too few.
     fn rate_steadiness(&self) -> Option<RateSteadiness> {
         let rates = self.block_rates(BLOCKS)?;
         let half = &rates[BLOCKS / 2..];
@@ -146,12 +156,12 @@ impl RequestPace {
         let mean = half.iter().sum::<f64>() / count;
         let range = half.iter().copied().fold(0.0, f64::max) - half.iter().copied().fold(f64::INFINITY, f64::min);
         let middle = (count - 1.0) / 2.0;
-        let slope = half.iter().enumerate().map(|(at, rate)| (at as f64 - middle) * rate).sum::<f64>()
-            / half.iter().enumerate().map(|(at, _)| (at as f64 - middle).powi(2)).sum::<f64>();
+        let slope = half.iter().enumerate().map(|(index, rate)| (index as f64 - middle) * rate).sum::<f64>()
+            / half.iter().enumerate().map(|(index, _)| (index as f64 - middle).powi(2)).sum::<f64>();
         Some(RateSteadiness { range: range / mean, trend: slope * (count - 1.0) / mean })
     }
 
-    /// The rate of the last quarter of all requests over that of the first.
+    /// The rate of the last quarter of all requests over that of the first quarter; `None` if there are too few.
     fn rate_drift(&self) -> Option<f64> {
         let rates = self.block_rates(4)?;
         Some(rates[3] / rates[0])
@@ -163,14 +173,14 @@ impl RequestPace {
 pub struct RateSteadiness {
     /// From the slowest block to the fastest, as a share of their mean.
     pub range: f64,
-    /// From the first to the last by the line through all, as a share of their mean.
+    /// From the first to the last on a straight line through all (least squares), as a share of their mean.
     pub trend: f64,
 }
 
 impl RateSteadiness {
     /// True for a steady state by SNIA's bounds.
     pub(crate) fn is_steady(&self) -> bool {
-        self.range <= RANGE && self.trend.abs() <= TREND
+        self.range <= STEADY_RANGE && self.trend.abs() <= STEADY_TREND
     }
 }
 
@@ -184,9 +194,9 @@ pub struct PaceRecord {
     pub drift: Option<f64>,
 }
 
-/// The observations on the records of a run; what it used of the machine and stood on is in its [`RunFigures`].
+/// The observations from the records of a run. Its use of the machine, and the test bench, are in its [`RunFigures`].
 pub struct RealObservation {
-    /// By group and kind.
+    /// For each group and kind.
     pub latencies: Vec<[Latencies; RequestKind::COUNT]>,
     /// Whether the rate was steady.
     pub pace: PaceRecord,
@@ -221,38 +231,40 @@ pub struct RealRecord {
 }
 
 impl RealObservation {
-    /// The record to keep, with figures of its run.
-    pub fn to_record(&self, of: &RunFigures) -> RealRecord {
-        let over = |of: fn(&Latencies) -> &Histogram| {
+    /// The record to keep, with the figures of its run.
+    pub fn to_record(&self, figures: &RunFigures) -> RealRecord {
+        let pooled = |select: fn(&Latencies) -> &Histogram| {
             let mut all = Histogram::default();
             for kinds in &self.latencies {
-                [RequestKind::Read, RequestKind::Write].iter().for_each(|kind| all.merge(of(&kinds[*kind as usize])));
+                [RequestKind::Read, RequestKind::Write]
+                    .iter()
+                    .for_each(|kind| all.merge(select(&kinds[*kind as usize])));
             }
             Response::from_histogram(&all)
         };
-        let nothing = Usage::default();
-        let usage = of.usage.as_ref().unwrap_or(&nothing);
+        let unknown = Usage::default();
+        let usage = figures.usage.as_ref().unwrap_or(&unknown);
         let threads = &usage.threads;
-        let whole = usage.wall_time().nanos() as f64 * f64::from(usage.system.cores.max(1));
-        let percent = |sum: u64| if whole > 0.0 { 100.0 * sum as f64 / whole } else { 0.0 };
+        let all_cores_ns = usage.wall_time().nanos() as f64 * f64::from(usage.system.cores.max(1));
+        let percent = |busy_ns: u64| if all_cores_ns > 0.0 { 100.0 * busy_ns as f64 / all_cores_ns } else { 0.0 };
         RealRecord {
-            submission_ms: over(|of| &of.submission),
-            completion_ms: over(|of| &of.completion),
-            latency_ms: over(|of| &of.total),
+            submission_ms: pooled(|latencies| &latencies.submission),
+            completion_ms: pooled(|latencies| &latencies.completion),
+            latency_ms: pooled(|latencies| &latencies.total),
             user_percent: percent(threads.iter().map(|thread| thread.user.nanos()).sum()),
             system_percent: percent(threads.iter().map(|thread| thread.system.nanos()).sum()),
             whole_percent: 100.0 * usage.system.busy,
             saturated: usage.saturated_threads(),
             pace: self.pace,
-            bench: of.bench.clone(),
+            bench: figures.bench.clone(),
         }
     }
 
-    /// Doubts about a run with these figures, in words; `moved` are bytes read and written by the job.
-    pub fn doubts(&self, of: &RunFigures, moved: [u64; 2]) -> Vec<String> {
+    /// Doubts about a run with these figures, in words; the job read and wrote `moved_bytes`.
+    pub fn doubts(&self, figures: &RunFigures, moved_bytes: [u64; 2]) -> Vec<String> {
         let mut doubts = Vec::new();
-        let nothing = Usage::default();
-        let usage = of.usage.as_ref().unwrap_or(&nothing);
+        let unknown = Usage::default();
+        let usage = figures.usage.as_ref().unwrap_or(&unknown);
         let (saturated, threads) = (usage.saturated_threads(), usage.threads.len());
         if saturated > 0 {
             doubts.push(format!(
@@ -267,7 +279,8 @@ impl RealObservation {
                 100.0 * steady.trend
             ));
         }
-        if let Some(drift) = self.pace.drift.filter(|drift| !(1.0 - TREND..=1.0 + TREND).contains(drift)) {
+        if let Some(drift) = self.pace.drift.filter(|drift| !(1.0 - STEADY_TREND..=1.0 + STEADY_TREND).contains(drift))
+        {
             let percent = 100.0 * (drift - 1.0);
             doubts.push(format!(
                 "drift: the rate of the last quarter of the requests differs by {percent:+.0} % from the first's"
@@ -275,38 +288,41 @@ impl RealObservation {
         }
         let words =
             [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];
-        for (at, (verb, rest)) in words.into_iter().enumerate() {
-            if let Some(share) = share_by_disks(usage, at, moved[at]).filter(|share| *share < OF_DISKS) {
+        for (direction, (verb, rest)) in words.into_iter().enumerate() {
+            if let Some(share) =
+                share_moved_by_disks(usage, direction, moved_bytes[direction]).filter(|share| *share < LEAST_DISK_SHARE)
+            {
                 doubts.push(format!(
                     "cached: the disks of this machine {verb} {:.0} % of the bytes that the job {verb}; the rest {rest}",
                     100.0 * share
                 ));
             }
         }
-        doubts.extend(link_rate(of).into_iter().flat_map(|link| faster_than_link(link as f64, self.rates)));
+        let link = link_bytes_per_s(figures).into_iter();
+        doubts.extend(link.flat_map(|link| faster_than_link_warnings(link as f64, self.rates)));
         doubts
     }
 }
 
 /// The rate of the disk's link in bytes a second, if the system reports it.
-pub(super) fn link_rate(of: &RunFigures) -> Option<u64> {
-    of.bench.as_ref()?.device.as_ref()?.link
+pub(super) fn link_bytes_per_s(figures: &RunFigures) -> Option<u64> {
+    figures.bench.as_ref()?.device.as_ref()?.link
 }
 
-/// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
-fn share_by_disks(usage: &Usage, direction: usize, moved: u64) -> Option<f64> {
+/// The share of the bytes that a job read (direction 0) or wrote (1) that disks moved meanwhile; `None` if the job moved none.
+fn share_moved_by_disks(usage: &Usage, direction: usize, moved_bytes: u64) -> Option<f64> {
     // A disk may stand on another (loop devices, md): only the busiest counts.
-    let disks = usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
-    (moved > 0).then(|| disks as f64 / moved as f64)
+    let disk_bytes = usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
+    (moved_bytes > 0).then(|| disk_bytes as f64 / moved_bytes as f64)
 }
 
-/// A warning if half of the reads, or of the writes, came faster than the link carries them.
-fn faster_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
+/// Warnings for reads and writes whose median rate is above that of the link: half of them cannot have come from the disk.
+fn faster_than_link_warnings(link_bytes_per_s: f64, median_rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
     let words = ["came from memory", "went to memory"];
-    ["reads", "writes"].into_iter().zip(words).zip(rates).filter_map(move |((what, rest), rate)| {
-        rate.filter(|rate| *rate > link).map(|rate| {
-            let (rate, link) = (rate / 1e6, link / 1e6);
-            format!("cached: half of the {what} came at {rate:.0} MB/s or faster, more than the link's {link:.0}: they {rest}")
+    ["reads", "writes"].into_iter().zip(words).zip(median_rates).filter_map(move |((requests, rest), rate)| {
+        rate.filter(|rate| *rate > link_bytes_per_s).map(|rate| {
+            let (rate, link) = (rate / 1e6, link_bytes_per_s / 1e6);
+            format!("cached: half of the {requests} came at {rate:.0} MB/s or faster, more than the link's {link:.0}: they {rest}")
         })
     })
 }
@@ -320,7 +336,7 @@ mod tests {
 
     #[test]
     fn answers_that_came_sooner_than_the_link_carries_them_are_from_memory() {
-        let said = |rates| faster_than_link(300e6, rates).collect::<Vec<_>>();
+        let said = |rates| faster_than_link_warnings(300e6, rates).collect::<Vec<_>>();
         // 4 KiB in 14 us would be 293 MB/s; in 2 us they are 2048.
         assert_eq!(said([Some(293e6), None]), Vec::<String>::new());
         let expected =
@@ -338,10 +354,10 @@ mod tests {
         {
             let mut ledger = Ledger::open(Instant::ZERO);
             ledger.book_until(Part::Processor, Instant::ZERO + Span::from_micros(submission));
-            ledger.book_until(Part::Queue, ledger.mark() + Span::from_micros(completion));
+            ledger.book_until(Part::Queue, ledger.booked_until() + Span::from_micros(completion));
             let request = Request { op, sectors: 8, ..Request::NONE };
-            let completion = Completion { finished: ledger.mark(), parts: ledger.parts(), ..Completion::NONE };
-            recorder.take_record(&Record { request, completion, ..Record::NONE });
+            let completion = Completion { finished: ledger.booked_until(), parts: ledger.parts(), ..Completion::NONE };
+            recorder.count_record(&Record { request, completion, ..Record::NONE });
         }
         let observed = recorder.finish();
         // 4 KiB in 2 ms, as precise as a histogram.
@@ -353,9 +369,9 @@ mod tests {
 
     /// Requests done at these numbers a millisecond, millisecond after millisecond.
     fn pace(rates: impl Iterator<Item = u64>) -> RequestPace {
-        let mut pace = RequestPace { slot: SLOT, done: Vec::new() };
+        let mut pace = RequestPace { slot: FIRST_SLOT, done: Vec::new() };
         for (at, rate) in rates.enumerate() {
-            (0..rate).for_each(|_| pace.count_at(Instant::from_nanos(at as u64 * 1_000_000 + 5)));
+            (0..rate).for_each(|_| pace.count_request(Instant::from_nanos(at as u64 * 1_000_000 + 5)));
         }
         pace
     }
@@ -383,7 +399,7 @@ mod tests {
 
     #[test]
     fn blocks_end_within_a_slot_where_their_last_request_does() {
-        let rates = |done: &[u64]| RequestPace { slot: SLOT, done: done.to_vec() }.block_rates(2).unwrap();
+        let rates = |done: &[u64]| RequestPace { slot: FIRST_SLOT, done: done.to_vec() }.block_rates(2).unwrap();
         // Two hundred in two blocks: 80 in two slots, and half of the next forty; the other half, and 80 in five.
         assert_eq!(rates(&[40, 40, 40, 20, 20, 10, 10, 20]), [40.0, 100.0 / 5.5]);
         assert_eq!(rates(&[0, 0, 40, 40, 40, 20, 20, 10, 10, 20]), [40.0, 100.0 / 5.5], "from the first on");
@@ -401,7 +417,7 @@ mod tests {
     #[test]
     fn slots_grow_and_nothing_is_lost() {
         let long = pace((0..50_000).map(|_| 1));
-        assert!(long.done.len() <= SLOTS && long.done.iter().sum::<u64>() == 50_000);
+        assert!(long.done.len() <= MOST_SLOTS && long.done.iter().sum::<u64>() == 50_000);
         assert_eq!(long.slot, Span::from_millis(32));
     }
 }

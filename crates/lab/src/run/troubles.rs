@@ -1,4 +1,5 @@
-//! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
+//! Reasons why a run did not serve every request: volumes that lost too many drives, workers that ended at an error, trims that no disk
+//! here knows, and requests beyond the end.
 
 use seekwise_disk::block::Control;
 use seekwise_disk::block::setting::{ArraySetting, LayerSetting};
@@ -15,8 +16,8 @@ use seekwise_work::workload::session_replay::{RecordedRequest, RecordedSession};
 pub(super) fn run_troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {
     let failures = figures.failures;
     let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, figures.end));
-    let ends = |worker: &Worker| worker.survives != [true; 2];
-    if failures > 0 && work.workers().iter().any(ends) {
+    let ends_at_errors = |worker: &Worker| worker.survives != [true; 2];
+    if failures > 0 && work.workers().iter().any(ends_at_errors) {
         troubles
             .push("workers of fio jobs end at their first error, unless `continue_on_error` says otherwise".to_owned());
     }
@@ -29,7 +30,7 @@ pub(super) fn run_troubles(target: &Target, work: &Work, figures: &RunFigures) -
     troubles
 }
 
-/// Requests of a recording that lie beyond the end of the stack on which it is played.
+/// Counts the requests of a recording that lie beyond the end of a stack of `sectors` sectors, in words; `None` if there are none.
 fn requests_beyond_end(session: &RecordedSession, sectors: u64) -> Option<String> {
     let lies_beyond = |entry: &&RecordedRequest| entry.lba + u64::from(entry.sectors) > sectors;
     let (count, all) = (session.entries.iter().filter(lies_beyond).count(), session.entries.len());
@@ -41,7 +42,7 @@ fn requests_beyond_end(session: &RecordedSession, sectors: u64) -> Option<String
     })
 }
 
-/// Volumes of the array that had lost more drives by `end` than they can bear, and since when.
+/// The volumes of the array that lost more drives by `end` than they survive, and since when, in words.
 fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let Some(spec) = stack.array() else { return Vec::new() };
     // A new drive restores nothing of a lost volume: the first state that it does not survive counts. The time of its

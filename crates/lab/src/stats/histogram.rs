@@ -46,15 +46,15 @@ impl Percentile {
         }
     }
 
-    /// The rank among `n` values in rising order, from 1: the least rank with at least this share at or below it.
-    fn rank(self, n: u64) -> u64 {
-        (u128::from(n) * u128::from(self.0)).div_ceil(u128::from(Percentile::WHOLE)).max(1) as u64
+    /// The rank among `value_count` values in rising order, from 1: the least rank with at least this share at or below it.
+    fn rank(self, value_count: u64) -> u64 {
+        (u128::from(value_count) * u128::from(self.0)).div_ceil(u128::from(Percentile::WHOLE)).max(1) as u64
     }
 
-    /// Number of values that there must be for `beyond` of them to lie above it; `None` for the maximum itself.
-    pub(crate) fn needed_count(self, beyond: u64) -> Option<u64> {
-        let above = u64::from(Percentile::WHOLE - self.0);
-        (above > 0).then(|| (beyond * u64::from(Percentile::WHOLE)).div_ceil(above))
+    /// Number of values of which `values_above` lie above the percentile; `None` for the maximum itself.
+    pub(crate) fn needed_count(self, values_above: u64) -> Option<u64> {
+        let share_above = u64::from(Percentile::WHOLE - self.0);
+        (share_above > 0).then(|| (values_above * u64::from(Percentile::WHOLE)).div_ceil(share_above))
     }
 }
 
@@ -89,7 +89,7 @@ impl Histogram {
     pub fn record(&mut self, value: Span) {
         let ns = value.nanos();
         if ns > self.greatest {
-            self.record_greatest(ns);
+            self.record_new_maximum(ns);
         } else {
             // No larger than an earlier value, so the buckets reach it; this call costs half of `record`.
             self.buckets.saturating_record(ns);
@@ -113,7 +113,7 @@ impl Histogram {
 
     /// A new maximum may need more buckets; in a run that happens some twenty times.
     #[cold]
-    fn record_greatest(&mut self, ns: u64) {
+    fn record_new_maximum(&mut self, ns: u64) {
         self.greatest = ns;
         self.buckets.record(ns).expect("buckets grow to any value where usize has 64 bits");
     }
@@ -142,21 +142,21 @@ impl Histogram {
         (self.count() > 0).then(|| Span::from_nanos(self.greatest))
     }
 
-    /// The sum in ns, exact.
-    pub fn sum(&self) -> u128 {
+    /// The sum of the values, exact.
+    pub fn sum_ns(&self) -> u128 {
         self.sum
     }
 
-    /// The mean in ns.
-    pub fn mean(&self) -> Option<f64> {
+    /// The mean of the values.
+    pub fn mean_ns(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
-    /// The standard deviation of the values in ns, with n - 1; `None` for fewer than two.
+    /// The standard deviation of the values, with n - 1; `None` for fewer than two.
     ///
     /// Exact up to the last division and root. With k the mean rounded down and r = Σx - nk, the squares about k are
     /// Σx² - k(Σx + r) in integers, and those about the mean are less by r²/n: nothing large cancels in floating point.
-    pub fn deviation(&self) -> Option<f64> {
+    pub fn deviation_ns(&self) -> Option<f64> {
         let n = u128::from(self.count());
         if n < 2 {
             return None;
@@ -174,8 +174,8 @@ impl Histogram {
         self.value_at_rank(percentile.rank(self.count()))
     }
 
-    /// The values at rising `percentiles`, each as [`Histogram::percentile`] has it, in one pass.
-    pub fn percentiles<const N: usize>(&self, percentiles: [Percentile; N]) -> Option<[Span; N]> {
+    /// The values at percentiles in `rising` order, each as [`Histogram::percentile`] has it, in one pass.
+    pub fn percentiles<const N: usize>(&self, rising: [Percentile; N]) -> Option<[Span; N]> {
         let (mut buckets, mut upper, mut seen) = (self.buckets(), Span::ZERO, 0);
         let mut reach = |rank: u64| {
             while seen < rank {
@@ -186,27 +186,27 @@ impl Histogram {
             Some(upper)
         };
         let mut values = [Span::ZERO; N];
-        for (value, percentile) in values.iter_mut().zip(percentiles) {
+        for (value, percentile) in values.iter_mut().zip(rising) {
             *value = reach(percentile.rank(self.count()))?;
         }
         Some(values)
     }
 
-    /// The value at quantile `q` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈qn⌉ in floating
+    /// The value at the quantile `share` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈share · n⌉ in floating
     /// point.
-    pub fn quantile(&self, q: f64) -> Option<Span> {
-        self.value_at_rank(((q * self.count() as f64).ceil() as u64).clamp(1, self.count().max(1)))
+    pub fn quantile(&self, share: f64) -> Option<Span> {
+        self.value_at_rank(((share * self.count() as f64).ceil() as u64).clamp(1, self.count().max(1)))
     }
 
     fn value_at_rank(&self, rank: u64) -> Option<Span> {
-        let mut seen = 0;
+        let mut below = 0;
         self.buckets().find_map(|(upper, count)| {
-            seen += count;
-            (seen >= rank).then_some(upper)
+            below += count;
+            (below >= rank).then_some(upper)
         })
     }
 
-    /// The non-empty buckets, in rising order: the largest value that falls in it (or the largest recorded, if that is
+    /// The non-empty buckets, in rising order: of each the largest value that falls in it (or the largest recorded, if that is
     /// less) and the count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.buckets.iter_recorded().map(|step| {
@@ -231,7 +231,7 @@ mod tests {
     fn nothing_has_no_figures() {
         let empty = Histogram::default();
         assert_eq!(
-            (empty.count(), empty.min(), empty.max(), empty.mean(), empty.deviation()),
+            (empty.count(), empty.min(), empty.max(), empty.mean_ns(), empty.deviation_ns()),
             (0, None, None, None, None)
         );
         assert_eq!((empty.quantile(0.5), empty.percentile(Percentile::LISTED[4])), (None, None));
@@ -241,14 +241,14 @@ mod tests {
     #[test]
     fn moments_are_exact() {
         let histogram = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
-        assert_eq!(histogram.sum(), 40);
-        assert_eq!(histogram.mean(), Some(5.0));
+        assert_eq!(histogram.sum_ns(), 40);
+        assert_eq!(histogram.mean_ns(), Some(5.0));
         // The textbook eight: squares about the mean are 32, so the deviation is the root of 32 / 7.
-        assert_eq!(histogram.deviation(), Some((32.0f64 / 7.0).sqrt()));
+        assert_eq!(histogram.deviation_ns(), Some((32.0f64 / 7.0).sqrt()));
         // A spread of 1 ns upon three hours, of which floating-point squares would keep nothing.
         let hours = 10_800_000_000_000;
-        assert_eq!(of(&[hours, hours + 1, hours + 2]).deviation(), Some(1.0));
-        assert_eq!(of(&[7]).deviation(), None);
+        assert_eq!(of(&[hours, hours + 1, hours + 2]).deviation_ns(), Some(1.0));
+        assert_eq!(of(&[7]).deviation_ns(), None);
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             merged.merge(&histogram);
             assert_eq!([merged.min(), merged.max()].map(|end| end.map(Span::nanos)), ends, "{values:?}");
         }
-        assert_eq!(of(&[1_000_003]).mean(), Some(1_000_003.0));
+        assert_eq!(of(&[1_000_003]).mean_ns(), Some(1_000_003.0));
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
             let mean = values.iter().sum::<u64>() as f64 / n;
             let squares: f64 = values.iter().map(|&ns| (ns as f64 - mean).powi(2)).sum();
             let truth = (squares / (n - 1.0)).sqrt();
-            prop_assert!((of(&values).deviation().unwrap() - truth).abs() <= 1e-9 * truth);
+            prop_assert!((of(&values).deviation_ns().unwrap() - truth).abs() <= 1e-9 * truth);
         }
     }
 }

@@ -18,22 +18,22 @@ pub struct Interval {
     pub high: f64,
 }
 
-fn student_t(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are at least one")
+fn student_t(degrees: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, degrees).expect("degrees of freedom are at least one")
 }
 
-/// The value that Student's t with `freedom` (at least 1) degrees passes with probability `beyond` (0 to 0.5).
+/// The value that Student's t with so many `degrees` of freedom (at least 1) exceeds with probability `upper_tail` (0 to 0.5).
 ///
 /// The computation is in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The library's inversion
-/// fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark the sound range.
-pub(super) fn t_beyond(beyond: f64, freedom: f64) -> f64 {
-    -student_t(freedom).inverse_cdf(beyond)
+/// fails with 1 degree below a probability of 1e-7, and loses digits from 10^6 degrees on; the tests mark the sound range.
+pub(super) fn t_quantile(upper_tail: f64, degrees: f64) -> f64 {
+    -student_t(degrees).inverse_cdf(upper_tail)
 }
 
-/// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`. Values so large that their
-/// spread is no number say nothing: one half. (The library panics at such a `t`.)
-pub(super) fn t_tail(t: f64, freedom: f64) -> f64 {
-    if t.is_nan() { 0.5 } else { student_t(freedom).sf(t) }
+/// The probability that Student's t with so many `degrees` of freedom (at least 1) lies above `t`. One half if `t` is no number, as for
+/// values so large that their spread overflows; the library panics at such a `t`.
+pub(super) fn t_upper_tail(t: f64, degrees: f64) -> f64 {
+    if t.is_nan() { 0.5 } else { student_t(degrees).sf(t) }
 }
 
 /// Mean and standard deviation (n - 1), in that order. Identical values have exactly no deviation, and their mean is
@@ -60,12 +60,12 @@ pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
         return None;
     }
     let (mean, deviation) = mean_and_deviation(values);
-    let half = half_width(deviation, values.len(), alpha);
+    let half = interval_half_width(deviation, values.len(), alpha);
     Some(Interval { estimate: mean, low: mean - half, high: mean + half })
 }
 
-fn half_width(deviation: f64, runs: usize, alpha: f64) -> f64 {
-    t_beyond(alpha / 2.0, (runs - 1) as f64) * deviation / (runs as f64).sqrt()
+fn interval_half_width(deviation: f64, run_count: usize, alpha: f64) -> f64 {
+    t_quantile(alpha / 2.0, (run_count - 1) as f64) * deviation / (run_count as f64).sqrt()
 }
 
 /// Why values cannot be compared in pairs.
@@ -116,13 +116,13 @@ pub struct PairedRatios {
 }
 
 impl PairedRatios {
-    /// Takes the logarithms of variant over baseline, of one pair at least.
-    pub(crate) fn of_logs(logs: &[f64]) -> Result<PairedRatios, PairError> {
-        if logs.is_empty() {
+    /// Summarises the logarithms of variant over baseline, of one pair at least.
+    pub(crate) fn from_log_ratios(log_ratios: &[f64]) -> Result<PairedRatios, PairError> {
+        if log_ratios.is_empty() {
             return Err(PairError::Empty);
         }
-        let (mean, deviation) = mean_and_deviation(logs);
-        Ok(PairedRatios { runs: logs.len(), mean, deviation })
+        let (mean, deviation) = mean_and_deviation(log_ratios);
+        Ok(PairedRatios { runs: log_ratios.len(), mean, deviation })
     }
 
     /// Pairs the runs of two sides by their order.
@@ -138,7 +138,7 @@ impl PairedRatios {
             }
             logs.push((to / from).ln());
         }
-        PairedRatios::of_logs(&logs)
+        PairedRatios::from_log_ratios(&logs)
     }
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:
@@ -146,45 +146,45 @@ impl PairedRatios {
     pub(crate) fn ratio_interval(&self, alpha: f64) -> Interval {
         let half = match self.runs {
             1 => f64::INFINITY,
-            runs => half_width(self.deviation, runs, alpha),
+            runs => interval_half_width(self.deviation, runs, alpha),
         };
         Interval { estimate: self.mean.exp(), low: (self.mean - half).exp(), high: (self.mean + half).exp() }
     }
 
     /// p of the two-sided paired t test of "the ratio is 1"; 1 for one pair.
     pub(crate) fn p_different(&self) -> f64 {
-        2.0 * self.p_above(self.mean.abs())
+        2.0 * self.p_mean_above(self.mean.abs())
     }
 
     /// p of "the ratio is outside 1/(1 + margin) .. 1 + margin", the two one-sided tests of Schuirmann (1987), doubled:
     /// it is below alpha exactly when the interval of confidence `1 - alpha` lies inside the margin; 1 for one pair.
     pub(crate) fn p_not_equivalent(&self, margin: f64) -> f64 {
-        (2.0 * self.p_above(margin.ln_1p() - self.mean.abs())).min(1.0)
+        (2.0 * self.p_mean_above(margin.ln_1p() - self.mean.abs())).min(1.0)
     }
 
-    /// The probability that a mean of log ratios, whose true value is 0, lies above `distance`.
-    fn p_above(&self, distance: f64) -> f64 {
+    /// The probability that a mean of log ratios, whose true value is 0, lies above `log_distance`.
+    fn p_mean_above(&self, log_distance: f64) -> f64 {
         if self.runs == 1 {
             return 0.5;
         }
         if self.deviation == 0.0 {
-            return if distance > 0.0 { 0.0 } else { 0.5 };
+            return if log_distance > 0.0 { 0.0 } else { 0.5 };
         }
         let error = self.deviation / (self.runs as f64).sqrt();
-        t_tail(distance / error, (self.runs - 1) as f64)
+        t_upper_tail(log_distance / error, (self.runs - 1) as f64)
     }
 }
 
-/// Holm's adjusted p-values, in the order given: the i-th smallest of m times m - i + 1, never below a smaller one's
-/// and never above 1. If those below alpha are called real, the probability of any error among the m is at most alpha.
-pub fn adjust_holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let mut adjusted = vec![0.0; p.len()];
-    let mut floor = 0.0f64;
+/// Holm's adjusted p-values, in the order given. The i-th smallest of m is multiplied by m - i + 1; no adjusted value is below that of a
+/// smaller p, or above 1. If those below alpha are called real, the probability of any error among the m is at most alpha.
+pub fn adjust_holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut largest = 0.0f64;
     for (step, &index) in order.iter().enumerate() {
-        floor = floor.max(p[index] * (p.len() - step) as f64).min(1.0);
-        adjusted[index] = floor;
+        largest = largest.max(p_values[index] * (p_values.len() - step) as f64).min(1.0);
+        adjusted[index] = largest;
     }
     adjusted
 }
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn a_spread_that_is_no_number_says_nothing() {
-        assert_eq!(t_tail(f64::NAN, 3.0), 0.5);
+        assert_eq!(t_upper_tail(f64::NAN, 3.0), 0.5);
         for t in [f64::INFINITY, 1e200, -1e200, f64::NEG_INFINITY, 0.0] {
-            assert!((0.0..=1.0).contains(&t_tail(t, 3.0)), "{t}");
+            assert!((0.0..=1.0).contains(&t_upper_tail(t, 3.0)), "{t}");
         }
     }
 
@@ -217,24 +217,24 @@ mod tests {
             (120.0, 1.980, 2.617, 3.373),
         ] {
             for (alpha, t) in [(0.05, five), (0.01, one), (0.001, tenth)] {
-                near(t_beyond(alpha / 2.0, freedom), t, 5.1e-4);
+                near(t_quantile(alpha / 2.0, freedom), t, 5.1e-4);
                 // The table's rounding of t to three decimals moves the tail by up to 0.12 %.
-                near(2.0 * t_tail(t, freedom) / alpha, 1.0, 2e-3);
+                near(2.0 * t_upper_tail(t, freedom) / alpha, 1.0, 2e-3);
             }
         }
         // Near the normal limit: z + (z³ + z) / 4f with z = 1.959964 and f = 10^5.
-        near(t_beyond(0.025, 1e5), 1.959_964 + 2.37e-5, 1e-5);
+        near(t_quantile(0.025, 1e5), 1.959_964 + 2.37e-5, 1e-5);
     }
 
     #[test]
     fn tails_hold_far_out() {
         // With 1 degree (Cauchy) the tail far out is 1/(πt).
-        near(t_tail(1e12, 1.0) * 1e12 * std::f64::consts::PI, 1.0, 1e-9);
-        assert_eq!((t_tail(f64::INFINITY, 4.0), t_tail(0.0, 4.0)), (0.0, 0.5));
+        near(t_upper_tail(1e12, 1.0) * 1e12 * std::f64::consts::PI, 1.0, 1e-9);
+        assert_eq!((t_upper_tail(f64::INFINITY, 4.0), t_upper_tail(0.0, 4.0)), (0.0, 0.5));
         // The library's quantile undoes its tail wherever a study asks: 2 runs of 10^5 cells, or many runs.
         for freedom in [1.0, 2.0, 3.0, 4.0, 9.0, 29.0, 999.0, 99_999.0] {
             for beyond in [0.2, 0.025, 2.5e-4, 2.5e-7] {
-                near(t_tail(t_beyond(beyond, freedom), freedom) / beyond, 1.0, 1e-4);
+                near(t_upper_tail(t_quantile(beyond, freedom), freedom) / beyond, 1.0, 1e-4);
             }
         }
     }

@@ -1,13 +1,16 @@
-//! The buckets of a histogram as records hold them. They make up most of a record, and a study holds thousands of records, so they are
-//! stored packed: about three bytes a bucket instead of sixteen. Times and counts are whole numbers, and nothing is lost.
+//! The buckets of a histogram as records hold them. They make up most of a record, and a study holds thousands of records, so buckets are
+//! stored packed: about three bytes each instead of sixteen. Times and counts are whole numbers, and nothing is lost.
 //!
 //! Each bucket is stored as two numbers: the distance of its edge from the edge before, and its count. Both are written in groups of
-//! seven bits, the lowest first (LEB128, as in DWARF 5, section 7.6).
+//! seven bits, the lowest first (LEB128, as in DWARF 5, section 7.6). In text a bucket is a pair of numbers.
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Buckets, each a pair: the upper edge in ns, and the count.
+/// The upper edge of a bucket in ns, and its count.
+pub type EdgeAndCount = (u64, u64);
+
+/// Buckets of a histogram, packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackedBuckets(Box<[u8]>);
 
@@ -21,23 +24,24 @@ impl PackedBuckets {
         self.0.is_empty()
     }
 
-    /// The pairs, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    /// The buckets, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = EdgeAndCount> + '_ {
         let (mut rest, mut edge) = (&*self.0, 0u64);
         std::iter::from_fn(move || {
-            let distance = take_number(&mut rest)?;
+            let distance = decode_number(&mut rest)?;
             edge = edge.wrapping_add(distance);
-            Some((edge, take_number(&mut rest)?))
+            Some((edge, decode_number(&mut rest)?))
         })
     }
 }
 
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
+/// Removes a number from the front of `bytes`; `None` at their end.
+fn decode_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     let mut shift = 0;
     loop {
-        let (&byte, others) = rest.split_first()?;
-        *rest = others;
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
         number |= u64::from(byte & !MORE) << shift;
         if byte & MORE == 0 {
             return Some(number);
@@ -46,7 +50,7 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
     }
 }
 
-fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+fn encode_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= u64::from(MORE) {
         bytes.push(number as u8 | MORE);
         number >>= BITS;
@@ -54,13 +58,13 @@ fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-impl FromIterator<(u64, u64)> for PackedBuckets {
-    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(pairs: I) -> PackedBuckets {
+impl FromIterator<EdgeAndCount> for PackedBuckets {
+    fn from_iter<I: IntoIterator<Item = EdgeAndCount>>(pairs: I) -> PackedBuckets {
         let (mut bytes, mut last) = (Vec::new(), 0u64);
         for (edge, count) in pairs {
-            // Edges of a damaged file may fall; they come back all the same.
-            put_number(&mut bytes, edge.wrapping_sub(last));
-            put_number(&mut bytes, count);
+            // Edges of a damaged file may fall; wrapping returns them unchanged.
+            encode_number(&mut bytes, edge.wrapping_sub(last));
+            encode_number(&mut bytes, count);
             last = edge;
         }
         PackedBuckets(bytes.into_boxed_slice())
@@ -85,7 +89,7 @@ impl<'de> Deserialize<'de> for PackedBuckets {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut pairs: A) -> Result<PackedBuckets, A::Error> {
-                std::iter::from_fn(|| pairs.next_element::<(u64, u64)>().transpose()).collect()
+                std::iter::from_fn(|| pairs.next_element::<EdgeAndCount>().transpose()).collect()
             }
         }
 

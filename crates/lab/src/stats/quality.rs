@@ -1,7 +1,7 @@
 //! Reasons to doubt a figure. A flag is printed with the figure; it changes and removes nothing.
 //!
-//! A rate above what the link can carry did not come from the drive; a comparison whose runs scatter more than its
-//! sides differ is not settled by one run; a percentile with a handful of values beyond it is an anecdote.
+//! A rate above the link's did not come from the drive. Runs that scatter more than their sides differ need more than one run. A percentile
+//! with a handful of values beyond it is an anecdote.
 
 use super::histogram::Percentile;
 use super::interval::PairedRatios;
@@ -9,13 +9,13 @@ use super::summary::{RequestKind, RunTally};
 use super::verdict::{Judgement, Verdict};
 use std::fmt;
 
-/// How far a rate may exceed a limit before it is flagged: requests under way when counting began count in full, and
+/// Share by which a rate may exceed a limit before it is flagged: requests under way when counting began count in full, and
 /// link rates are printed in round figures (inferred; reads from the page cache exceed the limit several times).
 const SLACK: f64 = 0.01;
 
-/// Number of values that must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third (binomial deviation of
-/// a small count).
-const BEYOND: u64 = 10;
+/// Number of values that must lie above a percentile. With k of them their share is known to 1/√k, here to a third (the binomial deviation
+/// of a small count).
+const VALUES_ABOVE: u64 = 10;
 
 /// The highest rates of a drive and its link in bytes a second; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,14 +93,14 @@ impl fmt::Display for Flag {
     }
 }
 
-/// True if `ios` values support a percentile.
-pub(crate) fn is_supported(percentile: Percentile, ios: u64) -> bool {
-    percentile.needed_count(BEYOND).is_some_and(|needed| ios >= needed)
+/// True if so many requests support a percentile.
+pub(crate) fn is_supported(percentile: Percentile, request_count: u64) -> bool {
+    percentile.needed_count(VALUES_ABOVE).is_some_and(|needed| request_count >= needed)
 }
 
-/// The listed percentiles that `ios` values support.
-pub(crate) fn supported_percentiles(ios: u64) -> impl Iterator<Item = Percentile> {
-    Percentile::LISTED.into_iter().filter(move |percentile| is_supported(*percentile, ios))
+/// The listed percentiles that so many requests support.
+pub(crate) fn supported_percentiles(request_count: u64) -> impl Iterator<Item = Percentile> {
+    Percentile::LISTED.into_iter().filter(move |percentile| is_supported(*percentile, request_count))
 }
 
 /// The flags of one run, or of several merged.
@@ -116,10 +116,10 @@ pub(crate) fn run_flags(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
     flags
 }
 
-fn too_few_flag(kind: RequestKind, ios: u64) -> Option<Flag> {
-    let percentile = *Percentile::LISTED.get(supported_percentiles(ios).count())?;
-    let needed = percentile.needed_count(BEYOND)?;
-    (ios > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios, needed })
+fn too_few_flag(kind: RequestKind, request_count: u64) -> Option<Flag> {
+    let percentile = *Percentile::LISTED.get(supported_percentiles(request_count).count())?;
+    let needed = percentile.needed_count(VALUES_ABOVE)?;
+    (request_count > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios: request_count, needed })
 }
 
 /// The flags of a comparison. If no difference was found, the spread does not matter: it was within the margin.

@@ -27,16 +27,16 @@ impl Response {
     pub fn from_histogram(histogram: &Histogram) -> Option<Response> {
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let [p50, p90, p95, p99, p99_9, p99_99] = histogram.percentiles(Percentile::KEPT)?.map(ms);
-        let (mean, p95, max) = (histogram.mean()? / 1e6, Some(p95), ms(histogram.max()?));
+        let (mean, p95, max) = (histogram.mean_ns()? / 1e6, Some(p95), ms(histogram.max()?));
         Some(Response { mean, p50, p90, p95, p99, p99_9, p99_99, max })
     }
 
-    /// Reads a stored response: older records have zeroes where nothing happened.
-    pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Response>, D::Error> {
+    /// Reads a stored response; `None` for the zeroes that older records have where nothing happened.
+    pub fn deserialize_nonzero<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Response>, D::Error> {
         Ok(Option::deserialize(from)?.filter(|response: &Response| response.max > 0.0))
     }
 
-    /// The plain mean of each figure over several runs. Panics if there are none.
+    /// The mean of each figure over several runs; of `max` the largest. Panics if there are no runs.
     pub fn average(runs: &[Response]) -> Response {
         let mean = |value: fn(&Response) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
         Response {

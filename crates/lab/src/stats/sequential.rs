@@ -1,14 +1,15 @@
-//! Verdicts while runs are still being added: pairs are looked at after fixed numbers of runs, and the error is spent over
-//! the looks.
+//! Verdicts while runs are still being added: pairs are looked at after fixed numbers of runs, and the accepted error is shared among the
+//! looks.
 //!
-//! At each of its K looks a test's p is multiplied by K (the same share of alpha at each look; by Bonferroni's inequality the
-//! chance that any look errs is at most alpha, whatever the dependence between looks and whatever stops the runs), then
-//! Holm's correction goes over all tests of the question, each at its last look. A test that is decided stays at the look
-//! that decided it. The interval is that of the look at the level alpha / K: it covers at every look at once (a repeated
-//! confidence interval), so stopping does not spoil it.
+//! 1. At each of its K looks a test's p is multiplied by K, so that each look has the same share of alpha. By Bonferroni's inequality the
+//!    chance that any look errs is at most alpha, whatever the dependence between looks and whatever stops the runs.
+//! 2. Holm's correction goes over all tests of the question, each at its last look.
+//! 3. A decided test stays at the look that decided it.
+//! 4. The interval is that of the look at the level alpha / K. It covers at every look at once (a repeated confidence interval), so
+//!    stopping does not spoil it.
 //!
-//! The module runs nothing and knows no cells. Answers depend only on the logarithms before the look, so a study that goes on from its
-//! records comes to the same looks and the same answers.
+//! The module makes no runs and knows no cells. Answers depend only on the log ratios up to the look, so a study that continues from its
+//! records comes to equal looks and equal answers.
 //!
 //! Sources: C. Jennison and B. W. Turnbull, "Group Sequential Methods with Applications to Clinical Trials" (2000),
 //! chapters 7 (alpha spent over looks) and 9 (repeated confidence intervals); Y. Ye, A. Li, L. Liu and B. Yao, "A group
@@ -17,28 +18,28 @@
 use super::interval::PairedRatios;
 use super::verdict::{self, BetterDirection, Criteria, Family, Judgement, PairedComparison, Verdict};
 
-/// Runs of a side at which a pair is looked at. The first has two degrees of freedom, the least with which t(0.975) is under 5; each
-/// further one adds a third to two thirds, so that no pair runs much longer than it needs; the last makes runs a 36th as long as those of a
-/// study's five, to run little if little is needed (inferred: shorter ones would be ramp for the most part, and each look lowers what the
-/// others may spend).
+/// Runs of a side after which a comparison is looked at. The first look has two degrees of freedom, the least with which t(0.975) is under
+/// 5. Each further look adds a third to two thirds of the runs, so that no comparison runs much longer than it needs. With the last, a run
+/// is a 36th as long as one of a study's usual five, so that little is run if little is needed. (Inferred: shorter runs would be mostly
+/// ramp, and each look lowers the others' share of the error.)
 pub const LOOKS: [u32; 11] = [3, 5, 8, 12, 20, 30, 45, 60, 90, 120, 180];
 
 /// A test whose runs are added in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequentialTest {
-    /// For each pair ln(variant / baseline), up to the first pair without one.
+    /// For each pair of runs ln(variant / baseline), up to the first pair without a ratio.
     pub logs: Vec<f64>,
-    /// The numbers of pairs at which it is looked at, rising; at least one.
+    /// The numbers of pairs after which the test is looked at, rising; at least one.
     pub looks: Vec<u32>,
     pub better: BetterDirection,
 }
 
-/// The result of a test's looks.
+/// The judgement of a test by its looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SequentialJudgement {
-    /// At its last look.
+    /// The judgement at the last look.
     pub judgement: Judgement,
-    /// The pairs of that look.
+    /// Number of pairs at that look.
     pub pairs: u32,
 }
 
@@ -49,54 +50,56 @@ impl SequentialJudgement {
     }
 }
 
-/// The state of a test.
+/// The state of a test after some looks.
 #[derive(Clone, Copy)]
 struct TestState {
+    /// The pairs of the last look; none before the first.
     paired: Option<PairedRatios>,
-    /// p of "the ratio is 1" and of "it is beyond the margin" at the last look, times the number of looks; 1 before.
+    /// p of "the ratio is 1" at the last look, times the number of looks; 1 before the first.
     p: f64,
-    beyond: f64,
+    /// p of "the ratio is beyond the margin", in the same way.
+    p_beyond: f64,
     decided: bool,
 }
 
 /// Judges all tests of a study together, look by look; `None` if there are too few pairs for the first. The order is kept.
-pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
+pub fn judge_sequentially(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
     let states = states_at_last_look(tests, criteria);
-    let [different, beyond] = test_families(&states, criteria);
-    let judged = |(place, (state, test)): (usize, (&TestState, &SequentialTest))| {
+    let [different, beyond] = holm_families(&states, criteria);
+    let judged = |(index, (state, test)): (usize, (&TestState, &SequentialTest))| {
         let levels = [different.level, beyond.level].map(|level| level / look_count(test));
-        let adjusted = [different.adjusted[place], beyond.adjusted[place]];
+        let adjusted = [different.adjusted[index], beyond.adjusted[index]];
         Some(state.judgement_at(test, criteria, adjusted, levels, state.paired?))
     };
     states.iter().zip(tests).enumerate().map(judged).collect()
 }
 
-/// For each test whether its verdict stands, as [`judge_until`] has it.
-pub(crate) fn are_decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
+/// For each test whether [`judge_sequentially`] gives a verdict that stands.
+pub(crate) fn which_are_decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
     states_at_last_look(tests, criteria).iter().map(|state| state.decided).collect()
 }
 
-/// All tests at their last looks.
+/// Takes all looks of all tests; returns their states.
 fn states_at_last_look(tests: &[SequentialTest], criteria: &Criteria) -> Vec<TestState> {
-    let begin = TestState { paired: None, p: 1.0, beyond: 1.0, decided: false };
-    let mut states = vec![begin; tests.len()];
-    let most = tests.iter().map(|test| test.looks.len()).max().unwrap_or(0);
-    for look in 0..most {
+    let before_first = TestState { paired: None, p: 1.0, p_beyond: 1.0, decided: false };
+    let mut states = vec![before_first; tests.len()];
+    let most_looks = tests.iter().map(|test| test.looks.len()).max().unwrap_or(0);
+    for look in 0..most_looks {
         for (state, test) in states.iter_mut().zip(tests).filter(|(state, _)| !state.decided) {
             state.take_look(test, look, criteria);
         }
-        let [different, beyond] = test_families(&states, criteria);
-        for (place, state) in states.iter_mut().enumerate() {
-            let least = different.adjusted[place].min(beyond.adjusted[place]);
-            state.decided |= least < criteria.alpha();
+        let [different, beyond] = holm_families(&states, criteria);
+        for (index, state) in states.iter_mut().enumerate() {
+            let smallest_p = different.adjusted[index].min(beyond.adjusted[index]);
+            state.decided |= smallest_p < criteria.alpha();
         }
     }
     states
 }
 
-/// Both questions, each over all tests.
-fn test_families(states: &[TestState], criteria: &Criteria) -> [Family; 2] {
-    let values: [fn(&TestState) -> f64; 2] = [|state| state.p, |state| state.beyond];
+/// The tests of "the ratio is 1" and of "the ratio is beyond the margin", each corrected over all tests.
+fn holm_families(states: &[TestState], criteria: &Criteria) -> [Family; 2] {
+    let values: [fn(&TestState) -> f64; 2] = [|state| state.p, |state| state.p_beyond];
     values.map(|value| Family::from_p_values(&states.iter().map(value).collect::<Vec<_>>(), criteria.alpha()))
 }
 
@@ -105,12 +108,13 @@ fn look_count(test: &SequentialTest) -> f64 {
 }
 
 impl TestState {
-    /// Takes a look, if the test has one of that number and the pairs for it.
-    fn take_look(&mut self, test: &SequentialTest, look: usize, criteria: &Criteria) {
-        let Some(logs) = test.looks.get(look).and_then(|&pairs| test.logs.get(..pairs as usize)) else { return };
-        let Ok(paired) = PairedRatios::of_logs(logs) else { return };
-        let spent = |p: f64| (p * look_count(test)).min(1.0);
-        (self.p, self.beyond) = (spent(paired.p_different()), spent(paired.p_not_equivalent(criteria.margin())));
+    /// Takes a look, if the test has a look of that number and enough pairs for it.
+    fn take_look(&mut self, test: &SequentialTest, look_index: usize, criteria: &Criteria) {
+        let Some(logs) = test.looks.get(look_index).and_then(|&pairs| test.logs.get(..pairs as usize)) else { return };
+        let Ok(paired) = PairedRatios::from_log_ratios(logs) else { return };
+        let times_looks = |p: f64| (p * look_count(test)).min(1.0);
+        (self.p, self.p_beyond) =
+            (times_looks(paired.p_different()), times_looks(paired.p_not_equivalent(criteria.margin())));
         self.paired = Some(paired);
     }
 
@@ -127,7 +131,7 @@ impl TestState {
         let verdict = if p_beyond_holm < alpha {
             Verdict::NoDifference { margin }
         } else if p_holm < alpha {
-            verdict::signed_verdict(&comparison)
+            verdict::faster_or_slower(&comparison)
         } else {
             Verdict::NotEnoughData { more_runs: verdict::more_runs(&paired, margin, level, level_beyond) }
         };
@@ -140,7 +144,7 @@ impl TestState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::draws::{draws, likely};
+    use crate::stats::draws::{draw_count, likely_counts};
     use crate::stats::judge;
     use seekwise_disk::rng::Seed;
 
@@ -149,14 +153,14 @@ mod tests {
     }
 
     fn judged(tests: &[SequentialTest]) -> Vec<SequentialJudgement> {
-        judge_until(tests, &Criteria::default()).into_iter().map(Option::unwrap).collect()
+        judge_sequentially(tests, &Criteria::default()).into_iter().map(Option::unwrap).collect()
     }
 
     #[test]
     fn one_look_is_the_fixed_sample() {
         let logs = [0.10, 0.11, 0.09, 0.10];
         let once = judged(&[test(&logs, &[4])])[0];
-        let paired = PairedRatios::of_logs(&logs).unwrap();
+        let paired = PairedRatios::from_log_ratios(&logs).unwrap();
         let fixed = judge(&[PairedComparison { paired, better: BetterDirection::Higher }], &Criteria::default())[0];
         assert_eq!(once.judgement, fixed);
     }
@@ -204,15 +208,15 @@ mod tests {
 
     #[test]
     fn too_few_pairs_have_no_answer() {
-        assert_eq!(judge_until(&[test(&[0.1, 0.1], &LOOKS)], &Criteria::default()), [None]);
-        assert!(judge_until(&[], &Criteria::default()).is_empty());
+        assert_eq!(judge_sequentially(&[test(&[0.1, 0.1], &LOOKS)], &Criteria::default()), [None]);
+        assert!(judge_sequentially(&[], &Criteria::default()).is_empty());
     }
 
     #[test]
     fn equal_sides_are_called_different_in_at_most_5_percent_of_studies_whenever_runs_stop() {
         // Studies of four equal cells, all looks taken: the worst case. As the looks of one test are alike, fewer than 5 % err.
         let mut rng = Seed(4).stream("null");
-        let (all, mut wrong) = (draws(60, 600), 0);
+        let (all, mut wrong) = (draw_count(60, 600), 0);
         for _ in 0..all {
             let mut draw = || test(&(0..180).map(|_| 0.1 * normal(&mut rng)).collect::<Vec<f64>>(), &LOOKS);
             let cells: Vec<SequentialTest> = (0..4).map(|_| draw()).collect();
@@ -220,7 +224,10 @@ mod tests {
                 |it: &SequentialJudgement| matches!(it.judgement.verdict, Verdict::Faster | Verdict::Slower);
             wrong += u32::from(judged(&cells).iter().any(different));
         }
-        assert!(wrong >= *likely(all, 0.02).start() && wrong <= *likely(all, 0.05).end(), "{wrong} of {all}");
+        assert!(
+            wrong >= *likely_counts(all, 0.02).start() && wrong <= *likely_counts(all, 0.05).end(),
+            "{wrong} of {all}"
+        );
     }
 
     /// A standard normal draw (Box and Muller 1958).

@@ -1,8 +1,8 @@
-//! Records counted: a run's requests, by kind and by group of workers.
+//! Counts of a run's requests, by kind and by group of workers.
 //!
-//! A [`RunRecorder`] takes records one by one on the hot path and touches one [`RequestTally`] for each. Everything else (reads,
-//! all, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer. A
-//! failed request has no meaningful response time; it counts as failed and in nothing else.
+//! A [`RunRecorder`] takes records one by one on the hot path; each touches one [`RequestTally`]. Everything else (reads and writes
+//! together, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer. A failed request has
+//! no meaningful response time; it counts as failed and in nothing else.
 
 use super::histogram::Histogram;
 use seekwise_disk::block::{Op, SECTOR, Status};
@@ -58,26 +58,28 @@ impl RequestKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestTally {
     responses: Histogram,
-    /// For requests that were due at an instant of their own.
+    /// Times since due, of requests that were due at an instant of their own.
     since_due: Histogram,
-    /// For these, in ns: how long they waited to be issued, in all and at most.
-    backlog: u128,
+    /// Sum over these of the wait to be issued.
+    backlog_ns: u128,
+    /// The longest of these waits.
     longest_backlog: Span,
+    /// Bytes of these.
     bytes_due: u64,
     bytes: u64,
-    /// In ns, as the parts: millions of requests that wait hours for an overloaded drive add up to more than 64 bits.
-    parts: [u128; Part::COUNT],
+    /// Sums of the parts of response times: millions of requests that wait hours for an overloaded drive take more than 64 bits.
+    parts_ns: [u128; Part::COUNT],
     failed: u64,
 }
 
 impl RequestTally {
-    /// Counts the time since a request was due.
+    /// Counts a request that was due at an instant of its own, with the time since then.
     #[inline]
-    fn count_due(&mut self, record: &Record) {
+    fn count_due_request(&mut self, record: &Record) {
         if record.completion.status == Status::Done {
             let backlog = record.issue_delay();
             self.since_due.record(record.time_since_due());
-            self.backlog += u128::from(backlog.nanos());
+            self.backlog_ns += u128::from(backlog.nanos());
             self.longest_backlog = self.longest_backlog.max(backlog);
             self.bytes_due += u64::from(record.request.sectors) * SECTOR;
         }
@@ -92,7 +94,7 @@ impl RequestTally {
             return;
         }
         self.responses.record(record.response_time());
-        for (sum, part) in self.parts.iter_mut().zip(done.parts.nanos()) {
+        for (sum, part) in self.parts_ns.iter_mut().zip(done.parts.nanos()) {
             *sum = sum.wrapping_add(u128::from(*part));
         }
         if !matches!(record.request.op, Op::Flush | Op::Compute) {
@@ -104,11 +106,11 @@ impl RequestTally {
     pub fn merge(&mut self, other: &RequestTally) {
         self.responses.merge(&other.responses);
         self.since_due.merge(&other.since_due);
-        self.backlog += other.backlog;
+        self.backlog_ns += other.backlog_ns;
         self.longest_backlog = self.longest_backlog.max(other.longest_backlog);
         self.bytes_due += other.bytes_due;
         self.bytes += other.bytes;
-        for (sum, more) in self.parts.iter_mut().zip(other.parts) {
+        for (sum, more) in self.parts_ns.iter_mut().zip(other.parts_ns) {
             *sum += more;
         }
         self.failed += other.failed;
@@ -134,7 +136,7 @@ impl RequestTally {
         &self.responses
     }
 
-    /// From when requests were due until they were done, for those that were due at an instant of their own.
+    /// Times from when requests were due until they were done, of those that were due at an instant of their own.
     pub fn since_due(&self) -> &Histogram {
         &self.since_due
     }
@@ -144,29 +146,29 @@ impl RequestTally {
         self.bytes_due
     }
 
-    /// Mean time in ns that those requests waited to be issued.
-    pub(crate) fn mean_backlog(&self) -> Option<f64> {
+    /// Mean time that requests with an instant of their own waited to be issued.
+    pub(crate) fn mean_backlog_ns(&self) -> Option<f64> {
         let count = self.since_due.count();
-        (count > 0).then(|| self.backlog as f64 / count as f64)
+        (count > 0).then(|| self.backlog_ns as f64 / count as f64)
     }
 
-    /// The longest time that one of them waited to be issued.
+    /// The longest time that a request with an instant of its own waited to be issued.
     pub(crate) fn longest_backlog(&self) -> Span {
         self.longest_backlog
     }
 
-    /// Total time in ns in `part`, exact; the sum over all parts is that of the responses.
-    pub(crate) fn part_sum(&self, part: Part) -> u128 {
-        self.parts[part as usize]
+    /// Total time in `part`, exact; the sum over all parts is that of the response times.
+    pub(crate) fn part_sum_ns(&self, part: Part) -> u128 {
+        self.parts_ns[part as usize]
     }
 
-    /// Mean time in ns that a request spent in `part`.
-    pub(crate) fn mean_part(&self, part: Part) -> Option<f64> {
-        self.mean_per_request(self.part_sum(part))
+    /// Mean time that a request spent in `part`.
+    pub(crate) fn mean_part_ns(&self, part: Part) -> Option<f64> {
+        self.mean_per_request(self.part_sum_ns(part))
     }
 
-    fn mean_per_request(&self, sum: u128) -> Option<f64> {
-        (self.ios() > 0).then(|| sum as f64 / self.ios() as f64)
+    fn mean_per_request(&self, total: u128) -> Option<f64> {
+        (self.ios() > 0).then(|| total as f64 / self.ios() as f64)
     }
 }
 
@@ -174,7 +176,7 @@ impl RequestTally {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TallySummary {
     pub tally: RequestTally,
-    /// The time counted, over all runs merged.
+    /// The counted time, summed over merged runs.
     pub elapsed: Span,
 }
 
@@ -197,29 +199,29 @@ impl TallySummary {
     }
 }
 
-/// The counts of one group of workers, by kind.
-type Group = [RequestTally; RequestKind::COUNT];
+/// The counts of a group of workers, by kind of request.
+type KindTallies = [RequestTally; RequestKind::COUNT];
 
-/// Takes the records of a run.
+/// Counts the records of a run.
 #[derive(Clone, Debug)]
 pub struct RunRecorder {
-    /// Index of the group of each worker.
+    /// By worker, the index of its group.
     group_of: Vec<u16>,
-    /// By worker: its requests are due at instants of their own, whatever the device does. Empty for none.
+    /// By worker, whether its requests are due at instants of their own, whatever the device does. Empty if no worker's are.
     due: Vec<bool>,
-    groups: Vec<Group>,
+    groups: Vec<KindTallies>,
 }
 
 impl RunRecorder {
-    /// A recorder for workers; worker w reports in group `group_of[w]`. `&[0]` is one worker in one group.
-    pub fn new(group_of: &[u16]) -> RunRecorder {
-        let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
-        RunRecorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
+    /// Makes a recorder: worker w counts in group `group_of_worker[w]`. `&[0]` is one worker in one group.
+    pub fn new(group_of_worker: &[u16]) -> RunRecorder {
+        let count = group_of_worker.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
+        RunRecorder { group_of: group_of_worker.to_vec(), due: Vec::new(), groups: vec![KindTallies::default(); count] }
     }
 
-    /// Sets which workers issue by an arrival process.
-    pub(crate) fn with_due(self, due: &[bool]) -> RunRecorder {
-        RunRecorder { due: due.to_vec(), ..self }
+    /// Sets, by worker, whether its requests are due at instants of an arrival process.
+    pub(crate) fn with_due_workers(self, has_due_times: &[bool]) -> RunRecorder {
+        RunRecorder { due: has_due_times.to_vec(), ..self }
     }
 
     /// Counts a record. Panics if its worker has no group.
@@ -231,49 +233,50 @@ impl RunRecorder {
         tally.count_record(record);
         // A flush is due when what came before it is done: it has no instant of its own.
         if !matches!(record.request.op, Op::Flush | Op::Compute) && self.due.get(worker).is_some_and(|due| *due) {
-            tally.count_due(record);
+            tally.count_due_request(record);
         }
     }
 
-    /// The run, of workers with these windows (`None` for one that never began): each group from its first worker's
-    /// beginning to its last worker's end, the whole over the time in which any group counts. The ramps between the
-    /// stages of a job count for none.
-    pub fn finish(self, windows: &[Option<Window>]) -> RunTally {
-        let of_groups = self.group_windows(windows);
+    /// The counts of the run, of workers with these windows (`None` for one that never began). A group's time is from its first worker's
+    /// beginning to its last worker's end; the run's time is that in which any group counts, without ramps between stages of a job.
+    pub fn finish(self, worker_windows: &[Option<Window>]) -> RunTally {
+        let group_windows = self.group_windows(worker_windows);
         let length = |window: &Window| window.until.saturating_since(window.from);
-        let elapsed = join_windows(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
-        let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
+        let elapsed = join_windows(&group_windows).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
+        let windows = group_windows.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
         RunTally { elapsed, windows, groups: self.groups }
     }
 
-    /// The stretches of time in which any group counts.
-    pub(crate) fn counted_windows(&self, windows: &[Option<Window>]) -> Vec<Window> {
-        join_windows(&self.group_windows(windows))
+    /// The stretches of time in which any group counts, in order.
+    pub(crate) fn counted_windows(&self, worker_windows: &[Option<Window>]) -> Vec<Window> {
+        join_windows(&self.group_windows(worker_windows))
     }
 
     /// By group: from its first worker's beginning to its last worker's end.
-    fn group_windows(&self, windows: &[Option<Window>]) -> Vec<Option<Window>> {
-        let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
-        for (&group, window) in self.group_of.iter().zip(windows) {
-            let of_group = &mut of_groups[usize::from(group)];
-            *of_group = window
-                .map(|window| match of_group {
+    fn group_windows(&self, worker_windows: &[Option<Window>]) -> Vec<Option<Window>> {
+        let mut windows: Vec<Option<Window>> = vec![None; self.groups.len()];
+        for (&group, window) in self.group_of.iter().zip(worker_windows) {
+            let group_window = &mut windows[usize::from(group)];
+            *group_window = window
+                .map(|window| match group_window {
                     None => window,
-                    Some(known) => Window { from: known.from.min(window.from), until: known.until.max(window.until) },
+                    Some(joined) => {
+                        Window { from: joined.from.min(window.from), until: joined.until.max(window.until) }
+                    }
                 })
-                .or(*of_group);
+                .or(*group_window);
         }
-        of_groups
+        windows
     }
 
-    /// The run, with each group and the whole counted for `elapsed`, if the caller knows better.
+    /// The counts of the run, with each group and the whole counted for `elapsed`.
     #[cfg(test)]
     pub(crate) fn finish_after(self, elapsed: Span) -> RunTally {
         RunTally { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
 }
 
-/// The windows in order of time, with those that touch or overlap joined.
+/// The windows in order of time; those that touch or overlap become one.
 fn join_windows(windows: &[Option<Window>]) -> Vec<Window> {
     let mut windows: Vec<Window> = windows.iter().flatten().copied().collect();
     windows.sort_unstable_by_key(|window| (window.from, window.until));
@@ -293,11 +296,11 @@ pub struct RunTally {
     elapsed: Span,
     /// By group: how long it was counted.
     windows: Vec<Span>,
-    groups: Vec<Group>,
+    groups: Vec<KindTallies>,
 }
 
 impl RunTally {
-    /// How long was counted.
+    /// The counted time.
     pub fn elapsed(&self) -> Span {
         self.elapsed
     }
@@ -318,7 +321,7 @@ impl RunTally {
     }
 
     /// The requests of one kind in one group. Panics if there is no such group.
-    pub fn group_kind(&self, group: usize, kind: RequestKind) -> TallySummary {
+    pub fn group_kind_summary(&self, group: usize, kind: RequestKind) -> TallySummary {
         self.merge_kinds(&self.groups[group..=group], self.windows[group], &[kind])
     }
 
@@ -343,7 +346,7 @@ impl RunTally {
         }
     }
 
-    fn merge_kinds(&self, groups: &[Group], elapsed: Span, kinds: &[RequestKind]) -> TallySummary {
+    fn merge_kinds(&self, groups: &[KindTallies], elapsed: Span, kinds: &[RequestKind]) -> TallySummary {
         let mut tally = RequestTally::default();
         for group in groups {
             kinds.iter().for_each(|&kind| tally.merge(&group[kind as usize]));
@@ -366,7 +369,7 @@ mod tests {
         // In microseconds: 36 years each.
         let long = record(0, Op::Read, 0, 1 << 50, 1 << 40);
         (0..20).for_each(|_| tally.count_record(&long));
-        assert_eq!(tally.part_sum(Part::Seek), 20_000u128 << 50);
+        assert_eq!(tally.part_sum_ns(Part::Seek), 20_000u128 << 50);
     }
 
     /// A request of `worker` due at `at` µs that waits 10 µs for the driver, then `seek` and `transfer` µs.
@@ -377,7 +380,7 @@ mod tests {
         ledger.book_until(Part::Driver, accepted);
         ledger.book_until(Part::Seek, accepted + Span::from_micros(seek));
         ledger.book_until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
-        let (finished, parts) = (ledger.mark(), ledger.parts());
+        let (finished, parts) = (ledger.booked_until(), ledger.parts());
         let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
         let completion = Completion {
             tag: 0,
@@ -404,7 +407,7 @@ mod tests {
             (run.group_count(), run.group_reads_and_writes(0).tally.ios(), run.group_reads_and_writes(1).tally.ios()),
             (2, 1, 2)
         );
-        assert_eq!(run.group_kind(1, RequestKind::Read).tally.ios(), 1);
+        assert_eq!(run.group_kind_summary(1, RequestKind::Read).tally.ios(), 1);
         let all = run.reads_and_writes();
         assert_eq!(
             (all.tally.ios(), all.tally.bytes(), run.kind_summary(RequestKind::Flush).tally.bytes()),
@@ -412,8 +415,8 @@ mod tests {
         );
         // 3 requests of 4096 bytes in 10 ms.
         assert_eq!((all.iops(), all.bytes_per_s()), (300.0, 1_228_800.0));
-        assert_eq!(all.tally.mean_part(Part::Seek), Some(3_000_000.0));
-        assert_eq!(all.tally.responses().mean(), Some((5_110_000 + 3_110_000 + 1_310_000) as f64 / 3.0));
+        assert_eq!(all.tally.mean_part_ns(Part::Seek), Some(3_000_000.0));
+        assert_eq!(all.tally.responses().mean_ns(), Some((5_110_000 + 3_110_000 + 1_310_000) as f64 / 3.0));
     }
 
     /// Requests with an instant of their own count from that on, too; a flush has none, and nor has a worker without a
@@ -423,7 +426,7 @@ mod tests {
         let due = |at: u64, record: Record| Record { intended: Instant::ZERO + Span::from_micros(at), ..record };
         let mut failed = due(100, record(0, Op::Read, 5_000, 10, 10));
         failed.completion.status = Status::MediumError;
-        let mut recorder = RunRecorder::new(&[0, 0]).with_due(&[true, false]);
+        let mut recorder = RunRecorder::new(&[0, 0]).with_due_workers(&[true, false]);
         for record in [
             due(400, record(0, Op::Read, 1_000, 5_000, 100)),
             due(1_800, record(0, Op::Write, 2_000, 1_000, 0)),
@@ -438,12 +441,12 @@ mod tests {
         let all = run.reads_and_writes().tally;
         // Eight sectors each; waits of 600 and 200 us; 10, 5000 and 100 us, and 10 and 1000, after them.
         assert_eq!((all.ios(), all.bytes(), all.bytes_due()), (3, 3 * 4096, 2 * 4096));
-        assert_eq!((all.mean_backlog(), all.longest_backlog()), (Some(400_000.0), Span::from_micros(600)));
+        assert_eq!((all.mean_backlog_ns(), all.longest_backlog()), (Some(400_000.0), Span::from_micros(600)));
         let ends = [all.since_due().min(), all.since_due().max()];
         assert_eq!((all.since_due().count(), ends), (2, [1_210, 5_710].map(|us| Some(Span::from_micros(us)))));
         let of = |kind: RequestKind| {
             let tally = run.kind_summary(kind).tally;
-            (tally.since_due().count(), tally.bytes_due(), tally.mean_backlog())
+            (tally.since_due().count(), tally.bytes_due(), tally.mean_backlog_ns())
         };
         assert_eq!(of(RequestKind::Read), (1, 4096, Some(600_000.0)));
         assert_eq!(of(RequestKind::Trim), (1, 4096, Some(100_000.0)));
@@ -490,7 +493,7 @@ mod tests {
             (run.failed(), all.tally.failed(), all.tally.ios(), all.tally.bytes(), all.iops()),
             (1, 1, 0, 0, 0.0)
         );
-        assert_eq!(all.tally.mean_part(Part::Seek), None);
+        assert_eq!(all.tally.mean_part_ns(Part::Seek), None);
         run.merge(&run.clone());
         assert_eq!(run.failed(), 2);
     }
@@ -519,7 +522,10 @@ mod tests {
         assert_eq!(merged, both);
         for kind in RequestKind::ALL {
             let counted = merged.kind_summary(kind).tally;
-            assert_eq!(Part::ALL.map(|part| counted.part_sum(part)).iter().sum::<u128>(), counted.responses.sum());
+            assert_eq!(
+                Part::ALL.map(|part| counted.part_sum_ns(part)).iter().sum::<u128>(),
+                counted.responses.sum_ns()
+            );
         }
         assert_eq!(
             merged.reads_and_writes().tally.ios()

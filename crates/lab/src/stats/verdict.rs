@@ -5,14 +5,14 @@
 //! equal cell "faster" or "slower", anywhere in a study, is at most alpha, and so is that of "no difference" for a cell
 //! beyond the margin. A verdict never says more than the printed interval shows; with many cells it may say less.
 //!
-//! The questions must not borrow from one another: with the smaller p of both in a single Holm sequence, many easy
-//! answers of one kind would lower the bar for the other kind, and errors would pass 5 %.
+//! Each question has a correction of its own. In a single Holm sequence with the smaller p of both, many easy answers of one kind would
+//! lower the bar for the other kind, and errors would exceed 5 %.
 //!
 //! Sources: Holm 1979; D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
 //! Journal of Pharmacokinetics and Biopharmaceutics 15 (1987); P. H. Westfall, S. S. Young, "Resampling-Based Multiple
 //! Testing" (1993) on the error of a whole family.
 
-use super::interval::{Interval, PairedRatios, adjust_holm, t_beyond};
+use super::interval::{Interval, PairedRatios, adjust_holm, t_quantile};
 use std::fmt;
 
 /// The probability that the recommended number of runs decides, if mean and spread stay as they are: the customary 80 %
@@ -26,7 +26,7 @@ const PILOT_RUNS: u64 = 5;
 /// The most runs ever recommended, even if more are needed. Beyond it the t quantile loses digits.
 const MOST_RUNS: u64 = 100_000;
 
-/// Which direction of a metric is good.
+/// The direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterDirection {
     /// As for throughput.
@@ -35,7 +35,7 @@ pub enum BetterDirection {
     Lower,
 }
 
-/// Two sides of one cell, and which way is good.
+/// The paired runs of two sides of a cell, and the direction that is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedComparison {
     /// The runs in pairs.
@@ -80,11 +80,11 @@ impl Criteria {
 pub(crate) const MEANINGS: &str = include_str!("verdicts.md");
 
 /// The verdicts in words, each with its meaning.
-pub fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn verdict_meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
     MEANINGS.lines().skip(2).filter_map(|row| row.trim_matches(['|', ' ']).split_once(" | "))
 }
 
-/// The answer.
+/// The answer for a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// The variant is better than the baseline.
@@ -96,7 +96,7 @@ pub enum Verdict {
         /// 0.02 for ±2 %.
         margin: f64,
     },
-    /// Neither can be said.
+    /// Undecided: neither a difference nor its absence is shown.
     NotEnoughData {
         /// Number of further runs that would decide, with 80 % probability, if mean and spread stay as they are.
         more_runs: u64,
@@ -133,18 +133,19 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
-/// A question that is asked of all cells.
+/// The tests of one question, over all cells.
 pub(super) struct Family {
+    /// By cell, its p adjusted by Holm.
     pub(super) adjusted: Vec<f64>,
-    /// The level that a cell not yet answered has to meet: alpha over the number of those.
+    /// The level that an undecided cell has to reach: alpha over the number of undecided cells.
     pub(super) level: f64,
 }
 
 impl Family {
-    pub(super) fn from_p_values(p: &[f64], alpha: f64) -> Family {
-        let adjusted = adjust_holm(p);
-        let open = adjusted.iter().filter(|&&p| p >= alpha).count();
-        Family { adjusted, level: alpha / open.max(1) as f64 }
+    pub(super) fn from_p_values(p_values: &[f64], alpha: f64) -> Family {
+        let adjusted = adjust_holm(p_values);
+        let undecided = adjusted.iter().filter(|&&p| p >= alpha).count();
+        Family { adjusted, level: alpha / undecided.max(1) as f64 }
     }
 }
 
@@ -159,7 +160,7 @@ pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> 
         let verdict = if p_beyond_holm < criteria.alpha {
             Verdict::NoDifference { margin: criteria.margin }
         } else if p_holm < criteria.alpha {
-            signed_verdict(comparison)
+            faster_or_slower(comparison)
         } else {
             let count = more_runs(&comparison.paired, criteria.margin, different.level, beyond.level);
             Verdict::NotEnoughData { more_runs: count }
@@ -170,7 +171,7 @@ pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> 
     cells.iter().enumerate().map(judgement).collect()
 }
 
-pub(super) fn signed_verdict(comparison: &PairedComparison) -> Verdict {
+pub(super) fn faster_or_slower(comparison: &PairedComparison) -> Verdict {
     // The mean is that of the ratios' logarithms.
     let higher = comparison.paired.mean > 0.0;
     match (comparison.better, higher) {
@@ -179,25 +180,25 @@ pub(super) fn signed_verdict(comparison: &PairedComparison) -> Verdict {
     }
 }
 
-/// Number of runs missing until the nearer of the two answers can be given. With the mean of the ratios' logarithms, "different" is |mean|
-/// away from its boundary at 0, "no difference" is ln(1 + margin) - |mean| away from its own.
+/// Number of runs missing until the nearer of the two answers can be given. In logarithms of ratios, "different" is |mean| away from its
+/// boundary at 0, and "no difference" ln(1 + margin) - |mean| away from its boundary at the margin.
 pub(super) fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
-    let have = paired.runs as u64;
-    if have < 2 {
-        return PILOT_RUNS - have;
+    let present_runs = paired.runs as u64;
+    if present_runs < 2 {
+        return PILOT_RUNS - present_runs;
     }
-    let distance = paired.mean.abs();
-    let different = runs_needed(paired.deviation, distance, level_different);
-    let beyond = runs_needed(paired.deviation, margin.ln_1p() - distance, level_beyond);
-    different.min(beyond).saturating_sub(have).max(1)
+    let log_distance = paired.mean.abs();
+    let different = runs_needed(paired.deviation, log_distance, level_different);
+    let beyond = runs_needed(paired.deviation, margin.ln_1p() - log_distance, level_beyond);
+    different.min(beyond).saturating_sub(present_runs).max(1)
 }
 
-/// The least N with (t(1 - level/2, N - 1) + t(POWER, N - 1)) · s / √N at most `distance`; at most [`MOST_RUNS`].
-fn runs_needed(deviation: f64, distance: f64, level: f64) -> u64 {
+/// The least N with (t(1 - level/2, N - 1) + t(POWER, N - 1)) · s / √N at most `log_distance`; at most [`MOST_RUNS`].
+fn runs_needed(log_deviation: f64, log_distance: f64, level: f64) -> u64 {
     let enough = |runs: u64| {
         let freedom = (runs - 1) as f64;
-        let factor = t_beyond(level / 2.0, freedom) + t_beyond(1.0 - POWER, freedom);
-        factor * deviation / (runs as f64).sqrt() <= distance
+        let factor = t_quantile(level / 2.0, freedom) + t_quantile(1.0 - POWER, freedom);
+        factor * log_deviation / (runs as f64).sqrt() <= log_distance
     };
     let (mut below, mut above) = (1, 2);
     while above < MOST_RUNS && !enough(above) {
@@ -213,7 +214,7 @@ fn runs_needed(deviation: f64, distance: f64, level: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::draws::{draws, likely};
+    use crate::stats::draws::{draw_count, likely_counts};
     use seekwise_disk::rng::{Rng, Seed};
 
     fn cell(paired: PairedRatios) -> PairedComparison {
@@ -366,7 +367,7 @@ mod tests {
             let text = std::fs::read_to_string(&path).expect("the documents are there");
             assert!(text.contains(MEANINGS), "docs/{document} says of the verdicts something else than verdicts.md");
         }
-        let words: Vec<&str> = meanings().map(|(word, _)| word).collect();
+        let words: Vec<&str> = verdict_meanings().map(|(word, _)| word).collect();
         let verdicts = [Verdict::Faster, Verdict::Slower, Verdict::NoDifference { margin: 0.02 }];
         for verdict in verdicts.into_iter().chain([Verdict::NotEnoughData { more_runs: 12 }]) {
             let said = verdict.to_string();
@@ -409,7 +410,7 @@ mod tests {
 
     /// Studies of ten cells that are drawn. Without a correction 40 % would err, 60 of 150; chance lets 23 pass where 5 % do.
     fn studies() -> u32 {
-        draws(150, 1_500)
+        draw_count(150, 1_500)
     }
 
     /// For each event, the number of studies in which any cell shows it. A study has ten cells, all of the given true ratio.
@@ -436,9 +437,9 @@ mod tests {
         let all = studies();
         // Independent cells that are all equal are Holm's worst case: 1 - (1 - 0.05/10)^10 = 4.9 % of studies.
         let [corrected, plain] = counts("null", all, 1.0, 0.03, [claims_difference, |judged| judged.p < 0.05]);
-        assert!(likely(all, any_of_ten(0.005)).contains(&corrected), "{corrected} of {all}");
+        assert!(likely_counts(all, any_of_ten(0.005)).contains(&corrected), "{corrected} of {all}");
         // The correction earns its keep: plain p-values err in 1 - 0.95^10 = 40 % of studies.
-        assert!(likely(all, any_of_ten(0.05)).contains(&plain), "{plain} of {all}");
+        assert!(likely_counts(all, any_of_ten(0.05)).contains(&plain), "{plain} of {all}");
     }
 
     #[test]
@@ -446,7 +447,7 @@ mod tests {
         // At 1.2 % spread many cells are found equal; that must not lower the bar for "faster" in the rest.
         let all = studies();
         let [wrong, settled] = counts("settled", all, 1.0, 0.012, [claims_difference, claims_equality]);
-        assert!(wrong <= *likely(all, 0.05).end() && 2 * settled > all, "{wrong} {settled} of {all}");
+        assert!(wrong <= *likely_counts(all, 0.05).end() && 2 * settled > all, "{wrong} {settled} of {all}");
     }
 
     #[test]
@@ -454,13 +455,13 @@ mod tests {
         let all = studies();
         let [wrong] = counts("margin", all, 1.02, 0.005, [claims_equality]);
         // One-sided at a boundary: half of 4.9 %, because the test at each end is made at 2.5 %.
-        assert!(likely(all, any_of_ten(0.0025)).contains(&wrong), "{wrong} of {all}");
+        assert!(likely_counts(all, any_of_ten(0.0025)).contains(&wrong), "{wrong} of {all}");
     }
 
     #[test]
     fn a_planted_difference_is_found_and_its_neighbours_are_left_alone() {
         let mut rng = Seed(21).stream("planted");
-        let (all, mut found, mut false_alarms) = (draws(60, 300), 0, 0);
+        let (all, mut found, mut false_alarms) = (draw_count(60, 300), 0, 0);
         for _ in 0..all {
             let cells: Vec<PairedComparison> =
                 (0..10).map(|index| runs(&mut rng, 15, if index == 3 { 1.05 } else { 1.0 }, 0.03)).collect();
@@ -470,8 +471,8 @@ mod tests {
             false_alarms += u32::from(others.clone().any(|(_, judgement)| claims_difference(judgement)));
         }
         // The effect is 6.3 standard errors; Holm's first step asks for t(0.9975, 14) = 3.3, and 99 % pass it.
-        assert!(found >= *likely(all, 0.99).start(), "{found} of {all}");
-        assert!(false_alarms <= *likely(all, 0.05).end(), "{false_alarms} of {all}");
+        assert!(found >= *likely_counts(all, 0.99).start(), "{found} of {all}");
+        assert!(false_alarms <= *likely_counts(all, 0.05).end(), "{false_alarms} of {all}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Where a request of a trace goes on a target: the devices one after another, then as `trace.map` says.
+//! The addresses of a trace's requests on a target: the devices one after another, then as `trace.map` says.
 //!
-//! Requests are moved by stretches of 1 MiB, so that sequences within one stay sequential.
+//! Requests are moved by stretches of 1 MiB, so that sequences within a stretch stay sequential.
 
 use std::sync::Arc;
 
@@ -8,56 +8,62 @@ use seekwise_formats::trace::TraceEntry;
 use seekwise_formats::trace::keys::AddressMapping;
 use seekwise_formats::trace::survey::{STRETCH, TraceSurvey};
 
-/// The places of a trace's requests.
+/// The map from recorded addresses to those on a target.
 #[derive(Clone, Debug)]
-pub(crate) struct TracePlaces {
-    /// By device: its first sector.
-    first: Arc<[u64]>,
+pub(crate) struct TraceAddresses {
+    /// By device its first sector.
+    device_starts: Arc<[u64]>,
     map: AddressMapping,
     /// Sectors of the trace, before it is mapped.
-    recorded: u64,
-    /// Sectors of the target.
-    room: u64,
-    /// Stretches that are touched, in order.
+    recorded_sectors: u64,
+    target_sectors: u64,
+    /// Stretches that requests touch, in order.
     touched: Arc<[u64]>,
 }
 
-impl TracePlaces {
-    /// The places of a trace on a target of `room` sectors.
-    pub fn new(survey: &TraceSurvey, map: AddressMapping, room: u64) -> TracePlaces {
-        let (mut first, mut touched, mut next) = (Vec::new(), Vec::new(), 0u64);
+impl TraceAddresses {
+    /// The addresses of a trace on a target of so many sectors.
+    pub fn new(survey: &TraceSurvey, map: AddressMapping, target_sectors: u64) -> TraceAddresses {
+        let (mut device_starts, mut touched, mut next) = (Vec::new(), Vec::new(), 0u64);
         for device in &survey.devices {
-            first.push(next);
+            device_starts.push(next);
             touched.extend(device.touched.iter().map(|stretch| next / STRETCH + stretch));
             next = next.saturating_add(device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH));
         }
-        TracePlaces { first: first.into(), map, recorded: survey.total_sectors(), room, touched: touched.into() }
+        let recorded_sectors = survey.total_sectors();
+        TraceAddresses {
+            device_starts: device_starts.into(),
+            map,
+            recorded_sectors,
+            target_sectors,
+            touched: touched.into(),
+        }
     }
 
     /// Sectors of the target.
-    pub fn room(&self) -> u64 {
-        self.room
+    pub fn target_sectors(&self) -> u64 {
+        self.target_sectors
     }
 
-    /// Sectors that it needs on the target.
+    /// Sectors that the trace needs on a target.
     pub(crate) fn needed_sectors(&self) -> u64 {
         match self.map {
-            AddressMapping::Refuse => self.recorded,
-            // Anything fits, but no target is smaller than a stretch.
+            AddressMapping::Refuse => self.recorded_sectors,
+            // Any trace fits, but no target is smaller than a stretch.
             AddressMapping::Wrap | AddressMapping::Scale => STRETCH,
             AddressMapping::Compact => self.touched.len() as u64 * STRETCH,
         }
     }
 
-    /// The recorded place of a request, with the devices one after another.
+    /// The recorded address of a request, with the devices one after another.
     #[inline]
     pub(crate) fn recorded_lba(&self, entry: &TraceEntry) -> u64 {
-        self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
+        self.device_starts.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
-    /// The place of a request on the target, and whether it had to be shifted to end before the target does.
+    /// The address of a request on the target, and whether it had to be shifted to end before the target does.
     #[inline]
-    pub(crate) fn target_lba(&self, entry: &TraceEntry) -> (u64, bool) {
+    pub(crate) fn target_lba_and_clipped(&self, entry: &TraceEntry) -> (u64, bool) {
         if entry.sectors == 0 {
             return (0, false);
         }
@@ -65,17 +71,17 @@ impl TracePlaces {
         let (stretch, within) = (lba / STRETCH, lba % STRETCH);
         let mapped = match self.map {
             AddressMapping::Refuse => return (lba, false),
-            AddressMapping::Wrap => lba % self.room,
+            AddressMapping::Wrap => lba % self.target_sectors,
             // A trace that fits already is not compressed.
-            AddressMapping::Scale if self.recorded <= self.room => lba,
+            AddressMapping::Scale if self.recorded_sectors <= self.target_sectors => lba,
             AddressMapping::Scale => {
-                let (from, to) = (self.recorded.div_ceil(STRETCH), self.room / STRETCH);
+                let (from, to) = (self.recorded_sectors.div_ceil(STRETCH), self.target_sectors / STRETCH);
                 let stretch = (u128::from(stretch) * u128::from(to) / u128::from(from)) as u64;
                 stretch * STRETCH + within
             }
             AddressMapping::Compact => self.touched.partition_point(|known| *known < stretch) as u64 * STRETCH + within,
         };
-        let last = self.room.saturating_sub(entry.sectors.into());
+        let last = self.target_sectors.saturating_sub(entry.sectors.into());
         (mapped.min(last), mapped > last)
     }
 }
@@ -91,14 +97,14 @@ mod tests {
     const TRACE: &str =
         "0,0,4096,R,0.0\n0,4096,512,R,1.0\n1,20971520,4096,W,2.0\n1,20971528,4096,W,3.0\n1,8,4096,R,4.0\n";
 
-    fn places(map: AddressMapping, room: u64) -> (TracePlaces, Vec<(u64, bool)>) {
+    fn places(map: AddressMapping, room: u64) -> (TraceAddresses, Vec<(u64, bool)>) {
         let parts = || -> Result<Vec<TracePart>, Diagnostic> { Ok(vec![("t".to_owned(), Box::new(TRACE.as_bytes()))]) };
         let reading = TraceReadOptions::default();
         let survey = survey(&parts, &reading, true).unwrap();
-        let places = TracePlaces::new(&survey, map, room);
+        let places = TraceAddresses::new(&survey, map, room);
         let mut reader = seekwise_formats::trace::open(parts().unwrap(), &reading).unwrap();
         let entries = std::iter::from_fn(|| reader.read().unwrap());
-        let gone = entries.map(|entry| places.target_lba(&entry)).collect();
+        let gone = entries.map(|entry| places.target_lba_and_clipped(&entry)).collect();
         (places, gone)
     }
 

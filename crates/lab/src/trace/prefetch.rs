@@ -1,5 +1,5 @@
-//! A trace read ahead on a thread of its own: reading (and unpacking) goes on beside playing. Requests come in the
-//! trace's order, so the results do not depend on which of the two is faster.
+//! Reads a trace ahead on a thread of its own: reading (and unpacking) goes on while requests are played. Requests come in the trace's
+//! order, so the results do not depend on which of the two is faster.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,15 +10,16 @@ use seekwise_formats::trace::{TraceEntry, TraceReader};
 
 use crate::HAS_THREADS;
 
-/// Requests handed over at once: enough that the hand-over costs little.
+/// Requests of a bundle: enough that handing one over costs little.
 const BUNDLE: usize = 4096;
 
-/// The most bundles that wait to be played: with the one being read and the one being played, 2 MB.
+/// The most bundles that wait to be played: with one being read and one being played, 2 MB.
 const WAITING: usize = 4;
 
-/// Requests, and why there are no more of them, if so.
+/// Requests of a trace.
 struct EntryBundle {
     entries: Vec<TraceEntry>,
+    /// The end of the trace, or a fault, after these.
     end: Option<Result<(), Diagnostic>>,
 }
 
@@ -36,22 +37,22 @@ impl EntryBundle {
     }
 }
 
-/// A trace that is read ahead.
+/// A trace that is read ahead: the requests at hand, their end, and the source of more.
 pub(crate) struct TracePrefetch {
     ready: std::vec::IntoIter<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
     coming: Option<ComingBundles>,
 }
 
-/// Where the next bundles come from.
+/// The source of the next bundles.
 enum ComingBundles {
     Thread(Receiver<EntryBundle>, JoinHandle<()>),
-    /// Without threads they are read when they are wanted.
+    /// Without threads, the reader itself.
     Reader(Box<TraceReader>),
 }
 
 impl TracePrefetch {
-    /// Reads on from where `reader` is. A trace that ends within the first bundle needs no thread.
+    /// Starts to read ahead. A trace that ends within the first bundle needs no thread.
     pub fn new(mut reader: TraceReader) -> TracePrefetch {
         let EntryBundle { entries, end } = EntryBundle::read(&mut reader);
         let coming = end.is_none().then(|| {
@@ -101,7 +102,7 @@ impl Drop for TracePrefetch {
     }
 }
 
-/// Sends everything left, until the receiver is gone.
+/// Sends all further bundles, until the receiver is gone.
 fn send_bundles(reader: &mut TraceReader, sender: &SyncSender<EntryBundle>) {
     loop {
         let bundle = EntryBundle::read(reader);

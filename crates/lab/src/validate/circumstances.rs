@@ -1,11 +1,11 @@
-//! Which requests of a measured trace are off, and their common properties: their kind, where they lie and what came before.
+//! Finds which requests of a measured trace the simulated drive answers too fast or too slowly, and their common properties: their kind,
+//! their address, and the requests before them.
 //!
-//! Every request belongs to one circumstance. The requests of a circumstance are off together where the mean of simulated
-//! less measured times is farther from zero than chance moves it. The platter's phase differs between the two replays (see
-//! `docs/validation.md`), so a single request says nothing, and the mean of many does. Nothing is changed or fitted here.
+//! Every request belongs to one circumstance. The requests of a circumstance are off together if the mean of simulated less measured times
+//! is farther from zero than chance moves it. The platter's phase differs between the two replays (see `docs/validation.md`), so a single
+//! request says nothing, and the mean of many does. Nothing is changed or fitted here.
 //!
-//! A parameter that an import lists as not modelled is named where it concerns a circumstance that is off. Whether it
-//! is the cause, is not shown.
+//! A parameter that an import lists as not modelled is named with each circumstance that it concerns. Whether it is the cause, is not shown.
 
 use seekwise_disk::block::Op;
 use seekwise_disk::time::Span;
@@ -13,41 +13,41 @@ use seekwise_drives::profile::not_modelled::ForeignParameter;
 use seekwise_work::workload::replay::ReplayRow;
 
 use super::ResponseSamples;
-use crate::stats::demerit::demerit;
+use crate::stats::demerit::demerit_ms;
 
-/// Requests before one that may still matter to it: more than the segments of the smallest traced buffers (1 to 3), fewer
-/// than after which even large ones have other things in mind.
+/// Number of earlier requests that may matter to a request: more than the segments of the smallest traced buffers (1 to 3), and so few that
+/// large buffers still hold their data.
 const BEFORE: usize = 5;
 
-/// Blocks within which a request lies beside the one before: a segment of a buffer of the traced drives (57 to 561 blocks).
+/// Blocks within which a request is near the one before: a segment of a buffer of the traced drives (57 to 561 blocks).
 const NEAR: u64 = 512;
 
-/// Standard errors beyond which a mean is off. There are some forty circumstances; the chance that any of them passes four
-/// by chance is 40 x 0.00006, or a quarter of a per cent.
+/// Standard errors beyond which a mean is off. There are some forty circumstances; the probability that any of them exceeds four by chance
+/// is 40 x 0.00006, or a quarter of a per cent.
 const SURE: f64 = 4.0;
 
-/// The share of the measured mean from which on it matters: means of whole profiles are met to about that.
+/// The least difference that matters, as a share of the measured mean: profiles meet means to about that.
 const SLIGHT: f64 = 0.01;
 
-/// Requests from which on a mean and its error mean something.
+/// The fewest requests of which a mean and its error are meaningful.
 const FEWEST: usize = 8;
 
-/// How a request stands to those before it.
+/// The relation of a request to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestRelation {
     /// All its blocks were written by one of the last few.
     WrittenBefore,
-    /// All its blocks were read by one of them.
+    /// All its blocks were read by one of the last few.
     ReadBefore,
-    /// Some of its blocks, but not all, were read or written by one of them.
+    /// Some of its blocks, but not all, were read or written by one of the last few.
     Overlaps,
     /// Begins where the last one ended, a read.
     ContinuesRead,
     /// Begins where the last one ended, a write.
     ContinuesWrite,
-    /// Begins a little behind the end of the last.
+    /// Begins up to [`NEAR`] blocks behind the end of the last.
     Behind,
-    /// Begins a little before the last.
+    /// Begins up to [`NEAR`] blocks before the last.
     Ahead,
     /// At most so many per cent of the trace's addresses away.
     Within(u32),
@@ -60,7 +60,7 @@ pub enum RequestRelation {
 pub struct Circumstance {
     pub read: bool,
     pub relation: RequestRelation,
-    /// The last request was a read; nothing where that is said already, or for the first.
+    /// True if the last request was a read; nothing if the relation says so already, or for the first request.
     pub after_read: Option<bool>,
 }
 
@@ -79,52 +79,52 @@ pub struct OffRequests {
 }
 
 impl OffRequests {
-    /// Above zero: the simulated drive is too slow.
+    /// Simulated less measured mean: above zero the simulated drive is too slow.
     pub fn off_ms(&self) -> f64 {
         self.mean_simulated_ms - self.mean_measured_ms
     }
 
-    /// As a sentence, of a trace of `all` requests.
-    pub fn sentence(&self, all: usize) -> String {
+    /// The finding as a sentence, for a trace of so many requests.
+    pub fn sentence(&self, request_count: usize) -> String {
         let side = if self.off_ms() > 0.0 { "slow" } else { "fast" };
         let (n, what, off) = (self.rows.len(), self.circumstance.words(), self.off_ms().abs());
-        format!("{n} of {all} requests: {what}, {off:.3} ms too {side}")
+        format!("{n} of {request_count} requests: {what}, {off:.3} ms too {side}")
     }
 }
 
 impl Circumstance {
-    /// The circumstance of row `index`; `span` is the block after the last of the trace.
-    fn from_row(rows: &[ReplayRow], index: usize, span: u64) -> Circumstance {
+    /// The circumstance of row `index`; `trace_end` is the block after the last of the trace.
+    fn from_row(rows: &[ReplayRow], index: usize, trace_end: u64) -> Circumstance {
         let row = &rows[index];
         let read = row.op == Op::Read;
         let (lba, end) = (row.lba, row_end(row));
-        let shares = |other: &&ReplayRow| other.lba < end && lba < self::row_end(other);
-        let plain = |relation| Circumstance { read, relation, after_read: None };
-        if let Some(other) = rows[index.saturating_sub(BEFORE)..index].iter().rev().find(shares) {
-            return plain(match other.lba <= lba && end <= self::row_end(other) {
+        let overlaps = |other: &&ReplayRow| other.lba < end && lba < row_end(other);
+        let without_last = |relation| Circumstance { read, relation, after_read: None };
+        if let Some(other) = rows[index.saturating_sub(BEFORE)..index].iter().rev().find(overlaps) {
+            return without_last(match other.lba <= lba && end <= row_end(other) {
                 true if other.op == Op::Read => RequestRelation::ReadBefore,
                 true => RequestRelation::WrittenBefore,
                 false => RequestRelation::Overlaps,
             });
         }
         let Some(last) = index.checked_sub(1).map(|last| &rows[last]) else {
-            return plain(RequestRelation::Within(1));
+            return without_last(RequestRelation::Within(1));
         };
-        let (stop, after_read) = (self::row_end(last), last.op == Op::Read);
-        let relation = match lba.abs_diff(stop) {
-            0 if after_read => return plain(RequestRelation::ContinuesRead),
-            0 => return plain(RequestRelation::ContinuesWrite),
-            near if lba > stop && near <= NEAR => RequestRelation::Behind,
+        let (last_end, after_read) = (row_end(last), last.op == Op::Read);
+        let relation = match lba.abs_diff(last_end) {
+            0 if after_read => return without_last(RequestRelation::ContinuesRead),
+            0 => return without_last(RequestRelation::ContinuesWrite),
+            near if lba > last_end && near <= NEAR => RequestRelation::Behind,
             _ if lba < last.lba && last.lba - lba <= NEAR => RequestRelation::Ahead,
-            far => distance_relation(far, span),
+            far => distance_relation(far, trace_end),
         };
         Circumstance { read, relation, after_read: Some(after_read) }
     }
 
-    /// In words.
+    /// The requests in words.
     pub fn words(&self) -> String {
         let kind = if self.read { "reads" } else { "writes" };
-        let where_ = match self.relation {
+        let place = match self.relation {
             RequestRelation::WrittenBefore => format!(" of blocks written by one of the {BEFORE} requests before"),
             RequestRelation::ReadBefore => format!(" of blocks read by one of the {BEFORE} requests before"),
             RequestRelation::Overlaps => format!(" of blocks some of which one of the {BEFORE} requests before had"),
@@ -144,11 +144,11 @@ impl Circumstance {
             Some(false) => ", a write",
             None => "",
         };
-        format!("{kind}{where_}{after}")
+        format!("{kind}{place}{after}")
     }
 
-    /// Keys of a profile that decide their times.
-    pub fn keys(&self) -> &'static str {
+    /// Keys of a profile that decide the times of such requests.
+    pub fn profile_keys(&self) -> &'static str {
         use RequestRelation::{
             Ahead, Behind, Beyond, ContinuesRead, ContinuesWrite, Overlaps, ReadBefore, Within, WrittenBefore,
         };
@@ -166,7 +166,7 @@ impl Circumstance {
         }
     }
 
-    /// DiskSim's parameters that concern them.
+    /// DiskSim's parameters that concern such requests.
     fn disksim_parameters(&self) -> &'static [&'static str] {
         use RequestRelation::{Beyond, Within, WrittenBefore};
         match (self.read, self.relation) {
@@ -208,17 +208,17 @@ impl Circumstance {
         }
     }
 
-    /// The parameters of `left` that concern them.
+    /// The parameters of `not_modelled` that concern such requests.
     pub fn parameters_of_concern<'a>(
         &self,
-        left: &'a [ForeignParameter],
+        not_modelled: &'a [ForeignParameter],
     ) -> impl Iterator<Item = &'a ForeignParameter> {
         let parameters = self.disksim_parameters();
-        left.iter().filter(move |one| parameters.contains(&one.key.as_str()))
+        not_modelled.iter().filter(move |parameter| parameters.contains(&parameter.key.as_str()))
     }
 }
 
-/// Parameters of whatever goes to the medium.
+/// Parameters that concern requests that go to the medium.
 const MEDIUM: &[&str] = &[
     "Preseeking level",
     "Constant access time",
@@ -229,59 +229,61 @@ const MEDIUM: &[&str] = &[
     "Set watermark by reqsize",
 ];
 
+/// The block after a request.
 fn row_end(row: &ReplayRow) -> u64 {
     row.lba + u64::from(row.sectors)
 }
 
-/// Shares between which seek curves bend and requests spread evenly; a third is the mean of random distances.
-fn distance_relation(far: u64, span: u64) -> RequestRelation {
-    let share = |percent: u64| u128::from(far) * 100 <= u128::from(span) * u128::from(percent);
-    match [1, 10, 33].into_iter().find(|&percent| share(percent)) {
+/// The relation by distance, at shares of the trace's blocks between which seek curves bend. A third is the mean of random distances.
+fn distance_relation(distance: u64, trace_end: u64) -> RequestRelation {
+    let is_within = |percent: u64| u128::from(distance) * 100 <= u128::from(trace_end) * u128::from(percent);
+    match [1, 10, 33].into_iter().find(|&percent| is_within(percent)) {
         Some(percent) => RequestRelation::Within(percent as u32),
         None => RequestRelation::Beyond(33),
     }
 }
 
-/// The requests that are off together, those first that are off by most in sum.
+/// The groups of requests that are off together; the group with the largest sum of differences comes first.
 pub fn find_off_requests(rows: &[ReplayRow], samples: &ResponseSamples) -> Vec<OffRequests> {
-    let span = rows.iter().map(row_end).max().unwrap_or(0);
+    let trace_end = rows.iter().map(row_end).max().unwrap_or(0);
     let mut groups: Vec<(Circumstance, Vec<usize>)> = Vec::new();
     for index in 0..rows.len() {
-        let circumstance = Circumstance::from_row(rows, index, span);
+        let circumstance = Circumstance::from_row(rows, index, trace_end);
         match groups.iter_mut().find(|group| group.0 == circumstance) {
             Some(group) => group.1.push(index),
             None => groups.push((circumstance, vec![index])),
         }
     }
-    let mut found: Vec<_> = groups.into_iter().filter_map(|(what, rows)| judge_group(what, rows, samples)).collect();
+    let judged = groups.into_iter().map(|(circumstance, rows)| judge_group(circumstance, rows, samples));
+    let mut found: Vec<OffRequests> = judged.flatten().collect();
     let weight = |off: &OffRequests| off.off_ms().abs() * off.rows.len() as f64;
     found.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     found
 }
 
-/// Whether these are off by more than chance.
+/// The finding on the requests of a circumstance; `None` if they are not off by more than chance.
 fn judge_group(circumstance: Circumstance, rows: Vec<usize>, samples: &ResponseSamples) -> Option<OffRequests> {
     if rows.len() < FEWEST {
         return None;
     }
     let ms = |time: Span| time.nanos() as f64 / 1e6;
     let n = rows.len() as f64;
-    let mean = |of: &dyn Fn(usize) -> f64| rows.iter().map(|&row| of(row)).sum::<f64>() / n;
+    let mean = |value: &dyn Fn(usize) -> f64| rows.iter().map(|&row| value(row)).sum::<f64>() / n;
     let difference = |row: usize| ms(samples.simulated[row]) - ms(samples.measured[row]);
-    let off = mean(&difference);
-    let variance = mean(&|row| (difference(row) - off).powi(2)) * n / (n - 1.0);
+    let off_ms = mean(&difference);
+    let variance = mean(&|row| (difference(row) - off_ms).powi(2)) * n / (n - 1.0);
     let standard_error_ms = (variance / n).sqrt();
     let mean_measured_ms = mean(&|row| ms(samples.measured[row]));
-    if off.abs() <= SURE * standard_error_ms || off.abs() < SLIGHT * mean_measured_ms {
+    if off_ms.abs() <= SURE * standard_error_ms || off_ms.abs() < SLIGHT * mean_measured_ms {
         return None;
     }
-    let others = |times: &[Span]| {
+    let times_of_others = |times: &[Span]| {
         let mut chosen = rows.iter().copied().peekable();
-        let kept = times.iter().enumerate().filter(|(row, _)| chosen.next_if_eq(row).is_none());
-        kept.map(|(_, time)| *time).collect::<Vec<_>>()
+        let others = times.iter().enumerate().filter(|(row, _)| chosen.next_if_eq(row).is_none());
+        others.map(|(_, time)| *time).collect::<Vec<_>>()
     };
-    let (mut measured, mut simulated) = (others(&samples.measured), others(&samples.simulated));
-    let demerit_without_ms = if measured.is_empty() { 0.0 } else { demerit(&mut measured, &mut simulated) };
+    let (mut measured, mut simulated) = (times_of_others(&samples.measured), times_of_others(&samples.simulated));
+    let demerit_without_ms = if measured.is_empty() { 0.0 } else { demerit_ms(&mut measured, &mut simulated) };
     Some(OffRequests {
         circumstance,
         mean_measured_ms,

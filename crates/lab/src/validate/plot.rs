@@ -1,6 +1,6 @@
 //! The measured and the simulated distribution of response times as one picture, reads above writes.
 //!
-//! The ground is white on any page, so that one file suits light and dark.
+//! The background is white on any page, so that one file suits light and dark.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,10 +8,10 @@ use seekwise_disk::time::Span;
 
 use super::{ResponseErrors, ResponseSamples, quantile};
 
-/// Pixels across, and of each of the two charts down.
+/// Width of the picture and height of each chart, in pixels.
 const SIZE: (u32, u32) = (820, 330);
 
-/// Points of a curve: shares 0.25 % apart.
+/// Points of a curve, at shares 0.25 % apart.
 const POINTS: usize = 400;
 
 const MEASURED: RGBColor = RGBColor(60, 60, 60);
@@ -22,20 +22,20 @@ type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// An SVG document titled `title`: a chart for the reads and one for the writes, if there are any.
 pub fn draw_svg(title: &str, samples: &ResponseSamples) -> String {
-    let found = samples.to_validation();
-    let kinds: Vec<DistributionChart> = [(true, "reads", found.reads), (false, "writes", found.writes)]
+    let errors = samples.to_validation();
+    let charts: Vec<DistributionChart> = [(true, "reads", errors.reads), (false, "writes", errors.writes)]
         .into_iter()
         .filter(|(_, _, errors)| errors.n > 0)
         .map(|(reads, name, errors)| {
-            let (mut measured, mut simulated) = samples.both_times(Some(reads));
+            let (mut measured, mut simulated) = samples.measured_and_simulated(Some(reads));
             measured.sort_unstable();
             simulated.sort_unstable();
             DistributionChart { caption: chart_caption(title, name, &errors), measured, simulated }
         })
         .collect();
     let mut text = String::new();
-    let size = (SIZE.0, SIZE.1 * kinds.len().max(1) as u32);
-    let drawn = draw_charts(&kinds, SVGBackend::with_string(&mut text, size));
+    let size = (SIZE.0, SIZE.1 * charts.len().max(1) as u32);
+    let drawn = draw_charts(&charts, SVGBackend::with_string(&mut text, size));
     // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
@@ -55,11 +55,11 @@ fn chart_caption(title: &str, name: &str, errors: &ResponseErrors) -> String {
     )
 }
 
-fn draw_charts(kinds: &[DistributionChart], backend: SVGBackend<'_>) -> Fallible {
+fn draw_charts(charts: &[DistributionChart], backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
-    for (area, kind) in root.split_evenly((kinds.len().max(1), 1)).iter().zip(kinds) {
-        draw_chart(area, &kind.caption, &kind.measured, &kind.simulated)?;
+    for (area, chart) in root.split_evenly((charts.len().max(1), 1)).iter().zip(charts) {
+        draw_chart(area, &chart.caption, &chart.measured, &chart.simulated)?;
     }
     root.present()?;
     Ok(())

@@ -1,29 +1,31 @@
-//! The export of a network block device, or a served modelled disk, under audit.
+//! A flush audit of the export of a network block device, which may be a served modelled disk. Requests are timed by
+//! the clock.
 
 use seekwise_disk::block::Device;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
-use seekwise_run::audit::subject::{RequestWaiter, audited_blocks, flush_with_reads, perform_one};
+use seekwise_run::audit::subject::{RequestWaiter, audit_block_count, flush_with_reads, perform_one};
 use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 
 use crate::clock::Clock;
 use crate::real_time::{RealTime, TimedDevice};
-use crate::serve::path_cost;
+use crate::serve::measure_path_cost;
 
 /// An export in real time.
 struct ExportSubject {
     device: Box<dyn TimedDevice>,
     clock: Clock,
-    path: Span,
+    /// Median time of a round trip over a connection of our own, without a disk.
+    path_time: Span,
     stamp: u64,
 }
 
-/// Opens the disk of a place in real time. The cost of a connection is measured first, on one of our own.
+/// Opens the disk of a place in real time for an audit. Measures the cost of a connection first, on one of our own.
 pub fn open_export(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
-    let path = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
-    let path = path.map_or(Span::ZERO, |cost| cost.p50);
+    let cost = measure_path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
+    let path_time = cost.map_or(Span::ZERO, |cost| cost.p50);
     let device = place.open(seed).map_err(|error| error.to_string())?;
-    Ok(Box::new(ExportSubject { device, clock: Clock::start(), path, stamp: 0 }))
+    Ok(Box::new(ExportSubject { device, clock: Clock::start(), path_time, stamp: 0 }))
 }
 
 impl RequestWaiter for ExportSubject {
@@ -49,7 +51,7 @@ impl RequestWaiter for ExportSubject {
 
 impl AuditSubject for ExportSubject {
     fn block_count(&self) -> u64 {
-        audited_blocks(self.device.limits(0).sectors)
+        audit_block_count(self.device.limits(0).sectors)
     }
 
     fn has_forced_writes(&self) -> Option<bool> {
@@ -57,8 +59,8 @@ impl AuditSubject for ExportSubject {
         if self.device.limits(0).fua { None } else { Some(false) }
     }
 
-    fn path_time(&self) -> Span {
-        self.path
+    fn round_trip_time(&self) -> Span {
+        self.path_time
     }
 
     fn pause_for(&mut self, span: Span) -> Result<(), String> {
@@ -67,8 +69,8 @@ impl AuditSubject for ExportSubject {
         Ok(())
     }
 
-    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-        perform_one(self, act, block)
+    fn perform(&mut self, action: AuditAction, block: u64) -> Result<AuditInterval, String> {
+        perform_one(self, action, block)
     }
 
     fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {

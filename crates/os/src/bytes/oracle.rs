@@ -1,8 +1,9 @@
-//! [`Bytes`] against an array of sectors: random writes, landings in any order, failures, flushes of an array without a
-//! drive, cuts. The array records each write of a sector and its outcome; it has no runs, pieces or files.
+//! Compares [`Bytes`] with an array of sectors, the oracle, under random writes, landings in any order, failures,
+//! flushes of an array without a drive, and cuts. The array records each write of a sector and its outcome; it has no
+//! runs, pieces or files.
 //!
-//! The law: a read finds the newest write of a sector that did not fail, if it is pending; if it has landed, the read finds the last
-//! landing. A cut leaves the last landing.
+//! Rule: a read finds the newest write of a sector that did not fail, if it is pending; if it has landed, the read
+//! finds the last landing. A cut leaves the last landing.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,52 +28,62 @@ enum SectorWriteState {
     Gone,
 }
 
+/// A write of a sector.
+#[derive(Clone, Copy, Debug)]
+struct SectorWrite {
+    stamp: u64,
+    /// The value, 0 for zeroes.
+    value: u64,
+    state: SectorWriteState,
+}
+
 /// A sector: the last landing, and all its writes, oldest first.
 #[derive(Clone, Debug, Default)]
 struct OracleSector {
+    /// The value of the last landing.
     platter: u64,
     torn: bool,
-    /// Stamp, value (0: zeroes), and outcome.
-    writes: Vec<(u64, u64, SectorWriteState)>,
+    writes: Vec<SectorWrite>,
 }
 
 impl OracleSector {
     /// Value that a read finds; `None` if the sector is unreadable.
     fn visible_value(&self) -> Option<u64> {
-        let newest = self.writes.iter().rev().find(|write| write.2 != SectorWriteState::Gone);
-        let value = newest.filter(|write| write.2 == SectorWriteState::Pending).map_or(self.platter, |write| write.1);
+        let newest = self.writes.iter().rev().find(|write| write.state != SectorWriteState::Gone);
+        let value =
+            newest.filter(|write| write.state == SectorWriteState::Pending).map_or(self.platter, |write| write.value);
         (!self.torn).then_some(value)
     }
 
     fn pending_stamps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.writes.iter().filter(|write| write.2 == SectorWriteState::Pending).map(|write| write.0)
+        self.writes.iter().filter(|write| write.state == SectorWriteState::Pending).map(|write| write.stamp)
     }
 
     /// True if no write landed over an older one that is still pending.
     fn landed_in_order(&self) -> bool {
-        let landed = self.writes.iter().rposition(|write| write.2 == SectorWriteState::Landed);
-        self.writes[..landed.unwrap_or(0)].iter().all(|write| write.2 != SectorWriteState::Pending)
+        let landed = self.writes.iter().rposition(|write| write.state == SectorWriteState::Landed);
+        self.writes[..landed.unwrap_or(0)].iter().all(|write| write.state != SectorWriteState::Pending)
     }
 
     fn record_landing(&mut self, stamp: u64, kind: LandingKind) {
         self.torn |= kind == LandingKind::Torn;
-        let Some(write) = self.writes.iter_mut().find(|write| write.0 == stamp) else { return };
+        let Some(write) = self.writes.iter_mut().find(|write| write.stamp == stamp) else { return };
         if kind == LandingKind::Landed {
-            (self.platter, write.2) = (write.1, SectorWriteState::Landed);
+            (self.platter, write.state) = (write.value, SectorWriteState::Landed);
         } else {
-            write.2 = SectorWriteState::Gone;
+            write.state = SectorWriteState::Gone;
         }
     }
 }
 
-/// A planted fault: an event that the bytes are not told, or told wrongly, while the array is told the truth.
+/// A planted fault: an event that is not reported to the bytes, or wrongly, while the array gets the right one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum PlantedFault {
     None,
     /// The older of two overlapping writes is reported as landing last.
     Swapped,
     /// A landing in twenty is not reported.
-    Untold,
+    Unreported,
     /// A landing in twenty is reported as that of a second copy.
     OtherCopy,
     /// A landing in twenty is reported as discarded.
@@ -141,7 +152,8 @@ impl OracleTrial {
         self.writes.insert(stamp, (lba, sectors));
         for at in lba..lba + sectors {
             self.sector_mut(at).torn = false;
-            self.sector_mut(at).writes.push((stamp, if zeroes { 0 } else { stamp }, SectorWriteState::Pending));
+            let (value, state) = (if zeroes { 0 } else { stamp }, SectorWriteState::Pending);
+            self.sector_mut(at).writes.push(SectorWrite { stamp, value, state });
         }
     }
 
@@ -153,30 +165,34 @@ impl OracleTrial {
     /// Applies a landing of a run of a write's sectors.
     fn land_run(&mut self, lba: u64, sectors: u64, stamp: u64, kind: LandingKind) {
         (lba..lba + sectors).for_each(|at| self.sector_mut(at).record_landing(stamp, kind));
-        let spoilt = kind == LandingKind::Landed && self.rng.draw_chance(5);
+        let is_affected = kind == LandingKind::Landed && self.rng.draw_chance(5);
         let role = if self.rng.draw_chance(10) { MemberRole::Every } else { MemberRole::Copy(0) };
         match self.fault {
-            PlantedFault::Untold if spoilt => {}
-            PlantedFault::OtherCopy if spoilt => self.report_landing(lba, sectors, stamp, kind, MemberRole::Copy(1)),
-            PlantedFault::TakenBack if spoilt => self.report_landing(lba, sectors, stamp, LandingKind::Discarded, role),
+            PlantedFault::Unreported if is_affected => {}
+            PlantedFault::OtherCopy if is_affected => {
+                self.report_landing(lba, sectors, stamp, kind, MemberRole::Copy(1))
+            }
+            PlantedFault::TakenBack if is_affected => {
+                self.report_landing(lba, sectors, stamp, LandingKind::Discarded, role)
+            }
             _ => self.report_landing(lba, sectors, stamp, kind, role),
         }
     }
 
-    /// Draws a run of a write of which no landing was reported: its first sector and its length.
-    fn unheard_run(&mut self, stamp: u64) -> Option<(u64, u64)> {
+    /// Draws a run of a write's sectors whose landing was not reported: its first sector and its length.
+    fn unreported_run(&mut self, stamp: u64) -> Option<(u64, u64)> {
         let (lba, sectors) = self.writes[&stamp];
         let waits = |trial: &OracleTrial, at: u64| trial.sectors[at as usize].pending_stamps().any(|it| it == stamp);
         let open: Vec<u64> = (lba..lba + sectors).filter(|&at| waits(self, at)).collect();
         let from = *open.get(self.rng.below(open.len().max(1) as u64) as usize)?;
-        let most = 1 + self.rng.below(12);
-        Some((from, (0..most).take_while(|far| open.contains(&(from + far))).count() as u64))
+        let max_length = 1 + self.rng.below(12);
+        Some((from, (0..max_length).take_while(|distance| open.contains(&(from + distance))).count() as u64))
     }
 
     /// Lands, discards or drops a run of a random write, whatever came before or after it.
     fn land_random(&mut self) {
         let Some(stamp) = self.draw_pending() else { return };
-        let Some((from, sectors)) = self.unheard_run(stamp) else { return };
+        let Some((from, sectors)) = self.unreported_run(stamp) else { return };
         let kind = match self.rng.below(10) {
             0 => LandingKind::Discarded,
             1 => LandingKind::Dropped,
@@ -203,13 +219,13 @@ impl OracleTrial {
         let [.., older, newer] = pending[..] else { return };
         let kind = LandingKind::Landed;
         [older, newer].iter().for_each(|&stamp| self.sector_mut(at).record_landing(stamp, kind));
-        let told = if self.fault == PlantedFault::Swapped { [newer, older] } else { [older, newer] };
-        told.iter().for_each(|&stamp| self.report_landing(at, 1, stamp, kind, MemberRole::Copy(0)));
+        let order = if self.fault == PlantedFault::Swapped { [newer, older] } else { [older, newer] };
+        order.iter().for_each(|&stamp| self.report_landing(at, 1, stamp, kind, MemberRole::Copy(0)));
         [older, newer].iter().for_each(|&stamp| self.drop_if_complete(stamp));
     }
 
     /// Reports landings that do not change what a read finds.
-    fn land_elsewhere(&mut self) {
+    fn report_ineffective_landings(&mut self) {
         let Some(stamp) = self.draw_pending() else { return };
         let (lba, sectors) = self.writes[&stamp];
         let other =
@@ -226,7 +242,7 @@ impl OracleTrial {
         let Some(stamp) = self.draw_pending() else { return };
         if !self.done.contains_key(&stamp) {
             self.done.insert(stamp, self.stamp);
-            self.bytes.mark_done(stamp, self.stamp);
+            self.bytes.mark_answered(stamp, self.stamp);
             self.drop_if_complete(stamp);
         }
     }
@@ -314,7 +330,7 @@ impl OracleTrial {
     /// Begins the history.
     fn begin_history(&mut self) {
         self.former = Some(self.sectors.iter().map(|sector| (sector.platter, sector.torn)).collect());
-        self.bytes.keep_former(self.fault != PlantedFault::Unkept);
+        self.bytes.keep_former_content(self.fault != PlantedFault::Unkept);
     }
 
     /// Cuts the power with a given outcome: random parts of random writes, over the former content.
@@ -355,7 +371,7 @@ impl OracleTrial {
             0..30 => self.write_random(),
             30..66 => self.land_random(),
             66..72 => self.land_both(),
-            72..74 => self.land_elsewhere(),
+            72..74 => self.report_ineffective_landings(),
             74..88 => self.answer_random(),
             88..93 => self.fail_random(),
             93..96 => self.end_flush(),
@@ -391,12 +407,12 @@ impl OracleTrial {
         let (from, end) = (self.rng.below(SECTORS), SECTORS);
         let mut at = from;
         while at < end {
-            let data = self.bytes.data_from(at, end);
+            let data = self.bytes.first_data_sector(at..end);
             assert!(
                 data >= at && data <= end && (self.fault != PlantedFault::None || zeroes(at, data)),
                 "{at}..{data}"
             );
-            let hole = self.bytes.hole_from(data, end);
+            let hole = self.bytes.first_hole_sector(data..end);
             assert!(data == end || hole > data, "data at {data} are a sector at least, and end at {hole}");
             at = hole.max(data);
         }
@@ -404,21 +420,23 @@ impl OracleTrial {
 
     /// Compares the bytes at risk, the acknowledged ones among them, and the unreadable sectors with the array.
     fn compare_counts(&self) -> Option<String> {
-        let newest =
-            |sector: &OracleSector| sector.writes.iter().rev().find(|write| write.2 != SectorWriteState::Gone).copied();
-        let above = self.sectors.iter().filter_map(newest).filter(|write| write.2 == SectorWriteState::Pending);
+        let newest = |sector: &OracleSector| {
+            sector.writes.iter().rev().find(|write| write.state != SectorWriteState::Gone).copied()
+        };
+        let above = self.sectors.iter().filter_map(newest).filter(|write| write.state == SectorWriteState::Pending);
         let (mut risk, mut acknowledged) = (0, 0);
         for write in above {
             risk += SECTOR;
-            acknowledged += if self.done.contains_key(&write.0) { SECTOR } else { 0 };
+            acknowledged += if self.done.contains_key(&write.stamp) { SECTOR } else { 0 };
         }
         let torn = self.sectors.iter().filter(|sector| sector.torn).count() as u64;
-        let told =
+        let counted =
             (self.bytes.bytes_at_risk(), self.bytes.acknowledged_bytes_at_risk(), self.bytes.unreadable_sectors());
-        (told != (risk, acknowledged, torn)).then(|| format!("{told:?} for {:?}", (risk, acknowledged, torn)))
+        (counted != (risk, acknowledged, torn)).then(|| format!("{counted:?} for {:?}", (risk, acknowledged, torn)))
     }
 
-    /// Returns the first difference of so many steps; then all lands and is answered, and no pending write may remain.
+    /// Makes so many steps, then lands and answers all writes; returns the first difference, or a write that remains
+    /// pending.
     fn first_difference(&mut self, steps: u32) -> Option<String> {
         for step in 0..steps {
             self.step();
@@ -435,9 +453,9 @@ impl OracleTrial {
                     self.land_run(at, 1, stamp, LandingKind::Landed);
                 }
             }
-            self.bytes.mark_done(stamp, self.stamp);
+            self.bytes.mark_answered(stamp, self.stamp);
         }
-        let left = (self.bytes.written.len(), self.bytes.writing, self.bytes.above.len());
+        let left = (self.bytes.pending.len(), self.bytes.pending_bytes, self.bytes.visible.len());
         let left = (left != (0, 0, 0)).then(|| format!("left in memory: {left:?}"));
         left.or_else(|| self.compare_run(0, SECTORS)).or_else(|| self.compare_counts())
     }
@@ -482,7 +500,7 @@ fn a_read_finds_what_an_array_of_sectors_finds_in_whatever_order_writes_land() {
 #[test]
 fn each_planted_fault_is_noticed() {
     use PlantedFault::*;
-    for fault in [Swapped, Untold, OtherCopy, TakenBack, Remembered, Uncut, Unkept] {
+    for fault in [Swapped, Unreported, OtherCopy, TakenBack, Remembered, Uncut, Unkept] {
         let found = (0..8).filter(|&seed| find_difference(false, false, fault, seed).is_some()).count();
         assert!(found >= 4, "{fault:?}: noticed in {found} of 8 trials");
     }

@@ -1,22 +1,25 @@
-//! The content of a modelled disk's platters: in memory, where zeroes take no room, or in a sparse file.
+//! The content of a modelled disk's platters: in memory, in pieces of which zeroes take none, or in a sparse file. A
+//! disk may begin with the content of a base image, which stays as it is.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 use seekwise_disk::block::SECTOR;
 
 use super::runs::{RUN_COST, RunMap};
 
-/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole pieces.
+/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole
+/// pieces.
 pub const PIECE: u64 = 8;
 
-/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are two thirds
-/// full (24 bytes each, and a pointer).
+/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are
+/// two thirds full (24 bytes each, and a pointer).
 pub(crate) const PIECE_COST: u64 = PIECE * SECTOR + 64;
 
 /// Bytes copied, or written as zeroes, at once.
-const COPIED: usize = 64 << 10;
+const COPY_BYTES: usize = 64 << 10;
 
 /// Storage of the platters' data.
 #[derive(Debug, Default)]
@@ -28,13 +31,21 @@ pub enum PlatterMedium {
     File(File),
 }
 
+/// The file whose content a disk began with; zeroes beyond it.
+#[derive(Debug)]
+struct BaseImage {
+    file: File,
+    bytes: u64,
+}
+
 /// The platters and their content.
 #[derive(Debug, Default)]
 pub(crate) struct PlatterBytes {
     platters: PlatterMedium,
+    /// Pieces in memory, by number.
     pieces: BTreeMap<u64, Box<[u8]>>,
-    /// The base image of platters in memory, and its length in bytes; zeroes beyond it.
-    base: Option<(File, u64)>,
+    /// The base image of platters in memory.
+    base: Option<BaseImage>,
     /// Where zeroes were written over the base image.
     blank: RunMap<()>,
 }
@@ -49,31 +60,36 @@ impl PlatterBytes {
     pub fn with_base(mut self, base: File) -> io::Result<PlatterBytes> {
         let length = base.metadata()?.len();
         let PlatterMedium::File(file) = &self.platters else {
-            self.base = Some((base, length));
+            self.base = Some(BaseImage { file: base, bytes: length });
             return Ok(self);
         };
-        let mut copied = vec![0; COPIED];
-        let mut at = data_from(&base, 0, length);
-        while at < length {
-            let copied = &mut copied[..(length - at).min(COPIED as u64) as usize];
-            read_at(&base, copied, at)?;
-            if copied.iter().any(|&byte| byte != 0) {
-                write_at(file, copied, at)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        let mut offset = first_data_byte(&base, 0..length);
+        while offset < length {
+            let part = &mut buffer[..(length - offset).min(COPY_BYTES as u64) as usize];
+            read_at(&base, part, offset)?;
+            if part.iter().any(|&byte| byte != 0) {
+                write_at(file, part, offset)?;
             }
-            at = data_from(&base, at + copied.len() as u64, length);
+            offset = first_data_byte(&base, offset + part.len() as u64..length);
         }
         Ok(self)
     }
 
     /// Reads the base image of platters in memory, from `lba` on, into `data`, which must be all zeroes.
     fn read_base(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
-        let Some((base, length)) = &self.base else { return Ok(()) };
-        let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
-        read_at(base, &mut data[..within as usize], lba * SECTOR)?;
-        for (from, end, ()) in self.blank.runs_within(lba, lba + data.len() as u64 / SECTOR) {
-            data[((from - lba) * SECTOR) as usize..((end - lba) * SECTOR) as usize].fill(0);
+        let Some(base) = &self.base else { return Ok(()) };
+        let within = base.bytes.saturating_sub(lba * SECTOR).min(data.len() as u64);
+        read_at(&base.file, &mut data[..within as usize], lba * SECTOR)?;
+        for (run, ()) in self.blank.runs_within(lba..lba + data.len() as u64 / SECTOR) {
+            data[((run.start - lba) * SECTOR) as usize..((run.end - lba) * SECTOR) as usize].fill(0);
         }
         Ok(())
+    }
+
+    /// Sectors of the base image.
+    fn base_sectors(&self) -> u64 {
+        self.base.as_ref().map_or(0, |base| base.bytes.div_ceil(SECTOR))
     }
 
     /// Reads sectors into `data`, which must be all zeroes.
@@ -83,11 +99,11 @@ impl PlatterBytes {
         }
         self.read_base(lba, data)?;
         let end = lba + data.len() as u64 / SECTOR;
-        for (number, piece) in self.pieces.range(lba / PIECE..end.div_ceil(PIECE)) {
+        for (number, piece) in self.pieces.range(pieces_of(&(lba..end))) {
             let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
-            let (within, into) = (((from - number * PIECE) * SECTOR) as usize, ((from - lba) * SECTOR) as usize);
+            let (within, target) = (((from - number * PIECE) * SECTOR) as usize, ((from - lba) * SECTOR) as usize);
             let length = ((to - from) * SECTOR) as usize;
-            data[into..into + length].copy_from_slice(&piece[within..within + length]);
+            data[target..target + length].copy_from_slice(&piece[within..within + length]);
         }
         Ok(())
     }
@@ -110,9 +126,9 @@ impl PlatterBytes {
     /// Writes sectors of one piece in memory.
     fn write_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
         let number = sector / PIECE;
-        let at = (sector % PIECE * SECTOR) as usize;
+        let offset = (sector % PIECE * SECTOR) as usize;
         if let Some(piece) = self.pieces.get_mut(&number) {
-            piece[at..at + bytes.len()].copy_from_slice(bytes);
+            piece[offset..offset + bytes.len()].copy_from_slice(bytes);
             return Ok(());
         }
         if bytes.len() as u64 == PIECE * SECTOR {
@@ -121,7 +137,7 @@ impl PlatterBytes {
         }
         let mut piece = vec![0; (PIECE * SECTOR) as usize];
         self.read_base(number * PIECE, &mut piece)?;
-        piece[at..at + bytes.len()].copy_from_slice(bytes);
+        piece[offset..offset + bytes.len()].copy_from_slice(bytes);
         self.pieces.insert(number, piece.into_boxed_slice());
         Ok(())
     }
@@ -132,9 +148,8 @@ impl PlatterBytes {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
         }
         let end = lba + sectors;
-        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR));
-        self.blank.set(lba, end.min(covered), ());
-        let touched: Vec<u64> = self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).map(|it| *it.0).collect();
+        self.blank.set(lba..end.min(self.base_sectors()), ());
+        let touched: Vec<u64> = self.pieces.range(pieces_of(&(lba..end))).map(|(number, _)| *number).collect();
         for number in touched {
             let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
             if to - from == PIECE {
@@ -147,39 +162,41 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// Returns the first sector of `lba..end` that may not be zero, or `end`.
-    pub(crate) fn data_from(&self, lba: u64, end: u64) -> u64 {
+    /// Returns the first of these sectors that may not be zero, or their end.
+    pub(crate) fn first_data_sector(&self, sectors: Range<u64>) -> u64 {
+        let Range { start, end } = sectors;
         if let PlatterMedium::File(file) = &self.platters {
-            return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
+            return (first_data_byte(file, start * SECTOR..end * SECTOR) / SECTOR).clamp(start, end);
         }
-        let piece = self.pieces.range(lba / PIECE..).next().map_or(end, |it| (it.0 * PIECE).max(lba));
-        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR));
-        let base =
-            if lba < covered { self.blank.gaps(lba, covered.min(end)).first().map_or(end, |it| it.0) } else { end };
-        piece.min(base).min(end)
+        let piece = self.pieces.range(start / PIECE..).next().map_or(end, |(number, _)| (number * PIECE).max(start));
+        // The gaps of the blank sectors are where the base image shows.
+        let base_run = self.blank.gaps(start..self.base_sectors().min(end)).into_iter().next();
+        piece.min(base_run.map_or(end, |run| run.start)).min(end)
     }
 
-    /// Returns the first sector of `lba..end` that is known to be zero, or `end`.
-    pub(crate) fn hole_from(&self, lba: u64, end: u64) -> u64 {
+    /// Returns the first of these sectors that is known to be zero, or their end.
+    pub(crate) fn first_hole_sector(&self, sectors: Range<u64>) -> u64 {
+        let Range { start, end } = sectors;
         if let PlatterMedium::File(file) = &self.platters {
-            return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
+            return first_hole_byte(file, start * SECTOR..end * SECTOR).div_ceil(SECTOR).clamp(start, end);
         }
-        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
-        let mut at = lba;
+        let base_end = self.base_sectors().min(end);
+        let mut next = start;
         loop {
-            let from = at;
+            let before = next;
             // Adjacent pieces.
-            for number in self.pieces.range(at / PIECE..end.div_ceil(PIECE)).map(|it| *it.0) {
-                if number != at / PIECE {
+            for number in self.pieces.range(pieces_of(&(next..end))).map(|(number, _)| *number) {
+                if number != next / PIECE {
                     break;
                 }
-                at = (number + 1) * PIECE;
+                next = (number + 1) * PIECE;
             }
-            if at < covered {
-                at = self.blank.runs_within(at, covered).next().map_or(covered, |blank| blank.0.max(at));
+            if next < base_end {
+                let blank = self.blank.runs_within(next..base_end).next();
+                next = blank.map_or(base_end, |(run, ())| run.start.max(next));
             }
-            if at == from || at >= end {
-                return at.min(end);
+            if next == before || next >= end {
+                return next.min(end);
             }
         }
     }
@@ -189,9 +206,9 @@ impl PlatterBytes {
         self.pieces.len() as u64 * PIECE_COST + self.blank.len() as u64 * RUN_COST
     }
 
-    /// Number of pieces in memory that lie in `lba..end`, in part at least.
-    pub(crate) fn pieces_within(&self, lba: u64, end: u64) -> u64 {
-        self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).count() as u64
+    /// Number of pieces in memory that have one of these sectors.
+    pub(crate) fn count_pieces_within(&self, sectors: Range<u64>) -> u64 {
+        self.pieces.range(pieces_of(&sectors)).count() as u64
     }
 
     /// Syncs the file, if there is one.
@@ -208,40 +225,46 @@ impl PlatterBytes {
     }
 }
 
-/// Returns the first byte of `at..end` that is in no hole of the file, or `end`; `at` if the system does not tell.
-fn data_from(file: &File, at: u64, end: u64) -> u64 {
+/// Returns the numbers of the pieces that have one of these sectors.
+fn pieces_of(sectors: &Range<u64>) -> Range<u64> {
+    sectors.start / PIECE..sectors.end.div_ceil(PIECE)
+}
+
+/// Returns the first of these bytes that is in no hole of the file, or their end; their start if the system does not
+/// tell.
+fn first_data_byte(file: &File, bytes: Range<u64>) -> u64 {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{SeekFrom, seek};
-        match seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.min(end),
-            Err(rustix::io::Errno::NXIO) => end,
-            Err(_) => at,
+        match seek(file, SeekFrom::Data(bytes.start)) {
+            Ok(data) => data.min(bytes.end),
+            Err(rustix::io::Errno::NXIO) => bytes.end,
+            Err(_) => bytes.start,
         }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (file, end);
-        at
+        let _ = file;
+        bytes.start
     }
 }
 
-/// Returns the first byte of `at..end` that is in a hole of the file, or `end`, also if the system does not tell.
-fn hole_from(file: &File, at: u64, end: u64) -> u64 {
+/// Returns the first of these bytes that is in a hole of the file, or their end, also if the system does not tell.
+fn first_hole_byte(file: &File, bytes: Range<u64>) -> u64 {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{SeekFrom, seek};
-        seek(file, SeekFrom::Hole(at)).map_or(end, |hole| hole.min(end))
+        seek(file, SeekFrom::Hole(bytes.start)).map_or(bytes.end, |hole| hole.min(bytes.end))
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (file, at);
-        end
+        let _ = file;
+        bytes.end
     }
 }
 
-/// Zeroes a part of a file: as allocated space if that is wanted and possible, else as a hole. If the file system can do neither,
-/// zeroes are written where it is not zero.
+/// Zeroes a part of a file: as allocated space if that is wanted and possible, else as a hole. If the file system can
+/// do neither, zeroes are written where it is not zero.
 pub fn zero_at(file: &File, offset: u64, bytes: u64, allocated: bool) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -255,16 +278,16 @@ pub fn zero_at(file: &File, offset: u64, bytes: u64, allocated: bool) -> io::Res
         }
     }
     let _ = allocated;
-    let (zeroes, mut found) = (vec![0; COPIED], vec![0; COPIED]);
+    let (zeroes, mut buffer) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
     let end = offset + bytes;
-    let mut at = data_from(file, offset, end);
-    while at < end {
-        let length = (end - at).min(COPIED as u64) as usize;
-        read_at(file, &mut found[..length], at)?;
-        if found[..length] != zeroes[..length] {
-            write_at(file, &zeroes[..length], at)?;
+    let mut next = first_data_byte(file, offset..end);
+    while next < end {
+        let length = (end - next).min(COPY_BYTES as u64) as usize;
+        read_at(file, &mut buffer[..length], next)?;
+        if buffer[..length] != zeroes[..length] {
+            write_at(file, &zeroes[..length], next)?;
         }
-        at = data_from(file, at + length as u64, end);
+        next = first_data_byte(file, next + length as u64..end);
     }
     Ok(())
 }
@@ -325,11 +348,15 @@ mod tests {
             assert_eq!(seen(&surface, 0, 100), wanted, "{kind}");
             surface.write_sectors(20, &bytes_of(1, 5)).unwrap();
             assert_eq!(seen(&surface, 18, 5), [0, 0, 5, 0, 0], "{kind}: no byte of before comes back");
-            assert_eq!(surface.data_from(0, 100), 0, "{kind}");
+            assert_eq!(surface.first_data_sector(0..100), 0, "{kind}");
             if kind != "file" {
-                assert_eq!((surface.hole_from(0, 100), surface.data_from(8, 100)), (8, 16), "{kind}");
-                assert_eq!((surface.hole_from(16, 100), surface.data_from(24, 100)), (24, 80), "{kind}");
-                assert_eq!(surface.hole_from(80, 100), 100, "{kind}");
+                assert_eq!((surface.first_hole_sector(0..100), surface.first_data_sector(8..100)), (8, 16), "{kind}");
+                assert_eq!(
+                    (surface.first_hole_sector(16..100), surface.first_data_sector(24..100)),
+                    (24, 80),
+                    "{kind}"
+                );
+                assert_eq!(surface.first_hole_sector(80..100), 100, "{kind}");
                 assert_eq!(surface.pieces.len(), 5, "{kind}");
             }
             surface.write_zeroes(0, 100, true).unwrap();
@@ -357,7 +384,7 @@ mod tests {
             (32, 40, 0),
             (0, 64, 2),
         ] {
-            assert_eq!(surface.pieces_within(lba, end), pieces, "{lba}..{end}");
+            assert_eq!(surface.count_pieces_within(lba..end), pieces, "{lba}..{end}");
         }
     }
 
@@ -369,6 +396,6 @@ mod tests {
         surface.write_zeroes(0, 1 << 32, false).unwrap();
         assert_eq!(surface.memory_bytes(), PIECE_COST);
         surface.write_zeroes(0, 1 << 34, false).unwrap();
-        assert_eq!((surface.memory_bytes(), surface.data_from(0, 1 << 34)), (0, 1 << 34));
+        assert_eq!((surface.memory_bytes(), surface.first_data_sector(0..1 << 34)), (0, 1 << 34));
     }
 }

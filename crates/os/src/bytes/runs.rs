@@ -1,6 +1,8 @@
-//! Values of runs of sectors, at the cost of one entry per run of any length. Their meaning is not known here.
+//! A map from sectors to values that costs one entry for a run of sectors, however long. The meaning of the values is
+//! not known here.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Memory of a run: three numbers, in a tree whose nodes are two thirds full, and a share of the node.
 pub(crate) const RUN_COST: u64 = 64;
@@ -21,77 +23,85 @@ impl<V> Default for RunMap<V> {
 
 impl<V: Copy + PartialEq> RunMap<V> {
     /// Sets the value of these sectors.
-    pub fn set(&mut self, from: u64, end: u64, value: V) {
-        if from >= end {
+    pub fn set(&mut self, sectors: Range<u64>, value: V) {
+        let Range { mut start, mut end } = sectors;
+        if start >= end {
             return;
         }
-        self.clear(from, end);
-        self.sectors += end - from;
-        let before = self.runs.range(..from).next_back().map(|(&begin, &run)| (begin, run));
-        let from = match before {
-            Some((begin, (to, same))) if to == from && same == value => begin,
-            _ => from,
-        };
-        let end = match self.runs.get(&end) {
-            Some(&(to, same)) if same == value => {
-                self.runs.remove(&end);
-                to
-            }
-            _ => end,
-        };
-        self.runs.insert(from, (end, value));
+        self.clear(start..end);
+        self.sectors += end - start;
+        let before = self.runs.range(..start).next_back().map(|(&first, &run)| (first, run));
+        if let Some((first, (before_end, before_value))) = before
+            && before_end == start
+            && before_value == value
+        {
+            start = first;
+        }
+        if let Some(&(after_end, after_value)) = self.runs.get(&end)
+            && after_value == value
+        {
+            self.runs.remove(&end);
+            end = after_end;
+        }
+        self.runs.insert(start, (end, value));
     }
 
     /// Removes the value of these sectors.
-    pub fn clear(&mut self, from: u64, end: u64) {
-        if from >= end {
+    pub fn clear(&mut self, sectors: Range<u64>) {
+        let Range { start, end } = sectors;
+        if start >= end {
             return;
         }
-        let before = self.runs.range(..from).next_back().map(|(&begin, &run)| (begin, run));
-        if let Some((begin, (to, value))) = before.filter(|(_, (to, _))| *to > from) {
-            self.runs.insert(begin, (from, value));
-            self.remove_up_to(from, to, end, value);
+        let before = self.runs.range(..start).next_back().map(|(&first, &run)| (first, run));
+        if let Some((first, (run_end, value))) = before.filter(|(_, (run_end, _))| *run_end > start) {
+            self.runs.insert(first, (start, value));
+            self.remove_head(start..run_end, end, value);
         }
-        while let Some((&begin, &(to, value))) = self.runs.range(from..end).next() {
-            self.runs.remove(&begin);
-            self.remove_up_to(begin, to, end, value);
-        }
-    }
-
-    /// Removes a run from `begin` to `to`, except its part beyond `end`.
-    fn remove_up_to(&mut self, begin: u64, to: u64, end: u64, value: V) {
-        self.sectors -= to.min(end) - begin;
-        if to > end {
-            self.runs.insert(end, (to, value));
+        while let Some((&first, &(run_end, value))) = self.runs.range(start..end).next() {
+            self.runs.remove(&first);
+            self.remove_head(first..run_end, end, value);
         }
     }
 
-    /// Iterates over the runs in `from..end`, cut to it.
-    pub(crate) fn runs_within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
-        let before = self.runs.range(..from).next_back().filter(move |(_, (to, _))| *to > from && from < end);
-        let rest = self.runs.range(from..end.max(from));
-        before.into_iter().chain(rest).map(move |(&begin, &(to, value))| (begin.max(from), to.min(end), value))
+    /// Counts a removed run up to `end`, and inserts its part beyond `end` again.
+    fn remove_head(&mut self, run: Range<u64>, end: u64, value: V) {
+        self.sectors -= run.end.min(end) - run.start;
+        if run.end > end {
+            self.runs.insert(end, (run.end, value));
+        }
     }
 
-    /// Returns the sectors of `from..end` that have no value.
-    pub fn gaps(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
+    /// Iterates over the runs in `sectors`, cut to it.
+    pub(crate) fn runs_within(&self, sectors: Range<u64>) -> impl Iterator<Item = (Range<u64>, V)> + '_ {
+        let Range { start, end } = sectors;
+        let before =
+            self.runs.range(..start).next_back().filter(move |(_, (run_end, _))| *run_end > start && start < end);
+        let rest = self.runs.range(start..end.max(start));
+        before
+            .into_iter()
+            .chain(rest)
+            .map(move |(&first, &(run_end, value))| (first.max(start)..run_end.min(end), value))
+    }
+
+    /// Returns the runs of `sectors` that have no value.
+    pub fn gaps(&self, sectors: Range<u64>) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
-        let mut at = from;
-        for (begin, to, _) in self.runs_within(from, end) {
-            if begin > at {
-                gaps.push((at, begin));
+        let mut next = sectors.start;
+        for (run, _) in self.runs_within(sectors.clone()) {
+            if run.start > next {
+                gaps.push(next..run.start);
             }
-            at = to;
+            next = run.end;
         }
-        if at < end {
-            gaps.push((at, end));
+        if next < sectors.end {
+            gaps.push(next..sectors.end);
         }
         gaps
     }
 
     /// Iterates over all runs.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, V)> + '_ {
-        self.runs.iter().map(|(&from, &(end, value))| (from, end, value))
+    pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, V)> + '_ {
+        self.runs.iter().map(|(&first, &(end, value))| (first..end, value))
     }
 
     /// Number of sectors that have a value.
@@ -119,23 +129,23 @@ mod tests {
             let end = (from + length).min(64);
             if rng.draw_chance(70) {
                 let value = rng.below(3);
-                runs.set(from, end, value);
+                runs.set(from..end, value);
                 (from..end).for_each(|sector| table[sector as usize] = Some(value));
             } else {
-                runs.clear(from, end);
+                runs.clear(from..end);
                 (from..end).for_each(|sector| table[sector as usize] = None);
             }
-            let mut told = [None; 64];
-            for (from, end, value) in runs.iter() {
-                (from..end).for_each(|sector| told[sector as usize] = Some(value));
+            let mut listed = [None; 64];
+            for (run, value) in runs.iter() {
+                run.for_each(|sector| listed[sector as usize] = Some(value));
             }
-            assert_eq!(told, table);
+            assert_eq!(listed, table);
             assert_eq!(runs.sector_count(), table.iter().flatten().count() as u64);
             let changes = (0..64).filter(|&at| table[at].is_some() && (at == 0 || table[at - 1] != table[at]));
             assert_eq!(runs.len(), changes.count(), "neighbours of one value are one run");
             let (from, end) = (rng.below(64), rng.below(64));
-            let held: u64 = runs.runs_within(from, end).map(|(begin, to, _)| to - begin).sum();
-            let free: u64 = runs.gaps(from, end).iter().map(|(begin, to)| to - begin).sum();
+            let held: u64 = runs.runs_within(from..end).map(|(run, _)| run.end - run.start).sum();
+            let free: u64 = runs.gaps(from..end).iter().map(|run| run.end - run.start).sum();
             assert_eq!(held + free, end.saturating_sub(from));
             assert_eq!(held, (from..end).filter(|&at| table[at as usize].is_some()).count() as u64);
         }

@@ -1,9 +1,10 @@
-//! Cleanup after a run that was killed (`kill -9`, or the machine's last memory): mounts, loop devices, control groups and what runs in
-//! them, sockets, a folder of media. A note lists what a run has made, from its beginning to its end; [`remove_leftovers`] removes what the
-//! notes of finished runs name.
+//! Removes what a run has left that was killed (`kill -9`, or by the kernel when memory ran out): mounts, loop devices,
+//! control groups and processes in them, sockets, a folder of media. From its beginning to its end a run keeps a note
+//! that lists what it makes; [`remove_leftovers`] removes what the notes of finished runs name.
 //!
-//! Only what a note of a dead process, of this start of the machine, names is touched, and only if it is what it was: a folder of our
-//! name and our owner, a mount of ours, a socket that nobody answers. A note is a few lines, its words apart by tabs.
+//! Only what a note of a dead process names is touched, and only if it is still what it was: a folder of our name and
+//! our owner, a mount of ours, a socket that nobody answers. After a restart of the machine mounts and processes are
+//! gone, and only folders and sockets are removed. A note is a few lines, their words separated by tabs.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{GroupParent, ProgramBounds, group, process, tool_output};
+use super::{GroupParent, ProgramBounds, group, process, run_tool_for_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -22,8 +23,8 @@ const TITLE: &str = "seekwise run 1";
 /// Prefix of the folders that hold media.
 pub const FOLDER: &str = "seekwise-crash-";
 
-/// Source of the mounts of a served disk, in the system's list.
-pub(crate) const SOURCE: &str = "seekwise";
+/// Source of the mounts of a served disk, as the system lists it.
+pub(crate) const MOUNT_SOURCE: &str = "seekwise";
 
 /// Something that a run makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +33,16 @@ pub enum DebrisItem {
     Folder(PathBuf),
     /// A mount of a served disk on a folder of the user's.
     Fuse(PathBuf),
+    /// The socket of a served disk.
     Socket(PathBuf),
 }
 
 /// A note of a run that is under way, removed with the run; it stays if a folder does.
 #[derive(Debug)]
 pub struct DebrisNote {
+    /// The note's file; `None` if no folder took it.
     path: Option<PathBuf>,
-    made: Vec<DebrisItem>,
+    items: Vec<DebrisItem>,
 }
 
 /// Result of the cleanup after one note.
@@ -55,8 +58,11 @@ pub struct CleanupResult {
 
 /// Folders of notes, which a restart of the machine empties.
 pub(crate) fn note_folders() -> Vec<PathBuf> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
+    let user_folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    std::iter::once(PathBuf::from("/run"))
+        .chain(user_folder.map(PathBuf::from))
+        .map(|folder| folder.join("seekwise"))
+        .collect()
 }
 
 /// Creates a note of this name in a folder for notes, which nobody else may read; an error if there is one.
@@ -65,8 +71,8 @@ pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let of = fs::symlink_metadata(folder)?;
-    if !of.is_dir() || of.uid() != geteuid().as_raw() {
+    let metadata = fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "belongs to another user"));
     }
     // An earlier version made it for all to read.
@@ -74,38 +80,47 @@ pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
     create_private(&folder.join(name))
 }
 
-/// Splits folders into ours and those of other users with their owners; notes of others are not for us.
-pub(crate) fn split_by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u32)>) {
-    let (mut own, mut foreign) = (Vec::new(), Vec::new());
+/// Folders of notes; the notes of other users are not for us.
+#[derive(Default)]
+pub(crate) struct FoldersByOwner {
+    /// Folders of this user.
+    pub own: Vec<PathBuf>,
+    /// Folders of other users, each with the number of its owner.
+    pub foreign: Vec<(PathBuf, u32)>,
+}
+
+/// Splits the folders that exist by their owners.
+pub(crate) fn split_by_owner(folders: Vec<PathBuf>) -> FoldersByOwner {
+    let mut split = FoldersByOwner::default();
     for folder in folders {
         match fs::symlink_metadata(&folder) {
-            Ok(of) if of.is_dir() && of.uid() == geteuid().as_raw() => own.push(folder),
-            Ok(of) => foreign.push((folder, of.uid())),
+            Ok(metadata) if metadata.is_dir() && metadata.uid() == geteuid().as_raw() => split.own.push(folder),
+            Ok(metadata) => split.foreign.push((folder, metadata.uid())),
             Err(_) => {}
         }
     }
-    (own, foreign)
+    split
 }
 
-fn boot_id() -> String {
+fn read_boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 impl DebrisNote {
-    /// Writes a note of what a run makes, programs in groups below `groups` too. If no folder takes it there is none: such a run is
-    /// not root's, and leaves little.
-    pub fn write(made: &[DebrisItem], groups: &GroupParent) -> DebrisNote {
+    /// Writes a note of what a run makes, and of the parent of its programs' control groups. If no folder takes the
+    /// note there is none: such a run is not root's, and leaves little.
+    pub fn write(items: &[DebrisItem], groups: &GroupParent) -> DebrisNote {
         let own = std::process::id();
         let mut text = format!(
             "{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n",
-            boot_id(),
+            read_boot_id(),
             process::start_ticks(own as i32).unwrap_or_default()
         );
         if let Some(control) = groups.path() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
-        for made in made {
-            let (word, path) = match made {
+        for item in items {
+            let (word, path) = match item {
                 DebrisItem::Folder(path) => ("folder", path),
                 DebrisItem::Fuse(path) => ("fuse", path),
                 DebrisItem::Socket(path) => ("socket", path),
@@ -117,7 +132,7 @@ impl DebrisNote {
             }
         }
         let path = note_folders().into_iter().find_map(|folder| write_note(&folder, &text).ok());
-        DebrisNote { path, made: made.to_vec() }
+        DebrisNote { path, items: items.to_vec() }
     }
 }
 
@@ -135,53 +150,55 @@ fn write_note(folder: &Path, text: &str) -> io::Result<PathBuf> {
 
 impl Drop for DebrisNote {
     fn drop(&mut self) {
-        let stays = self.made.iter().any(|made| matches!(made, DebrisItem::Folder(folder) if folder.exists()));
+        let stays = self.items.iter().any(|item| matches!(item, DebrisItem::Folder(folder) if folder.exists()));
         if let Some(path) = self.path.take().filter(|_| !stays) {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// The content of a note.
+/// The content of a note: the run's process, and what it makes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct NoteContent {
     boot: String,
     process: i32,
+    /// The start of that process, in ticks since the machine started.
     began: String,
-    control: Option<PathBuf>,
-    made: Vec<DebrisItem>,
+    control_group: Option<PathBuf>,
+    items: Vec<DebrisItem>,
 }
 
+/// Parses a note; `None` if it is no valid note of this version.
 fn parse_note(text: &str) -> Option<NoteContent> {
     let mut lines = text.lines();
     (lines.next()? == TITLE).then_some(())?;
-    let mut read = NoteContent::default();
+    let mut note = NoteContent::default();
     for line in lines {
         let words: Vec<&str> = line.split('\t').collect();
-        let path = |path: &str| {
-            Some(PathBuf::from(path)).filter(|path| path.is_absolute() && !path.iter().any(|it| it == ".."))
+        let parse_path = |path: &str| {
+            Some(PathBuf::from(path)).filter(|path| path.is_absolute() && !path.iter().any(|part| part == ".."))
         };
         match words[..] {
-            ["boot", boot] => read.boot = boot.to_owned(),
-            ["process", number, began] => (read.process, read.began) = (number.parse().ok()?, began.to_owned()),
-            ["control", at] => read.control = Some(path(at)?),
-            ["folder", at] => read.made.push(DebrisItem::Folder(path(at)?)),
-            ["fuse", at] => read.made.push(DebrisItem::Fuse(path(at)?)),
-            ["socket", at] => read.made.push(DebrisItem::Socket(path(at)?)),
+            ["boot", boot] => note.boot = boot.to_owned(),
+            ["process", number, began] => (note.process, note.began) = (number.parse().ok()?, began.to_owned()),
+            ["control", path] => note.control_group = Some(parse_path(path)?),
+            ["folder", path] => note.items.push(DebrisItem::Folder(parse_path(path)?)),
+            ["fuse", path] => note.items.push(DebrisItem::Fuse(parse_path(path)?)),
+            ["socket", path] => note.items.push(DebrisItem::Socket(parse_path(path)?)),
             _ => return None,
         }
     }
-    (read.process > 0).then_some(read)
+    (note.process > 0).then_some(note)
 }
 
-/// Removes what this user's finished runs have left; with `dry` it only says what it would remove.
-pub fn remove_leftovers(dry: bool) -> Vec<CleanupResult> {
-    remove_leftovers_in(note_folders(), dry)
+/// Removes what this user's finished runs have left; with `dry_run` it only says what it would remove.
+pub fn remove_leftovers(dry_run: bool) -> Vec<CleanupResult> {
+    remove_leftovers_in(note_folders(), dry_run)
 }
 
-fn remove_leftovers_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
-    let (own, foreign) = split_by_owner(folders);
-    let entries = own.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+fn remove_leftovers_in(folders: Vec<PathBuf>, dry_run: bool) -> Vec<CleanupResult> {
+    let folders = split_by_owner(folders);
+    let entries = folders.own.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut notes: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension() == Some(OsStr::new("run"))).collect();
     notes.sort();
@@ -190,53 +207,60 @@ fn remove_leftovers_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
         let said = vec![format!("belongs to {who}: left alone; expected `seekwise restore` by {who}")];
         CleanupResult { run: folder.display().to_string(), said, failed: false }
     };
-    notes.iter().filter_map(|note| clear_note(note, dry)).chain(foreign.into_iter().map(left_alone)).collect()
+    let cleaned = notes.iter().filter_map(|note| clean_up_after_note(note, dry_run));
+    cleaned.chain(folders.foreign.into_iter().map(left_alone)).collect()
 }
 
-fn clear_note(note: &Path, dry: bool) -> Option<CleanupResult> {
+/// Removes what the run of this note has left, and the note; `None` if the note is gone.
+fn clean_up_after_note(note: &Path, dry_run: bool) -> Option<CleanupResult> {
     let untouched =
         |why: String, failed: bool| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed });
     // The note may disappear at this moment, with its run.
-    let of = fs::symlink_metadata(note).ok()?;
-    if !of.is_file() || of.uid() != geteuid().as_raw() {
+    let metadata = fs::symlink_metadata(note).ok()?;
+    if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
         return untouched("belongs to another user: left alone".to_owned(), false);
     }
     let text = fs::read_to_string(note).ok()?;
-    let Some(read) = parse_note(&text) else {
+    let Some(content) = parse_note(&text) else {
         return untouched(format!("is no note of this version's; expected `{TITLE}`"), true);
     };
-    let run = format!("process {}", read.process);
-    let lives = read.boot == boot_id() && process::start_ticks(read.process).as_deref() == Some(&read.began);
-    if lives {
+    let run = format!("process {}", content.process);
+    let is_alive =
+        content.boot == read_boot_id() && process::start_ticks(content.process).as_deref() == Some(&content.began);
+    if is_alive {
         return Some(CleanupResult { run, said: vec!["is still at work: nothing done".to_owned()], failed: false });
     }
-    let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
-    if read.boot == boot_id() {
-        work.end_programs(&read);
-        read.made.iter().for_each(|made| work.remove_item(made));
+    let mut cleanup = DebrisCleanup { dry_run, said: Vec::new(), failed: false };
+    if content.boot == read_boot_id() {
+        cleanup.end_programs(&content);
+        content.items.iter().for_each(|item| cleanup.remove_item(item));
     } else {
         // The restart removed mounts and processes, not what lies on a disk.
-        read.made.iter().filter(|made| !matches!(made, DebrisItem::Fuse(_))).for_each(|made| work.remove_item(made));
+        content
+            .items
+            .iter()
+            .filter(|item| !matches!(item, DebrisItem::Fuse(_)))
+            .for_each(|item| cleanup.remove_item(item));
     }
-    if !dry && !work.failed {
-        work.failed = fs::remove_file(note).is_err();
+    if !dry_run && !cleanup.failed {
+        cleanup.failed = fs::remove_file(note).is_err();
     }
-    if work.said.is_empty() {
-        work.said.push("is over, and nothing is left of it".to_owned());
+    if cleanup.said.is_empty() {
+        cleanup.said.push("is over, and nothing is left of it".to_owned());
     }
-    Some(CleanupResult { run, said: work.said, failed: work.failed })
+    Some(CleanupResult { run, said: cleanup.said, failed: cleanup.failed })
 }
 
 /// Cleanup after one note, under way.
 struct DebrisCleanup {
-    dry: bool,
+    dry_run: bool,
     said: Vec<String>,
     failed: bool,
 }
 
-/// A mount point, its kind, and its source.
+/// A mount: its place, the type of its file system, and its source.
 struct MountEntry {
-    place: PathBuf,
+    mount_point: PathBuf,
     kind: String,
     source: String,
 }
@@ -245,29 +269,29 @@ struct MountEntry {
 fn read_mounts() -> Vec<MountEntry> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &str| {
-        let (before, behind) = line.split_once(" - ")?;
-        let place = before.split(' ').nth(4)?.replace("\\040", " ");
-        let mut behind = behind.split(' ');
-        Some(MountEntry { place: place.into(), kind: behind.next()?.to_owned(), source: behind.next()?.to_owned() })
+        let (before, after) = line.split_once(" - ")?;
+        let mount_point = before.split(' ').nth(4)?.replace("\\040", " ").into();
+        let mut after = after.split(' ');
+        Some(MountEntry { mount_point, kind: after.next()?.to_owned(), source: after.next()?.to_owned() })
     };
     text.lines().filter_map(mount).collect()
 }
 
 /// Returns the loop devices on a file, or on files below a folder.
-pub(super) fn loop_devices_on(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn loop_devices_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    let on = |entry: fs::DirEntry| {
+    let device_below = |entry: fs::DirEntry| {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
         Path::new(file.trim_end()).starts_with(folder).then(|| Path::new("/dev").join(entry.file_name()))
     };
-    entries.filter_map(on).collect()
+    entries.filter_map(device_below).collect()
 }
 
 impl DebrisCleanup {
-    /// Does `what` with `done`, or only says so.
-    fn run_step(&mut self, what: &str, done: impl FnOnce() -> Result<(), String>) {
-        let result = if self.dry { Ok(()) } else { done() };
-        match (result, self.dry) {
+    /// Removes `what` by `remove`, unless nothing is to be done, and says so.
+    fn remove_step(&mut self, what: &str, remove: impl FnOnce() -> Result<(), String>) {
+        let result = if self.dry_run { Ok(()) } else { remove() };
+        match (result, self.dry_run) {
             (Ok(()), true) => self.said.push(format!("would be taken away: {what}")),
             (Ok(()), false) => self.said.push(format!("taken away: {what}")),
             (Err(why), _) => {
@@ -278,87 +302,95 @@ impl DebrisCleanup {
     }
 
     /// Ends the processes that the run's programs began, and removes its control groups.
-    fn end_programs(&mut self, read: &NoteContent) {
+    fn end_programs(&mut self, note: &NoteContent) {
         let stays = || Err("something in it does not end".to_owned());
-        let ours =
+        let is_ours =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seekwise-"));
-        if let Some(control) = read.control.as_ref().filter(|path| ours(path) && path.is_dir()) {
-            let what = format!("control group {} with all that runs in it", control.display());
-            self.run_step(&what, || if group::clear_group(control) { Ok(()) } else { stays() });
+        if let Some(control_group) = note.control_group.as_ref().filter(|path| is_ours(path) && path.is_dir()) {
+            let what = format!("control group {} with all that runs in it", control_group.display());
+            self.remove_step(&what, || if group::kill_and_remove_group(control_group) { Ok(()) } else { stays() });
         }
-        let owner = format!("{}-{}", read.process, read.began);
+        let owner = format!("{}-{}", note.process, note.began);
         let left = group::processes_of_owner(&owner);
         if !left.is_empty() {
             let named: Vec<String> = left.into_iter().map(process::describe_process).collect();
             let what = format!("process {}", named.join(", "));
-            self.run_step(&what, || if group::end_owner_processes(&owner) { Ok(()) } else { stays() });
+            self.remove_step(&what, || if group::kill_owner_processes(&owner) { Ok(()) } else { stays() });
         }
     }
 
-    fn remove_item(&mut self, made: &DebrisItem) {
-        match made {
+    fn remove_item(&mut self, item: &DebrisItem) {
+        match item {
             DebrisItem::Folder(folder) => self.remove_folder(folder),
             DebrisItem::Fuse(folder) => {
-                let ours = |it: &MountEntry| it.place == *folder && it.kind.starts_with("fuse") && it.source == SOURCE;
-                if read_mounts().iter().any(ours) {
-                    let on: Vec<String> = loop_devices_on(folder).iter().map(|it| it.display().to_string()).collect();
-                    let used = format!("{} is on it, which is not ours; expected `losetup -d`", on.join(", "));
-                    let unmounted = || if on.is_empty() { unmount(folder) } else { Err(used) };
-                    self.run_step(&format!("the mount on {}", folder.display()), unmounted);
+                let is_ours = |it: &MountEntry| {
+                    it.mount_point == *folder && it.kind.starts_with("fuse") && it.source == MOUNT_SOURCE
+                };
+                if read_mounts().iter().any(is_ours) {
+                    let devices: Vec<String> =
+                        loop_devices_below(folder).iter().map(|it| it.display().to_string()).collect();
+                    let used = format!("{} is on it, which is not ours; expected `losetup -d`", devices.join(", "));
+                    let unmounted = || if devices.is_empty() { unmount(folder) } else { Err(used) };
+                    self.remove_step(&format!("the mount on {}", folder.display()), unmounted);
                 }
             }
             DebrisItem::Socket(path) => {
-                let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
+                let is_socket = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
                 // Somebody else may have made a socket there since.
                 if is_socket && UnixStream::connect(path).is_err() {
-                    let gone = || fs::remove_file(path).map_err(|error| error.to_string());
-                    self.run_step(&format!("the socket {}", path.display()), gone);
+                    let remove_socket = || fs::remove_file(path).map_err(|error| error.to_string());
+                    self.remove_step(&format!("the socket {}", path.display()), remove_socket);
                 }
             }
         }
     }
 
-    /// Removes a folder of media: mounts of file systems, the last one first; loop devices; mounts of disks; the folder.
+    /// Removes a folder of media: mounts of file systems, the last one first; loop devices; mounts of disks; the
+    /// folder.
     fn remove_folder(&mut self, folder: &Path) {
-        let Ok(of) = fs::symlink_metadata(folder) else { return };
-        let named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER));
-        if !of.is_dir() || !named || of.uid() != geteuid().as_raw() {
+        let Ok(metadata) = fs::symlink_metadata(folder) else { return };
+        let has_our_name = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER));
+        if !metadata.is_dir() || !has_our_name || metadata.uid() != geteuid().as_raw() {
             self.failed = true;
             return self.said.push(format!("{} is not ours: nothing done", folder.display()));
         }
-        let inside: Vec<MountEntry> =
-            read_mounts().into_iter().rev().filter(|it| it.place.starts_with(folder)).collect();
-        let (disks, systems): (Vec<&MountEntry>, Vec<&MountEntry>) =
-            inside.iter().partition(|it| it.kind.starts_with("fuse"));
-        let each = |work: &mut DebrisCleanup, mount: &&MountEntry| {
-            work.run_step(&format!("the mount on {}", mount.place.display()), || unmount(&mount.place));
+        let mounts: Vec<MountEntry> =
+            read_mounts().into_iter().rev().filter(|it| it.mount_point.starts_with(folder)).collect();
+        let (disks, others): (Vec<&MountEntry>, Vec<&MountEntry>) =
+            mounts.iter().partition(|it| it.kind.starts_with("fuse"));
+        let unmount_step = |work: &mut DebrisCleanup, mount: &&MountEntry| {
+            work.remove_step(&format!("the mount on {}", mount.mount_point.display()), || unmount(&mount.mount_point));
         };
-        systems.iter().for_each(|mount| each(self, mount));
-        for device in loop_devices_on(folder) {
+        others.iter().for_each(|mount| unmount_step(self, mount));
+        for device in loop_devices_below(folder) {
             let detach = || {
-                tool_output("losetup", [OsStr::new("--detach"), device.as_os_str()], ProgramBounds::thirty_seconds())
+                run_tool_for_output(
+                    "losetup",
+                    [OsStr::new("--detach"), device.as_os_str()],
+                    ProgramBounds::thirty_seconds(),
+                )
             };
-            self.run_step(&format!("loop device {}", device.display()), || {
+            self.remove_step(&format!("loop device {}", device.display()), || {
                 detach().map(drop).map_err(|it| it.to_string())
             });
         }
-        disks.iter().for_each(|mount| each(self, mount));
-        if !self.dry && read_mounts().iter().any(|it| it.place.starts_with(folder)) {
+        disks.iter().for_each(|mount| unmount_step(self, mount));
+        if !self.dry_run && read_mounts().iter().any(|it| it.mount_point.starts_with(folder)) {
             self.failed = true;
             return self.said.push(format!("{} stays: something is mounted in it", folder.display()));
         }
-        let gone = || fs::remove_dir_all(folder).map_err(|error| error.to_string());
-        self.run_step(&format!("the folder {}", folder.display()), gone);
+        let remove = || fs::remove_dir_all(folder).map_err(|error| error.to_string());
+        self.remove_step(&format!("the folder {}", folder.display()), remove);
     }
 }
 
 /// Unmounts a folder, lazily if that fails: the mount then goes with its last user.
-fn unmount(folder: &Path) -> Result<(), String> {
-    let with = |words: &[&str]| {
-        let words = words.iter().map(OsStr::new).chain([folder.as_os_str()]);
-        tool_output("umount", words, ProgramBounds::thirty_seconds()).map(drop)
+fn unmount(mount_point: &Path) -> Result<(), String> {
+    let unmount_with = |options: &[&str]| {
+        let words = options.iter().map(OsStr::new).chain([mount_point.as_os_str()]);
+        run_tool_for_output("umount", words, ProgramBounds::thirty_seconds()).map(drop)
     };
-    with(&[]).or_else(|_| with(&["-l"])).map_err(|error| error.to_string())
+    unmount_with(&[]).or_else(|_| unmount_with(&["-l"])).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -372,7 +404,7 @@ mod tests {
     fn a_note_is_read_as_it_was_written_or_not_at_all() {
         let text = format!("{TITLE}\nboot\tb\nprocess\t12\t34\ncontrol\t/c/seekwise-12-34\nfolder\t/x/y\nsocket\t/s\n");
         let read = parse_note(&text).unwrap();
-        assert_eq!((read.process, read.began.as_str(), read.made.len()), (12, "34", 2));
+        assert_eq!((read.process, read.began.as_str(), read.items.len()), (12, "34", 2));
         for (from, to) in
             [("run 1", "run 9"), ("/x/y", "x/y"), ("/x/y", "/x/../y"), ("12\t34", "x\t34"), ("folder", "mount")]
         {
@@ -399,7 +431,7 @@ mod tests {
         fs::write(&file, "mine").unwrap();
         fs::create_dir(&other).unwrap();
         let heard = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
-        let mut work = DebrisCleanup { dry: false, said: Vec::new(), failed: false };
+        let mut work = DebrisCleanup { dry_run: false, said: Vec::new(), failed: false };
         work.remove_item(&DebrisItem::Socket(file.clone()));
         work.remove_item(&DebrisItem::Socket(folder.path().join("socket")));
         work.remove_item(&DebrisItem::Fuse(other.clone()));
@@ -410,8 +442,8 @@ mod tests {
         drop(heard);
         let media = folder.path().join(format!("{FOLDER}x"));
         fs::create_dir_all(media.join("check-0")).unwrap();
-        for (dry, stays) in [(true, true), (false, false)] {
-            let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
+        for (dry_run, stays) in [(true, true), (false, false)] {
+            let mut work = DebrisCleanup { dry_run, said: Vec::new(), failed: false };
             work.remove_item(&DebrisItem::Socket(folder.path().join("socket")));
             work.remove_item(&DebrisItem::Folder(media.clone()));
             assert!(work.said.len() == 2 && !work.failed, "{:?}", work.said);
@@ -419,7 +451,8 @@ mod tests {
         }
     }
 
-    /// A shell stands for a program of a run that is over: the name of its owner, which is in its environment, is that of no other.
+    /// A shell stands for a program of a run that is over: the name of its owner, which is in its environment, is that
+    /// of no other.
     #[test]
     fn programs_that_a_dead_run_left_are_named_and_ended() {
         let process = std::process::id() as i32;
@@ -430,17 +463,17 @@ mod tests {
         // It speaks when it is a shell: a process that is becoming one has no environment for a moment.
         left.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let named = format!("process {} (sh)", left.id());
-        for (dry, said) in [
+        for (dry_run, said) in [
             (true, vec![format!("would be taken away: {named}")]),
             (false, vec![format!("taken away: {named}")]),
             (false, Vec::new()),
         ] {
-            let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
+            let mut work = DebrisCleanup { dry_run, said: Vec::new(), failed: false };
             work.end_programs(&read);
             assert_eq!((work.said, work.failed), (said, false));
             // Without its input it would end by itself.
-            let ended = if dry { left.try_wait().unwrap() } else { Some(left.wait().unwrap()) };
-            assert_eq!(ended.and_then(|status| status.signal()), (!dry).then_some(9));
+            let ended = if dry_run { left.try_wait().unwrap() } else { Some(left.wait().unwrap()) };
+            assert_eq!(ended.and_then(|status| status.signal()), (!dry_run).then_some(9));
         }
     }
 

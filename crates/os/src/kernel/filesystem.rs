@@ -1,6 +1,5 @@
-//! File systems of the kernel: made in a file, mounted, and checked by their own checkers.
-//!
-//! Each replays its journal in its own way, at the mount.
+//! File systems of the kernel: made in a file, mounted, and checked by their own checkers. Each replays its journal at
+//! the mount.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,65 +7,66 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::run_tool;
-use super::{ExitCause, ProgramBounds, process, sleep_10_ms, tool_command, tool_output};
+use super::{ExitCause, ProgramBounds, process, run_tool_for_output, sleep_10_ms, tool_command};
 use crate::outputs::create_private;
 
 /// Parameters of a file system.
 #[derive(Debug)]
 struct FileSystemSpec {
     name: &'static str,
-    /// Smallest size, in bytes, at which it behaves as on a larger disk.
-    least: u64,
+    /// Smallest size at which it behaves as on a larger disk.
+    least_bytes: u64,
     /// Bytes that suffice for small programs.
-    usual: u64,
-    /// Makes one in the file that follows these words; nothing is discarded, and nothing left for later in the background.
-    make: &'static [&'static str],
+    usual_bytes: u64,
+    /// Makes a file system in the file that follows these words. Nothing is discarded, and nothing left for later in
+    /// the background.
+    mkfs: &'static [&'static str],
     /// An option of each mount.
-    option: &'static str,
+    mount_option: &'static str,
     /// Checks the file that follows these words and changes nothing.
-    check: &'static [&'static str],
+    fsck: &'static [&'static str],
     /// Whether an exit code of the checker means errors found.
-    wrong: fn(i32) -> bool,
+    means_errors: fn(i32) -> bool,
     /// Beginnings of the checker's lines that report no error.
-    idle: &'static [&'static str],
+    harmless_lines: &'static [&'static str],
 }
 
 const KINDS: [FileSystemSpec; 3] = [
     FileSystemSpec {
         name: "ext4",
         // From this size on it has a journal of 4 MiB; below there may be none, and nothing is replayed.
-        least: 16 << 20,
-        usual: 64 << 20,
-        make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-m", "0"],
-        option: "",
-        check: &["e2fsck", "-fn"],
+        least_bytes: 16 << 20,
+        usual_bytes: 64 << 20,
+        mkfs: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-m", "0"],
+        mount_option: "",
+        fsck: &["e2fsck", "-fn"],
         // e2fsck(8): 4, errors left uncorrected; 8 and more: it could not check.
-        wrong: |code| code & 4 != 0,
-        idle: &["Pass ", "e2fsck "],
+        means_errors: |code| code & 4 != 0,
+        harmless_lines: &["Pass ", "e2fsck "],
     },
     FileSystemSpec {
         name: "xfs",
         // mkfs.xfs(8) refuses less than 300 MB.
-        least: 300 << 20,
-        usual: 300 << 20,
-        make: &["mkfs.xfs", "-q", "-f", "-K"],
+        least_bytes: 300 << 20,
+        usual_bytes: 300 << 20,
+        mkfs: &["mkfs.xfs", "-q", "-f", "-K"],
         // Several media of one session, all of one UUID, are mounted at once: xfs(5).
-        option: "nouuid",
-        check: &["xfs_repair", "-n", "-f"],
+        mount_option: "nouuid",
+        fsck: &["xfs_repair", "-n", "-f"],
         // xfs_repair(8): 1, corruption was found; 2, the log is not replayed.
-        wrong: |code| code == 1,
-        idle: &["Phase ", "- ", "No modify flag", "Maximum metadata LSN"],
+        means_errors: |code| code == 1,
+        harmless_lines: &["Phase ", "- ", "No modify flag", "Maximum metadata LSN"],
     },
     FileSystemSpec {
         name: "btrfs",
         // mkfs.btrfs(8): 109 MiB with metadata twice, its default on one disk.
-        least: 110 << 20,
-        usual: 256 << 20,
-        make: &["mkfs.btrfs", "-q", "-f", "-K"],
-        option: "",
-        check: &["btrfs", "check", "--readonly"],
-        wrong: |code| code == 1,
-        idle: &[
+        least_bytes: 110 << 20,
+        usual_bytes: 256 << 20,
+        mkfs: &["mkfs.btrfs", "-q", "-f", "-K"],
+        mount_option: "",
+        fsck: &["btrfs", "check", "--readonly"],
+        means_errors: |code| code == 1,
+        harmless_lines: &[
             "Opening filesystem",
             "Checking filesystem",
             "UUID: ",
@@ -87,16 +87,16 @@ pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name
 #[derive(Debug)]
 pub struct FileSystemKind {
     kind: &'static FileSystemSpec,
-    options: String,
+    mount_options: String,
     /// Held by a mount if the kernel mounts only one of its images at once.
-    alone: Mutex<()>,
+    sole_mount: Mutex<()>,
 }
 
 impl FileSystemKind {
-    /// Finds one of [`FILE_SYSTEMS`] by name; the options of its mount, such as `barrier=0`, may be empty.
-    pub fn find_by_name(name: &str, options: &str) -> Option<FileSystemKind> {
+    /// Finds one of [`FILE_SYSTEMS`] by name; `mount_options`, such as `barrier=0`, may be empty.
+    pub fn find_by_name(name: &str, mount_options: &str) -> Option<FileSystemKind> {
         let kind = KINDS.iter().find(|kind| kind.name == name)?;
-        Some(FileSystemKind { kind, options: options.to_owned(), alone: Mutex::new(()) })
+        Some(FileSystemKind { kind, mount_options: mount_options.to_owned(), sole_mount: Mutex::new(()) })
     }
 
     /// The file system's name.
@@ -104,117 +104,125 @@ impl FileSystemKind {
         self.kind.name
     }
 
-    /// Smallest size, in bytes.
+    /// Smallest size.
     pub fn least_bytes(&self) -> u64 {
-        self.kind.least
+        self.kind.least_bytes
     }
 
     /// Bytes that suffice for small programs.
     pub fn usual_bytes(&self) -> u64 {
-        self.kind.usual
+        self.kind.usual_bytes
     }
 
     /// Programs that it needs: to make and to check it.
     pub fn required_tools(&self) -> [&'static str; 2] {
-        [self.kind.make[0], self.kind.check[0]]
+        [self.kind.mkfs[0], self.kind.fsck[0]]
     }
 
     /// Makes it in `file`, a new file of so many bytes; zeroes stay a hole.
     pub fn make_image(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
         create_private(file)?.set_len(bytes)?;
-        let [program, words @ ..] = self.kind.make else { return Ok(()) };
-        tool_output(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
+        let [program, words @ ..] = self.kind.mkfs else { return Ok(()) };
+        run_tool_for_output(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
     }
 
     /// Mounts `device`, a block device or an image file, on a folder.
     pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem<'_>> {
-        let alone = self.lock_identity();
-        let file = device.is_file();
-        let options = [if file { "loop" } else { "" }, self.kind.option, &self.options];
+        let sole_mount = self.lock_sole_mount();
+        let options = [if device.is_file() { "loop" } else { "" }, self.kind.mount_option, &self.mount_options];
         let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
         let options = if options.is_empty() { "rw".to_owned() } else { options.join(",") };
-        // Read and write, or not at all: of two mounts that ask for a loop device at once, one may get a device that cannot be written.
+        // Read and write (`-w`), or not at all: of two mounts that ask for a loop device at once, one may get a device
+        // that cannot be written.
         let words = ["-w", "-t", self.kind.name, "-o", &options].map(OsStr::new);
-        let mount = || tool_output("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]), bounds);
-        let mut last = mount();
-        for _ in 0..AGAIN {
-            if !last.as_ref().is_err_and(|error| is_contended(&error.to_string())) {
+        let mount =
+            || run_tool_for_output("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]), bounds);
+        let mut result = mount();
+        for _ in 0..MOUNT_RETRIES {
+            if !result.as_ref().is_err_and(|error| is_mount_contended(&error.to_string())) {
                 break;
             }
             (0..5).for_each(|_| sleep_10_ms());
-            last = mount();
+            result = mount();
         }
         // A mount that was ended before it printed anything may have been made all the same.
-        last.inspect_err(|_| unmount_lazily(folder))
-            .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _alone: alone })
+        result
+            .inspect_err(|_| unmount_lazily(folder))
+            .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _sole_mount: sole_mount })
     }
 
-    /// Locks mounts of its images, copies with one UUID, if the kernel mounts only one of them at once: btrfs before Linux 6.7, which
-    /// knows no temporary one.
-    fn lock_identity(&self) -> Option<MutexGuard<'_, ()>> {
-        let several = self.kind.name != "btrfs" || Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
-        (!several).then(|| self.alone.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Locks all mounts of its images if the kernel mounts only one of several copies with one UUID at once: btrfs
+    /// before Linux 6.7, which knows no temporary UUID.
+    fn lock_sole_mount(&self) -> Option<MutexGuard<'_, ()>> {
+        let allows_several = self.kind.name != "btrfs" || Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
+        (!allows_several).then(|| self.sole_mount.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs its checker on a file that nobody has mounted and returns the first error; `None` if there is none.
-    pub(crate) fn find_fault(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
-        let [program, words @ ..] = self.kind.check else { return Ok(None) };
-        let ended = run_tool(tool_command(program).args(words).arg(file), bounds);
-        let (how, said, errors) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
-        match how {
+    /// Runs its checker on an image that nobody has mounted. Returns the first error that the checker reports; `None`
+    /// if there is none.
+    pub(crate) fn check_image(&self, image: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
+        let [program, words @ ..] = self.kind.fsck else { return Ok(None) };
+        let ended = run_tool(tool_command(program).args(words).arg(image), bounds);
+        let checker = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+        match checker.how {
             ExitCause::Exited(0) => Ok(None),
-            ExitCause::Exited(code) if (self.kind.wrong)(code) => {
-                Ok(Some(self.first_fault(&format!("{errors}\n{said}"))))
+            ExitCause::Exited(code) if (self.kind.means_errors)(code) => {
+                Ok(Some(self.first_error_line(&format!("{}\n{}", checker.errors, checker.output))))
             }
-            how => Err(io::Error::other(format!("{program} {how}: {}", errors.trim()))),
+            how => Err(io::Error::other(format!("{program} {how}: {}", checker.errors.trim()))),
         }
     }
 
     /// Returns the checker's first line that is neither a heading nor a question.
-    fn first_fault(&self, said: &str) -> String {
-        let idle = |line: &&str| !line.is_empty() && !self.kind.idle.iter().any(|begin| line.starts_with(begin));
-        said.lines().map(str::trim).find(idle).unwrap_or("errors").to_owned()
+    fn first_error_line(&self, checker_output: &str) -> String {
+        let reports_error = |line: &&str| {
+            !line.is_empty() && !self.kind.harmless_lines.iter().any(|beginning| line.starts_with(beginning))
+        };
+        checker_output.lines().map(str::trim).find(reports_error).unwrap_or("errors").to_owned()
     }
 }
 
 /// Whether a mount failed because others attach and detach loop devices at the same time.
-fn is_contended(said: &str) -> bool {
-    ["loop device", "write-protected", "read-only", "busy", "already mounted"].iter().any(|word| said.contains(word))
+fn is_mount_contended(message: &str) -> bool {
+    ["loop device", "write-protected", "read-only", "busy", "already mounted"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
-/// Retries of a contended mount, a twentieth of a second apart.
-const AGAIN: usize = 20;
+/// Retries of a contended mount, 50 ms apart.
+const MOUNT_RETRIES: usize = 20;
 
 /// Retries of an unmount that is busy, 10 ms apart: five seconds in all.
-const LEAVING: usize = 500;
+const UNMOUNT_RETRIES: usize = 500;
 
 /// A mounted file system, unmounted when it is dropped.
 #[derive(Debug)]
 pub struct MountedFileSystem<'a> {
     folder: Option<PathBuf>,
-    _alone: Option<MutexGuard<'a, ()>>,
+    _sole_mount: Option<MutexGuard<'a, ()>>,
 }
 
 impl MountedFileSystem<'_> {
-    /// Unmounts it. An error if somebody still uses it after a while; the mount then goes with its last user.
+    /// Unmounts the file system. An error if somebody still uses it after five seconds; the mount then ends with its
+    /// last user.
     pub fn unmount(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        let unmount = || tool_output("umount", [&folder], ProgramBounds::thirty_seconds());
-        let mut last = unmount();
-        for _ in 0..LEAVING {
-            if !last.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
+        let unmount = || run_tool_for_output("umount", [&folder], ProgramBounds::thirty_seconds());
+        let mut result = unmount();
+        for _ in 0..UNMOUNT_RETRIES {
+            if !result.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
                 break;
             }
             sleep_10_ms();
-            last = unmount();
+            result = unmount();
         }
-        last.map(drop).map_err(|error| {
-            let holders = process::find_holders(&folder);
+        result.map(drop).map_err(|error| {
+            let holders = process::processes_using_folder(&folder);
             unmount_lazily(&folder);
-            let named: Vec<String> = holders.into_iter().map(process::describe_process).collect();
-            match named.is_empty() {
+            let described: Vec<String> = holders.into_iter().map(process::describe_process).collect();
+            match described.is_empty() {
                 true => error,
-                false => io::Error::other(format!("{error} It is held by process {}", named.join(", "))),
+                false => io::Error::other(format!("{error} It is held by process {}", described.join(", "))),
             }
         })
     }
@@ -230,7 +238,7 @@ impl Drop for MountedFileSystem<'_> {
 
 /// Unmounts lazily: the mount goes with its last user.
 pub fn unmount_lazily(folder: &Path) {
-    let _ = tool_output("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::thirty_seconds());
+    let _ = run_tool_for_output("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::thirty_seconds());
 }
 
 #[cfg(test)]
@@ -256,7 +264,7 @@ mod tests {
                 "ERROR: free space cache has more free space than block group item",
             ),
         ] {
-            assert_eq!(FileSystemKind::find_by_name(name, "").unwrap().first_fault(said), fault);
+            assert_eq!(FileSystemKind::find_by_name(name, "").unwrap().first_error_line(said), fault);
         }
     }
 }

@@ -1,10 +1,12 @@
-//! All processes that a program begins, however they try to escape: ended together, and waited for.
+//! All processes that a program begins, however they try to escape: killed together, and waited for.
 //!
-//! With control groups of version 2, a program begins in a group of its own, if the kernel lets us make one. It cannot leave by
-//! forking, by a new session, or by a dead parent; `cgroup.kill` ends all of it at once, also what forks meanwhile (Linux 5.14,
-//! Documentation/admin-guide/cgroup-v2.rst). Elsewhere processes are known by their process group, by their parents, and by a variable of
-//! their environment: one that leaves all three is not found. Names of groups and the variable hold their owner, for
-//! [`debris`](super::debris).
+//! With control groups of version 2, a program begins in a group of its own, if the kernel lets us make one. No process
+//! leaves that group by forking, by a new session, or by a dead parent. `cgroup.kill` kills all of its processes at
+//! once, also those that fork meanwhile (Linux 5.14, Documentation/admin-guide/cgroup-v2.rst).
+//!
+//! Elsewhere processes are known by their process group, by their parents, and by a mark, a variable of their
+//! environment: one that leaves all three is not found. Names of groups and marks hold their owner, the process that
+//! began them; [`debris`](super::debris) removes those of a dead owner.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,34 +19,37 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use super::{program::shell_command, sleep_10_ms};
 
 /// Environment variable that marks every process of a program.
-const MARK: &str = "SEEKWISE_PROGRAM";
+const MARK_VARIABLE: &str = "SEEKWISE_PROGRAM";
 
-/// Checks whether all have ended, 10 ms apart: five seconds. A process that waits for a disk ends when the disk answers.
-const ENDING: usize = 500;
+/// Checks whether all processes have ended, 10 ms apart: five seconds. A process that waits for a disk ends when the
+/// disk answers.
+const KILL_ATTEMPTS: usize = 500;
 
-/// Checks in a row that must find no marked process before all count as gone: a process that is becoming another program has
-/// no environment for a moment.
-const LOOKS: u32 = 4;
+/// Checks in a row that must find no marked process before all count as gone. A process that is becoming another
+/// program has no environment for a moment.
+const EMPTY_CHECKS: u32 = 4;
 
 /// Processes that an error names.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
-/// A program's processes.
+/// All processes of a program.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
+    /// The value of `MARK_VARIABLE`.
     mark: String,
-    /// Its control group, if there can be one.
-    control: Option<PathBuf>,
+    /// The folder of its control group, if there can be one.
+    control_group: Option<PathBuf>,
 }
 
-/// The parent of the control groups of programs, below the group of this process, if it can have one; the default is none.
+/// The parent of the control groups of programs, below the group of this process, if it can have one; the default is
+/// none.
 #[derive(Debug, Default)]
 pub struct GroupParent(Option<PathBuf>);
 
 impl GroupParent {
     /// Finds where this process may make groups, by making one that a process enters.
     pub fn find() -> GroupParent {
-        GroupParent(find_parent())
+        GroupParent(find_group_parent())
     }
 
     /// Path of the parent; the folder exists as long as a group in it does.
@@ -53,31 +58,32 @@ impl GroupParent {
     }
 }
 
-fn find_parent() -> Option<PathBuf> {
+fn find_group_parent() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let mount = mounts.lines().find_map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
         (words.get(2) == Some(&"cgroup2")).then(|| words[1].to_owned())
     })?;
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let parent = PathBuf::from(format!("{mount}{own}")).join(format!("seekwise-{}", super::process::own_name()));
+    let own_groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own_group = own_groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let parent = PathBuf::from(format!("{mount}{own_group}"))
+        .join(format!("seekwise-{}", super::process::own_number_and_start()));
     // A group that accepts no process is of no use.
-    let control = make_group(&parent, &unique_name())?;
-    let enters = shell_command(&format!("echo $$ > '{}'", control.join("cgroup.procs").display())).status();
-    let fits = control.join("cgroup.kill").exists() && enters.is_ok_and(|status| status.success());
-    remove_group(&control);
-    fits.then_some(parent)
+    let control_group = make_control_group(&parent, &unique_group_name())?;
+    let entered = shell_command(&format!("echo $$ > '{}'", control_group.join("cgroup.procs").display())).status();
+    let is_usable = control_group.join("cgroup.kill").exists() && entered.is_ok_and(|status| status.success());
+    remove_control_group(&control_group);
+    is_usable.then_some(parent)
 }
 
 /// Returns a name that no other group has: each state of the standard library's hashers has random keys of its own.
-fn unique_name() -> String {
+fn unique_group_name() -> String {
     format!("{:016x}", RandomState::new().hash_one(()))
 }
 
-/// Makes a group below `parent`, and `parent`, which another program's end may remove in between.
+/// Makes a control group below `parent`. Makes `parent` too, which the end of another program may remove in between.
 #[expect(clippy::disallowed_methods, reason = "a folder is a group in the kernel's own file system")]
-fn make_group(parent: &Path, name: &str) -> Option<PathBuf> {
+fn make_control_group(parent: &Path, name: &str) -> Option<PathBuf> {
     let path = parent.join(name);
     (0..10).find_map(|_| {
         let _ = fs::create_dir(parent);
@@ -85,10 +91,10 @@ fn make_group(parent: &Path, name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Removes an empty group, and its parent after the last one.
-fn remove_group(control: &Path) {
-    let _ = fs::remove_dir(control);
-    if let Some(parent) = control.parent() {
+/// Removes an empty control group, and its parent after the last one.
+fn remove_control_group(control_group: &Path) {
+    let _ = fs::remove_dir(control_group);
+    if let Some(parent) = control_group.parent() {
         let _ = fs::remove_dir(parent);
     }
 }
@@ -96,53 +102,53 @@ fn remove_group(control: &Path) {
 impl ProcessGroup {
     /// Creates an empty group, with a control group below `parent` if it can have one.
     pub fn new(parent: &GroupParent) -> ProcessGroup {
-        let name = unique_name();
-        let control = parent.path().and_then(|parent| make_group(parent, &name));
-        ProcessGroup { mark: format!("{}-{name}", super::process::own_name()), control }
+        let name = unique_group_name();
+        let control_group = parent.path().and_then(|parent| make_control_group(parent, &name));
+        ProcessGroup { mark: format!("{}-{name}", super::process::own_number_and_start()), control_group }
     }
 
     /// Environment variable for its first process.
     pub(crate) fn environment_mark(&self) -> (&'static str, &str) {
-        (MARK, &self.mark)
+        (MARK_VARIABLE, &self.mark)
     }
 
-    /// The file to which a process writes its number to join.
-    pub(crate) fn join_file(&self) -> Option<PathBuf> {
-        self.control.as_ref().map(|control| control.join("cgroup.procs"))
+    /// The file to which a process writes its number to join the control group; `None` without one.
+    pub(crate) fn group_join_file(&self) -> Option<PathBuf> {
+        self.control_group.as_ref().map(|control_group| control_group.join("cgroup.procs"))
     }
 
-    /// Ends all processes and waits until they are gone; `leader` is the first one. An error names those that stay.
-    pub(crate) fn end_processes(&self, leader: Pid) -> io::Result<()> {
-        if self.control.is_none() {
+    /// Kills all processes and waits until they are gone; `leader` is the first one. An error names those that stay.
+    pub(crate) fn kill_and_wait(&self, leader: Pid) -> io::Result<()> {
+        if self.control_group.is_none() {
             let _ = kill_process_group(leader, Signal::KILL);
         }
         // The kernel knows the members of a control group; one check of environments is not enough.
-        let looks = if self.control.is_some() { 1 } else { LOOKS };
-        let mut gone = 0;
-        for _ in 0..ENDING {
-            gone = if self.kill_remaining() { gone + 1 } else { 0 };
-            if gone == looks {
-                self.control.iter().for_each(|control| remove_group(control));
+        let checks_needed = if self.control_group.is_some() { 1 } else { EMPTY_CHECKS };
+        let mut empty_checks = 0;
+        for _ in 0..KILL_ATTEMPTS {
+            empty_checks = if self.kill_or_confirm_empty() { empty_checks + 1 } else { 0 };
+            if empty_checks == checks_needed {
+                self.control_group.iter().for_each(|control_group| remove_control_group(control_group));
                 return Ok(());
             }
             sleep_10_ms();
         }
-        let left: Vec<String> = self
+        let described: Vec<String> = self
             .known_processes()
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|&process| super::process::describe_process(process))
             .collect();
-        Err(io::Error::other(format!("could not be ended within 5 s: process {}", left.join(", "))))
+        Err(io::Error::other(format!("could not be ended within 5 s: process {}", described.join(", "))))
     }
 
     /// Kills the processes that are left; true if there are none.
-    fn kill_remaining(&self) -> bool {
-        match &self.control {
-            Some(control) => kill_members(control),
+    fn kill_or_confirm_empty(&self) -> bool {
+        match &self.control_group {
+            Some(control_group) => kill_or_confirm_group_empty(control_group),
             None => {
                 let left = self.known_processes();
-                left.iter().for_each(|&process| kill_one(process));
+                left.iter().for_each(|&process| kill_by_number(process));
                 left.is_empty()
             }
         }
@@ -150,89 +156,90 @@ impl ProcessGroup {
 
     /// Processes known to be in it.
     fn known_processes(&self) -> Vec<i32> {
-        match &self.control {
-            Some(control) => group_members(control),
-            None => find_marked(|mark| mark == self.mark),
+        match &self.control_group {
+            Some(control_group) => read_group_members(control_group),
+            None => find_marked_processes(|mark| mark == self.mark),
         }
     }
 }
 
-fn kill_one(process: i32) {
-    if let Some(process) = Pid::from_raw(process) {
+fn kill_by_number(number: i32) {
+    if let Some(process) = Pid::from_raw(number) {
         let _ = kill_process(process, Signal::KILL);
     }
 }
 
-fn group_members(control: &Path) -> Vec<i32> {
-    let text = fs::read_to_string(control.join("cgroup.procs")).unwrap_or_default();
+fn read_group_members(control_group: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(control_group.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Kills the processes left in a control group and below; true if there are none.
 #[expect(clippy::disallowed_methods, reason = "an order to the kernel is no file")]
-fn kill_members(control: &Path) -> bool {
-    let events = fs::read_to_string(control.join("cgroup.events")).unwrap_or_default();
+fn kill_or_confirm_group_empty(control_group: &Path) -> bool {
+    let events = fs::read_to_string(control_group.join("cgroup.events")).unwrap_or_default();
     if !events.lines().any(|line| line == "populated 1") {
         return true;
     }
-    let _ = fs::write(control.join("cgroup.kill"), "1");
+    let _ = fs::write(control_group.join("cgroup.kill"), "1");
     false
 }
 
-/// Ends all processes in the control group `parent` of a dead process, and removes it; true on success.
-pub(super) fn clear_group(parent: &Path) -> bool {
-    let gone = (0..ENDING).any(|_| {
-        kill_members(parent) || {
+/// Kills all processes in the control group `parent` of a dead process, and removes it; true on success.
+pub(super) fn kill_and_remove_group(parent: &Path) -> bool {
+    let is_empty = (0..KILL_ATTEMPTS).any(|_| {
+        kill_or_confirm_group_empty(parent) || {
             sleep_10_ms();
             false
         }
     });
-    let inner = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|it| it.is_dir());
-    inner.for_each(|control| drop(fs::remove_dir(control)));
-    gone && fs::remove_dir(parent).is_ok()
+    let inner_groups =
+        fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|it| it.is_dir());
+    inner_groups.for_each(|control_group| drop(fs::remove_dir(control_group)));
+    is_empty && fs::remove_dir(parent).is_ok()
 }
 
-/// Processes of programs of the process `owner`, known by their environment.
+/// Processes of programs that the process `owner` began, known by their environment.
 pub(super) fn processes_of_owner(owner: &str) -> Vec<i32> {
-    find_marked(|mark| mark.rsplit_once('-').is_some_and(|(of, _)| of == owner))
+    find_marked_processes(|mark| mark.rsplit_once('-').is_some_and(|(marked_owner, _)| marked_owner == owner))
 }
 
-/// Ends the processes of `owner`; true if they are gone.
-pub(super) fn end_owner_processes(owner: &str) -> bool {
-    let mut gone = 0;
-    (0..ENDING).any(|_| {
+/// Kills the processes of `owner`; true once they are gone.
+pub(super) fn kill_owner_processes(owner: &str) -> bool {
+    let mut empty_checks = 0;
+    (0..KILL_ATTEMPTS).any(|_| {
         let left = processes_of_owner(owner);
-        left.iter().for_each(|&process| kill_one(process));
-        gone = if left.is_empty() { gone + 1 } else { 0 };
-        if gone < LOOKS {
+        left.iter().for_each(|&process| kill_by_number(process));
+        empty_checks = if left.is_empty() { empty_checks + 1 } else { 0 };
+        if empty_checks < EMPTY_CHECKS {
             sleep_10_ms();
         }
-        gone == LOOKS
+        empty_checks == EMPTY_CHECKS
     })
 }
 
 /// Returns the living processes with such a mark, and their descendants.
-fn find_marked(is: impl Fn(&str) -> bool) -> Vec<i32> {
-    let all = super::process::all_processes();
-    let has = |process: i32| {
+fn find_marked_processes(is_wanted_mark: impl Fn(&str) -> bool) -> Vec<i32> {
+    let all = super::process::living_processes();
+    let has_mark = |process: i32| {
         let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        let mut words = environment.split(|&byte| byte == 0);
-        let value = words.find_map(|word| word.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
-        value.is_some_and(|value| is(&String::from_utf8_lossy(value)))
+        let mut variables = environment.split(|&byte| byte == 0);
+        let value = variables.find_map(|variable| variable.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"="));
+        value.is_some_and(|value| is_wanted_mark(&String::from_utf8_lossy(value)))
     };
     let own = std::process::id() as i32;
     let mut found: BTreeSet<i32> =
-        all.iter().filter(|it| it.number != own && has(it.number)).map(|it| it.number).collect();
-    // Processes stand in no order of descent: repeated until nothing is added.
+        all.iter().filter(|it| it.number != own && has_mark(it.number)).map(|it| it.number).collect();
+    // Parents need not be listed before their children: repeated until nothing is added.
     loop {
-        let more: Vec<i32> = all
+        let children: Vec<i32> = all
             .iter()
             .filter(|it| found.contains(&it.parent) && !found.contains(&it.number))
             .map(|it| it.number)
             .collect();
-        if more.is_empty() {
+        if children.is_empty() {
             return found.into_iter().collect();
         }
-        found.extend(more);
+        found.extend(children);
     }
 }

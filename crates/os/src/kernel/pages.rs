@@ -1,9 +1,13 @@
-//! Contents of files, page by page, and the names of all entries, as the system shows them. A disk that holds all it was given lacks
-//! what lay in memory alone. Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and
-//! then renamed lacks no byte on the disk, only its folder does.
+//! Finds what a disk was never given: pages of files and names of entries that lay in the system's memory alone.
+//! [`FilePages`] holds a hash of each page and all names as the system shows them; `find_missing` compares them with a
+//! copy of the disk.
 //!
-//! Only regular files whose status changed since an instant are read: writing and renaming change it, and no program can set it back.
-//! Bytes that were written and then deleted or overwritten are not seen, nor is the time at which a page was written.
+//! Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and then
+//! renamed lacks no byte on the disk, only its folder does.
+//!
+//! Only regular files whose status changed since an instant are read: writing and renaming change it, and no program
+//! can set it back. Bytes that were written and then deleted or overwritten are not seen, nor is the time at which a
+//! page was written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -17,11 +21,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use crate::outputs::create_private;
 
 /// Bytes of a page of the page cache.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
-/// Most bytes, and most entries, that are read; the rest is counted. The bound on bytes limits the time at a modelled disk's pace.
-const MOST_BYTES: u64 = 256 << 20;
-const MOST_FILES: usize = 100_000;
+/// Limits of what is read, in bytes and in entries; the rest is counted. A modelled disk is read at its own pace, so
+/// the limit on bytes bounds the time.
+const MAX_READ_BYTES: u64 = 256 << 20;
+const MAX_ENTRIES: usize = 100_000;
 
 /// Page contents of files, and all names.
 #[derive(Clone, Debug, Default)]
@@ -54,9 +59,9 @@ struct EntryId {
 }
 
 impl EntryId {
-    fn new(of: &fs::Metadata) -> EntryId {
-        let created = of.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
-        EntryId { inode: of.ino(), folder: of.is_dir(), created }
+    fn new(metadata: &fs::Metadata) -> EntryId {
+        let created = metadata.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
+        EntryId { inode: metadata.ino(), folder: metadata.is_dir(), created }
     }
 }
 
@@ -73,13 +78,13 @@ pub struct UnflushedPages {
     /// Below the mount.
     pub file: PathBuf,
     pub length: u64,
-    /// Bytes: from, and up to. Empty if only the name of an empty file is missing.
+    /// Ranges of bytes, each with its end; none if only the name of an empty file is missing.
     pub ranges: Vec<(u64, u64)>,
     /// The disk has a file of that name.
     pub named: bool,
 }
 
-/// A change of a folder that a disk was not given, though it has all the bytes.
+/// A change of a name that a disk was not given, though it has all the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnflushedName {
     /// Below the mount.
@@ -100,111 +105,127 @@ pub enum NameChange {
     Remains,
 }
 
-/// Returns the present in the system's time of files, taken from a new file at `path`.
-pub(crate) fn file_time_now(path: &Path) -> io::Result<(i64, i64)> {
-    Ok(change_time(&create_private(path)?.metadata()?))
+/// When the status of a file changed last, in the system's time of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChangeTime {
+    seconds: i64,
+    nanos: i64,
 }
 
-/// An instant before all files.
-pub(crate) const EARLIEST: (i64, i64) = (i64::MIN, 0);
+impl ChangeTime {
+    /// Before the changes of all files.
+    pub const EARLIEST: ChangeTime = ChangeTime { seconds: i64::MIN, nanos: 0 };
 
-fn change_time(of: &fs::Metadata) -> (i64, i64) {
-    (of.ctime(), of.ctime_nsec())
+    /// Returns the present, taken from a new file at `path`.
+    pub fn now_by_new_file(path: &Path) -> io::Result<ChangeTime> {
+        Ok(ChangeTime::read(&create_private(path)?.metadata()?))
+    }
+
+    fn read(metadata: &fs::Metadata) -> ChangeTime {
+        ChangeTime { seconds: metadata.ctime(), nanos: metadata.ctime_nsec() }
+    }
 }
 
 impl FilePages {
-    /// Reads all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
-    pub fn read(root: &Path, since: (i64, i64), stop: Option<&AtomicBool>) -> FilePages {
+    /// Reads all names below `root`, and the files whose status changed at `since` or later; fewer once `stop` is true.
+    pub(crate) fn read_changed(root: &Path, since: ChangeTime, stop: Option<&AtomicBool>) -> FilePages {
         let (mut pages, mut bytes) = (FilePages::default(), 0);
-        pages.left_out = walk_entries(root, stop, &mut |name, of| {
-            pages.names.insert(name.to_owned(), EntryId::new(of));
-            if !of.is_file() || change_time(of) < since {
+        pages.left_out = visit_entries(root, stop, &mut |name, metadata| {
+            pages.names.insert(name.to_owned(), EntryId::new(metadata));
+            if !metadata.is_file() || ChangeTime::read(metadata) < since {
                 return true;
             }
-            let fits = bytes + of.len() <= MOST_BYTES;
-            let Some(hashes) = fits.then(|| hash_pages(&root.join(name), of.len())).and_then(Result::ok) else {
+            let length = metadata.len();
+            let fits = bytes + length <= MAX_READ_BYTES;
+            let Some(hashes) = fits.then(|| hash_pages(&root.join(name), length)).and_then(Result::ok) else {
                 return false;
             };
-            bytes += of.len();
-            pages.files.insert(name.to_owned(), FileHashes { length: of.len(), pages: hashes });
+            bytes += length;
+            pages.files.insert(name.to_owned(), FileHashes { length, pages: hashes });
             true
         });
         pages
     }
 
-    /// Returns what `root` lacks of these files and folders.
-    pub fn find_missing(&self, root: &Path) -> UnflushedState {
-        let mut there = FileNames::new();
-        walk_entries(root, None, &mut |name, of| {
-            there.insert(name.to_owned(), EntryId::new(of));
+    /// Returns the bytes and names that the disk mounted at `disk_root` lacks.
+    pub fn find_missing(&self, disk_root: &Path) -> UnflushedState {
+        let mut on_disk = FileNames::new();
+        visit_entries(disk_root, None, &mut |name, metadata| {
+            on_disk.insert(name.to_owned(), EntryId::new(metadata));
             true
         });
-        let by_entry: BTreeMap<EntryId, &PathBuf> = there.iter().map(|(name, id)| (*id, name)).collect();
-        let (mut lacks, mut moved) = (UnflushedState::default(), BTreeMap::new());
+        let name_by_entry: BTreeMap<EntryId, &PathBuf> = on_disk.iter().map(|(name, id)| (*id, name)).collect();
+        let (mut missing, mut moved) = (UnflushedState::default(), BTreeMap::new());
         // In order of names: a folder comes before its entries.
         for (name, id) in &self.names {
-            let state = self.files.get(name);
-            let elsewhere = by_entry.get(id).filter(|_| there.get(name) != Some(id));
-            let is_same = |it: &&&PathBuf| match state {
+            let hashes = self.files.get(name);
+            let elsewhere = name_by_entry.get(id).filter(|_| on_disk.get(name) != Some(id));
+            let is_same_content = |found_as: &&&PathBuf| match hashes {
                 // All empty files are alike.
-                Some(state) => state.length > 0 && state.find_missing(name, &root.join(it)).is_none(),
+                Some(hashes) => {
+                    hashes.length > 0 && hashes.find_missing_pages(name, &disk_root.join(found_as)).is_none()
+                }
                 // A file that was not read was not renamed, but a folder above it may have been.
-                None => id.folder || moved_with_folder(name, it, &moved),
+                None => id.folder || moved_only_with_folder(name, found_as, &moved),
             };
-            match elsewhere.filter(is_same) {
-                Some(&stands_as) if moved_with_folder(name, stands_as, &moved) => drop(moved.insert(name, stands_as)),
+            match elsewhere.filter(is_same_content) {
+                Some(&stands_as) if moved_only_with_folder(name, stands_as, &moved) => {
+                    moved.insert(name, stands_as);
+                }
                 Some(&stands_as) => {
                     moved.insert(name, stands_as);
                     let stands_as = stands_as.clone();
-                    let change = match there.contains_key(name) {
+                    let change = match on_disk.contains_key(name) {
                         true => NameChange::Earlier { stands_as },
                         false => NameChange::Missing { stands_as },
                     };
-                    lacks.names.push(UnflushedName { name: name.clone(), change });
+                    missing.names.push(UnflushedName { name: name.clone(), change });
                 }
-                None => match state {
-                    Some(state) => lacks.files.extend(state.find_missing(name, &root.join(name))),
-                    None if there.contains_key(name) => {}
+                None => match hashes {
+                    Some(hashes) => missing.files.extend(hashes.find_missing_pages(name, &disk_root.join(name))),
+                    None if on_disk.contains_key(name) => {}
                     None => {
                         let change = NameChange::Absent { folder: id.folder };
-                        lacks.names.push(UnflushedName { name: name.clone(), change });
+                        missing.names.push(UnflushedName { name: name.clone(), change });
                     }
                 },
             }
         }
         let moved: BTreeSet<&PathBuf> = moved.into_values().collect();
-        for name in there.keys().filter(|name| !self.names.contains_key(*name) && !moved.contains(name)) {
-            lacks.names.push(UnflushedName { name: name.clone(), change: NameChange::Remains });
+        for name in on_disk.keys().filter(|name| !self.names.contains_key(*name) && !moved.contains(name)) {
+            missing.names.push(UnflushedName { name: name.clone(), change: NameChange::Remains });
         }
-        lacks
+        missing
     }
 }
 
-/// True if `name` moved only with its renamed folder.
-fn moved_with_folder(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
+/// True if `name`, found as `found_as`, moved only with its renamed folder; `moved` has the new name of each by the
+/// old.
+fn moved_only_with_folder(name: &Path, found_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
     let folder = name.parent().and_then(|folder| moved.get(&folder.to_owned()));
-    name.file_name() == stands_as.file_name() && folder.map(|it| it.as_path()) == stands_as.parent()
+    name.file_name() == found_as.file_name() && folder.map(|folder| folder.as_path()) == found_as.parent()
 }
 
-/// Calls `look` with each entry below `root`, a folder before its entries. Returns the number of entries that `look` declined, or that
-/// came beyond the limit or after `stop`. Other file systems mounted below are not walked.
-fn walk_entries(root: &Path, stop: Option<&AtomicBool>, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
+/// Calls `visit` with each entry below `root`, a folder before its entries. Returns the number of entries left out:
+/// those that `visit` declined, and those beyond the limit or after `stop`. Other file systems mounted below are not
+/// visited.
+fn visit_entries(root: &Path, stop: Option<&AtomicBool>, visit: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
     let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-    let (mut folders, mut seen, mut left_out) = (vec![root.to_owned()], 0, 0);
+    let (mut folders, mut entries_seen, mut left_out) = (vec![root.to_owned()], 0, 0);
     let device = fs::metadata(root).map(|root| root.dev()).ok();
     while let Some(folder) = folders.pop() {
         let mut entries: Vec<PathBuf> =
             fs::read_dir(&folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
         entries.sort();
         for path in entries {
-            let Ok(of) = fs::symlink_metadata(&path) else { continue };
-            seen += 1;
-            if seen > MOST_FILES || is_stopped() {
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            entries_seen += 1;
+            if entries_seen > MAX_ENTRIES || is_stopped() {
                 left_out += 1;
                 continue;
             }
-            left_out += usize::from(!look(path.strip_prefix(root).unwrap_or(&path), &of));
-            if of.is_dir() && device == Some(of.dev()) {
+            left_out += usize::from(!visit(path.strip_prefix(root).unwrap_or(&path), &metadata));
+            if metadata.is_dir() && device == Some(metadata.dev()) {
                 folders.push(path);
             }
         }
@@ -213,36 +234,36 @@ fn walk_entries(root: &Path, stop: Option<&AtomicBool>, look: &mut dyn FnMut(&Pa
 }
 
 impl FileHashes {
-    /// Returns what `there` lacks of this file, named `name`; `None` if nothing.
-    fn find_missing(&self, name: &Path, there: &Path) -> Option<UnflushedPages> {
+    /// Returns the bytes of this file, named `name`, that `disk_file` lacks; `None` if it lacks none.
+    fn find_missing_pages(&self, name: &Path, disk_file: &Path) -> Option<UnflushedPages> {
         let length = self.length;
-        let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
-        // Bytes beyond the former length are not compared.
-        let held = of.as_ref().map_or(Vec::new(), |of| hash_pages(there, of.len().min(length)).unwrap_or_default());
+        let metadata = fs::symlink_metadata(disk_file).ok().filter(fs::Metadata::is_file);
+        // Bytes beyond this length are not compared.
+        let hash_disk_file = |metadata: &fs::Metadata| hash_pages(disk_file, metadata.len().min(length)).ok();
+        let disk_pages = metadata.as_ref().and_then(hash_disk_file).unwrap_or_default();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (number, page) in self.pages.iter().enumerate() {
-            if held.get(number) == Some(page) {
+            if disk_pages.get(number) == Some(page) {
                 continue;
             }
-            let (from, to) = (number as u64 * PAGE, ((number as u64 + 1) * PAGE).min(length));
+            let (from, to) = (number as u64 * PAGE_BYTES, ((number as u64 + 1) * PAGE_BYTES).min(length));
             match ranges.last_mut() {
                 Some(last) if last.1 == from => last.1 = to,
                 _ => ranges.push((from, to)),
             }
         }
-        let named = of.is_some();
-        let lacks = !named || !ranges.is_empty();
-        lacks.then(|| UnflushedPages { file: name.to_owned(), length, ranges, named })
+        let named = metadata.is_some();
+        (!named || !ranges.is_empty()).then(|| UnflushedPages { file: name.to_owned(), length, ranges, named })
     }
 }
 
-/// Hashes each page of a file, up to `length`.
-fn hash_pages(path: &Path, length: u64) -> io::Result<Vec<u64>> {
-    let mut file = File::open(path)?.take(length);
-    let (mut hashes, mut page) = (Vec::new(), Vec::with_capacity(PAGE as usize));
+/// Hashes each page of a file's first `max_bytes`.
+fn hash_pages(path: &Path, max_bytes: u64) -> io::Result<Vec<u64>> {
+    let mut file = File::open(path)?.take(max_bytes);
+    let (mut hashes, mut page) = (Vec::new(), Vec::with_capacity(PAGE_BYTES as usize));
     loop {
         page.clear();
-        if file.by_ref().take(PAGE).read_to_end(&mut page)? == 0 {
+        if file.by_ref().take(PAGE_BYTES).read_to_end(&mut page)? == 0 {
             return Ok(hashes);
         }
         let mut hasher = DefaultHasher::new();
@@ -264,11 +285,11 @@ mod tests {
         fs::create_dir_all(disk.join("d")).unwrap();
         fs::write(seen.join("old"), "from before").unwrap();
         // The clock of files ticks every few milliseconds.
-        let mut since = file_time_now(&folder.path().join("now")).unwrap();
-        let old = change_time(&fs::metadata(seen.join("old")).unwrap());
+        let mut since = ChangeTime::now_by_new_file(&folder.path().join("now")).unwrap();
+        let old = ChangeTime::read(&fs::metadata(seen.join("old")).unwrap());
         while since <= old {
             fs::remove_file(folder.path().join("now")).unwrap();
-            since = file_time_now(&folder.path().join("now")).unwrap();
+            since = ChangeTime::now_by_new_file(&folder.path().join("now")).unwrap();
         }
         let long: Vec<u8> = (0..20_000u32).map(|at| (at / 7) as u8).collect();
         fs::write(seen.join("d/long"), &long).unwrap();
@@ -281,7 +302,7 @@ mod tests {
         other[9000] ^= 1;
         fs::write(disk.join("d/long"), &other[..16384]).unwrap();
         fs::write(disk.join("same"), "same").unwrap();
-        let pages = FilePages::read(&seen, since, None);
+        let pages = FilePages::read_changed(&seen, since, None);
         let said = pages.find_missing(&disk);
         let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
         assert_eq!(
@@ -301,7 +322,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, bytes: u64| File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
         let read = || {
-            let pages = FilePages::read(folder.path(), EARLIEST, None);
+            let pages = FilePages::read_changed(folder.path(), ChangeTime::EARLIEST, None);
             let files: Vec<PathBuf> = pages.files.keys().cloned().collect();
             (files, pages.names.len(), pages.left_out)
         };
@@ -313,7 +334,8 @@ mod tests {
         assert_eq!(read(), (vec!["b".into(), "c".into()], 3, 1), "too long by itself, it takes nothing from others");
     }
 
-    /// Two trees of the same inodes: what a disk has, and what the system shows, which renamed, linked, deleted and made folders since.
+    /// Two trees of the same inodes: what a disk has, and what the system shows, which renamed, linked, deleted and
+    /// made folders since.
     #[test]
     fn a_folder_that_was_not_flushed_is_told_from_bytes_that_were_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -334,7 +356,7 @@ mod tests {
         both("same", Some("same"), "nothing changed");
         fs::create_dir(seen.join("folder")).unwrap();
         fs::write(seen.join("folder/file"), "x").unwrap();
-        let pages = FilePages::read(&seen, EARLIEST, None);
+        let pages = FilePages::read_changed(&seen, ChangeTime::EARLIEST, None);
         let said = pages.find_missing(&disk);
         let of = |name: &str, change| UnflushedName { name: name.into(), change };
         assert_eq!(
@@ -363,7 +385,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", root.join("after/link")).unwrap();
         fs::create_dir(root.join("after/folder")).unwrap();
         fs::rename(root.join("after/taken-out"), root.join("out")).unwrap();
-        let pages = FilePages::read(root, EARLIEST, None);
+        let pages = FilePages::read_changed(root, ChangeTime::EARLIEST, None);
         fs::rename(root.join("out"), root.join("after/taken-out")).unwrap();
         fs::rename(root.join("after"), root.join("before")).unwrap();
         let of = |name: &str, stands_as: &str| {

@@ -1,7 +1,8 @@
-//! Programs of the user's: a command of a shell, its environment, its output, and its end.
+//! Runs programs of the user's, commands of a shell, and tools of the system to their end, and keeps the last of their
+//! output.
 //!
-//! A program is ended with all that it began (`ProcessGroup`). A pipe that somebody else still holds is closed at this end: nobody waits
-//! for a pipe here. Output is bounded, for a program may print without end.
+//! A program is ended together with all processes that it began (`ProcessGroup`). One that escaped may hold a pipe for
+//! ever, so each wait for a pipe has a limit. The kept output is bounded, for a program may print without end.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -22,7 +23,7 @@ use super::group::{GroupParent, ProcessGroup};
 pub struct ShellProgram<'a> {
     /// For `sh -c`.
     pub command: &'a str,
-    /// Names and values, besides the `HANDED_ON` part of our own environment.
+    /// Names and values, besides the `INHERITED` part of our own environment.
     pub environment: Vec<(String, String)>,
     /// The parent of its control group.
     pub groups: &'a GroupParent,
@@ -40,29 +41,30 @@ pub struct ProgramBounds<'a> {
 }
 
 impl ProgramBounds<'_> {
-    /// Thirty seconds, whatever else is to stop: for releasing what was taken, and for short questions to the system.
+    /// Thirty seconds, also while all is to stop: for releasing devices and mounts, and for short questions to the
+    /// system.
     pub(crate) fn thirty_seconds() -> ProgramBounds<'static> {
         ProgramBounds { limit: Duration::from_secs(30), stop: None }
     }
 }
 
 /// The variables of our own environment that programs inherit, besides all that begin with `LC_`.
-pub(crate) const HANDED_ON: [&str; 10] =
+pub(crate) const INHERITED: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"];
 
 /// Interval of the checks whether a program is to stop.
-const SLICE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the last output may take through a pipe that nobody writes to any more.
-const LAST: Duration = Duration::from_secs(5);
+/// Limit of the wait for a pipe after the program has ended.
+const PIPE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Bytes of a program's output that are kept, the last ones.
-const KEPT: usize = 64 << 10;
+/// Bytes of a program's output that are kept: the last ones.
+const KEPT_BYTES: usize = 64 << 10;
 
-/// Limits of promises: bytes of a line, lines, bytes in all.
-const LINE: u64 = 64 << 10;
-const LINES: usize = 1_000_000;
-const BYTES: usize = 64 << 20;
+/// Limits of the promises that a workload prints, a line each: bytes of a line, lines, bytes in all.
+const MAX_LINE_BYTES: u64 = 64 << 10;
+const MAX_LINES: usize = 1_000_000;
+const MAX_BYTES: usize = 64 << 20;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,28 +122,30 @@ pub struct ProgramExit {
     pub printed: String,
 }
 
-/// Builds the command of a shell that inherits only the variables every program does.
+/// Builds the command of a shell. It inherits only the variables that every program does.
 pub(super) fn shell_command(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).stdin(Stdio::null()).env_clear();
-    let handed = |name: &str| HANDED_ON.contains(&name) || name.starts_with("LC_");
-    command.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(handed)));
+    let is_inherited = |name: &str| INHERITED.contains(&name) || name.starts_with("LC_");
+    command.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)));
     command
 }
 
 impl ShellProgram<'_> {
-    /// Starts the process, the leader of a group of its own. The command is a child of its shell: ending its parent does not end us.
-    fn start(&self, group: &ProcessGroup, out: Stdio, errors: Stdio) -> io::Result<Child> {
-        // The outer shell's message about a child that a signal ended repeats its exit code: only the child's own errors are heard.
-        let below = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
-        let mut command = match group.join_file() {
-            Some(_) => shell_command(&format!("echo $$ > \"$0\" || exit 126; {below}")),
-            None => shell_command(below),
+    /// Starts the shell as the leader of a process group of its own. The command runs in a second shell below: a
+    /// program that kills its parent does not kill us.
+    fn start(&self, group: &ProcessGroup, output: Stdio, errors: Stdio) -> io::Result<Child> {
+        // The outer shell would print a message about a child that a signal ended, which repeats its exit code. So only
+        // the inner shell's errors are kept.
+        let inner_shell = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
+        let mut command = match group.group_join_file() {
+            Some(_) => shell_command(&format!("echo $$ > \"$0\" || exit 126; {inner_shell}")),
+            None => shell_command(inner_shell),
         };
         command
-            .arg(group.join_file().unwrap_or_default())
+            .arg(group.group_join_file().unwrap_or_default())
             .arg(self.command)
-            .stdout(out)
+            .stdout(output)
             .stderr(errors)
             .process_group(0);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -150,133 +154,135 @@ impl ShellProgram<'_> {
         command.spawn().map_err(|error| io::Error::new(error.kind(), format!("sh: {error}")))
     }
 
-    /// Runs it to its end and returns its output.
+    /// Runs the program to its end and returns its output.
     pub fn run(&self) -> io::Result<ProgramExit> {
-        self.run_in(&ProcessGroup::new(self.groups))
+        self.run_in_group(&ProcessGroup::new(self.groups))
     }
 
-    fn run_in(&self, group: &ProcessGroup) -> io::Result<ProgramExit> {
+    fn run_in_group(&self, group: &ProcessGroup) -> io::Result<ProgramExit> {
         let (reads, writes) = io::pipe()?;
         let child = self.start(group, writes.try_clone()?.into(), writes.into())?;
-        let heard = PipeTail::spawn_reader(reads);
-        let how = self.wait_and_end(child, group, &AtomicBool::new(false))?;
-        Ok(ProgramExit { how, printed: heard.wait_for_text() })
+        let tail = PipeTail::spawn_reader(reads);
+        let how = self.wait_and_end_group(child, group, &AtomicBool::new(false))?;
+        Ok(ProgramExit { how, printed: tail.wait_for_text() })
     }
 
-    /// Runs it to its end; calls `line` with each line as soon as it is printed. Its errors go where ours do. Exceeding the limits of
-    /// promises is an error.
-    pub(crate) fn run_with_lines(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
+    /// Runs the program to its end and calls `on_line` with each line as soon as it is printed. Its errors go where
+    /// ours do. Exceeding the limits of promises is an error.
+    pub(crate) fn run_reading_lines(&self, on_line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
         let group = ProcessGroup::new(self.groups);
         let child = self.start(&group, writes.into(), Stdio::inherit())?;
-        // After its end `line` is not called any more.
-        let (line, too_much) = (Arc::new(Mutex::new(Some(line))), Arc::new(AtomicBool::new(false)));
-        let (telling, stops) = (Arc::clone(&line), Arc::clone(&too_much));
-        let (tells, ended) = channel();
+        // Taken out when the program has ended, so that `on_line` is not called any more.
+        let (on_line, exceeds_limits) = (Arc::new(Mutex::new(Some(on_line))), Arc::new(AtomicBool::new(false)));
+        let (reader_on_line, reader_exceeds) = (Arc::clone(&on_line), Arc::clone(&exceeds_limits));
+        let (reader_result, reader_ended) = channel();
         thread::spawn(move || {
-            let said = for_each_line(reads, |said| {
-                telling.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(|line| line(said)).is_some()
+            let result = for_each_promise_line(reads, |line| {
+                let mut on_line = reader_on_line.lock().unwrap_or_else(PoisonError::into_inner);
+                on_line.as_mut().map(|on_line| on_line(line)).is_some()
             });
-            stops.store(said.is_err(), Ordering::Relaxed);
-            let _ = tells.send(said);
+            reader_exceeds.store(result.is_err(), Ordering::Relaxed);
+            let _ = reader_result.send(result);
         });
-        let how = self.wait_and_end(child, &group, &too_much);
-        let said = ended.recv_timeout(LAST);
-        line.lock().unwrap_or_else(PoisonError::into_inner).take();
-        said.unwrap_or(Ok(()))?;
+        let how = self.wait_and_end_group(child, &group, &exceeds_limits);
+        let read = reader_ended.recv_timeout(PIPE_LIMIT);
+        on_line.lock().unwrap_or_else(PoisonError::into_inner).take();
+        read.unwrap_or(Ok(()))?;
         how
     }
 
-    /// Waits for its end, then ends what is left of it.
-    fn wait_and_end(&self, child: Child, group: &ProcessGroup, enough: &AtomicBool) -> io::Result<ExitCause> {
+    /// Waits for the program's end, then ends what is left of its group.
+    fn wait_and_end_group(&self, child: Child, group: &ProcessGroup, stop_early: &AtomicBool) -> io::Result<ExitCause> {
         let leader = Pid::from_child(&child);
-        let (status, ended) = wait_for_exit(child, self.bounds, enough);
-        group.end_processes(leader)?;
-        // The process has ended; its waiter has the status.
+        let (status, ended) = wait_for_exit(child, self.bounds, stop_early);
+        group.kill_and_wait(leader)?;
+        // The group has ended, so a program that was ended early sends its status too.
         match status {
-            Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
+            Err(how) => ended.recv_timeout(PIPE_LIMIT).map_or(Ok(how), |status| status.map(|_| how)),
             Ok(status) => Ok(ExitCause::from_status(status?)),
         }
     }
 }
 
-/// Calls `line` with each line, until it answers false; an error beyond the limits of promises.
-fn for_each_line(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
-    let (mut reads, mut count, mut bytes) = (io::BufReader::new(reads), 0, 0);
+/// Calls `on_line` with each line of promises, until it returns false; an error beyond their limits.
+fn for_each_promise_line(pipe: impl Read, mut on_line: impl FnMut(&str) -> bool) -> io::Result<()> {
+    let (mut reader, mut count, mut bytes) = (io::BufReader::new(pipe), 0, 0);
     loop {
-        let mut said = Vec::new();
-        reads.by_ref().take(LINE).read_until(b'\n', &mut said)?;
-        if said.is_empty() {
+        let mut line = Vec::new();
+        reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
             return Ok(());
         }
-        (count, bytes) = (count + 1, bytes + said.len());
-        if said.len() as u64 == LINE && !said.ends_with(b"\n") {
+        (count, bytes) = (count + 1, bytes + line.len());
+        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             return Err(io::Error::other(format!(
                 "printed a line of more than {} KiB; expected promises, a line each",
-                LINE >> 10
+                MAX_LINE_BYTES >> 10
             )));
         }
-        if count > LINES || bytes > BYTES {
-            let most = format!("{LINES} lines, or {} MiB", BYTES >> 20);
+        if count > MAX_LINES || bytes > MAX_BYTES {
+            let most = format!("{MAX_LINES} lines, or {} MiB", MAX_BYTES >> 20);
             return Err(io::Error::other(format!("printed more than {most}; expected promises, a line each")));
         }
-        let said = String::from_utf8_lossy(&said);
-        if !line(said.trim_end_matches(['\n', '\r'])) {
+        let line = String::from_utf8_lossy(&line);
+        if !on_line(line.trim_end_matches(['\n', '\r'])) {
             return Ok(());
         }
     }
 }
 
-/// The last bytes of a pipe.
+/// The last bytes of a pipe, which a thread reads.
 pub(super) struct PipeTail {
-    last: Arc<Mutex<Vec<u8>>>,
+    last_bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
 impl PipeTail {
-    /// Reads, on a thread, until nobody has the pipe's other end.
-    pub(super) fn spawn_reader(mut reads: impl Read + Send + 'static) -> PipeTail {
-        let (last, (tells, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
-        let hearing = Arc::clone(&last);
+    /// Starts a thread that reads until nobody has the pipe's other end.
+    pub(super) fn spawn_reader(mut pipe: impl Read + Send + 'static) -> PipeTail {
+        let (last_bytes, (end, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
+        let kept = Arc::clone(&last_bytes);
         thread::spawn(move || {
-            let mut piece = vec![0; KEPT];
-            while let Ok(read @ 1..) = reads.read(&mut piece) {
-                let mut last = hearing.lock().unwrap_or_else(PoisonError::into_inner);
-                last.extend_from_slice(&piece[..read]);
-                let over = last.len().saturating_sub(KEPT);
-                last.drain(..over);
+            let mut piece = vec![0; KEPT_BYTES];
+            while let Ok(read @ 1..) = pipe.read(&mut piece) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&piece[..read]);
+                let excess = kept.len().saturating_sub(KEPT_BYTES);
+                kept.drain(..excess);
             }
-            let _ = tells.send(());
+            let _ = end.send(());
         });
-        PipeTail { last, ended }
+        PipeTail { last_bytes, ended }
     }
 
-    /// Returns the bytes that have come, once its writers have ended.
+    /// Waits until the pipe's writers have ended, within a limit, and returns the bytes that have come.
     pub(super) fn wait_for_text(self) -> String {
-        let _ = self.ended.recv_timeout(LAST);
-        String::from_utf8_lossy(&self.last.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        let _ = self.ended.recv_timeout(PIPE_LIMIT);
+        String::from_utf8_lossy(&self.last_bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-type Status = io::Result<ExitStatus>;
+type ChildStatus = io::Result<ExitStatus>;
 
-/// Waits for a process: its status, or why it is to be ended, and the channel of its status then. `enough` stops the wait, too.
+/// Waits for a process to end. Returns its status, or why it is to be ended, and the channel on which its status comes
+/// then. `stop_early` stops the wait, too.
 fn wait_for_exit(
     mut child: Child,
     bounds: ProgramBounds<'_>,
-    enough: &AtomicBool,
-) -> (Result<Status, ExitCause>, Receiver<Status>) {
-    let (tells, ended) = channel();
-    thread::spawn(move || drop(tells.send(child.wait())));
+    stop_early: &AtomicBool,
+) -> (Result<ChildStatus, ExitCause>, Receiver<ChildStatus>) {
+    let (status_sender, ended) = channel();
+    thread::spawn(move || drop(status_sender.send(child.wait())));
     let mut left = bounds.limit;
     loop {
-        if bounds.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) || enough.load(Ordering::Relaxed) {
+        if bounds.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) || stop_early.load(Ordering::Relaxed) {
             return (Err(ExitCause::Stopped), ended);
         }
         if left.is_zero() {
             return (Err(ExitCause::Late(bounds.limit)), ended);
         }
-        let slice = left.min(SLICE);
+        let slice = left.min(STOP_CHECK_INTERVAL);
         match ended.recv_timeout(slice) {
             Ok(status) => return (Ok(status), ended),
             Err(RecvTimeoutError::Disconnected) => return (Ok(Err(io::Error::other("nobody waits for it"))), ended),
@@ -285,25 +291,32 @@ fn wait_for_exit(
     }
 }
 
-/// Runs a tool of the system within bounds: how it ended, its output, its errors. A tool that does not end even when it is killed,
-/// because it waits for a disk, is left behind.
-pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::Result<(ExitCause, String, String)> {
+/// The end of a tool, and the last of its output and of its errors.
+pub(super) struct ToolExit {
+    pub how: ExitCause,
+    pub output: String,
+    pub errors: String,
+}
+
+/// Runs a tool of the system within bounds. A tool that does not end even when it is killed, because it waits for a
+/// disk, is left behind.
+pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::Result<ToolExit> {
     // A group of its own: its children are ended with it, and a terminal's Ctrl-C reaches us alone.
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
-    let (out, errors) =
+    let (output, errors) =
         (child.stdout.take().map(PipeTail::spawn_reader), child.stderr.take().map(PipeTail::spawn_reader));
     let how = match wait_for_exit(child, bounds, &AtomicBool::new(false)) {
         (Ok(status), _) => ExitCause::from_status(status?),
         (Err(how), ended) => {
             let _ = kill_process_group(process, Signal::KILL);
-            let _ = ended.recv_timeout(LAST);
+            let _ = ended.recv_timeout(PIPE_LIMIT);
             how
         }
     };
-    let all = |heard: Option<PipeTail>| heard.map(PipeTail::wait_for_text).unwrap_or_default();
-    Ok((how, all(out), all(errors)))
+    let wait_for = |tail: Option<PipeTail>| tail.map(PipeTail::wait_for_text).unwrap_or_default();
+    Ok(ToolExit { how, output: wait_for(output), errors: wait_for(errors) })
 }
 
 #[cfg(test)]
@@ -326,7 +339,7 @@ mod tests {
         assert_eq!((ended.how, ended.printed.as_str()), (ExitCause::Exited(11), "here\nwrong\n"));
         let (tells, hears) = channel();
         let told = program("echo a; echo b; printf c", LONG);
-        assert!(told.run_with_lines(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
+        assert!(told.run_reading_lines(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
         assert_eq!(hears.iter().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
@@ -341,8 +354,8 @@ mod tests {
         assert_eq!(ended.how, ExitCause::Stopped);
     }
 
-    /// Programs that would outlive whoever began them, each with a sleep of a length of its own to be known by. They keep the pipe, so that
-    /// nothing would return before they end.
+    /// Programs that would outlive whoever began them, each with a sleep of a length of its own to be known by. They
+    /// keep the pipe, so that nothing would return before they end.
     #[test]
     fn what_a_program_leaves_is_ended_whatever_it_does_to_get_away() {
         let ways = [
@@ -355,7 +368,8 @@ mod tests {
         for (number, (name, way)) in ways.iter().enumerate() {
             for (held, parent) in [("the kernel", &*GROUPS), ("nobody", &GroupParent::default())] {
                 let time = format!("98{number}.{}", std::process::id());
-                let ended = program(&way.replace("TIME", &time), LONG).run_in(&ProcessGroup::new(parent)).unwrap();
+                let ended =
+                    program(&way.replace("TIME", &time), LONG).run_in_group(&ProcessGroup::new(parent)).unwrap();
                 assert_eq!(ended.how, ExitCause::Exited(3), "{name}, held by {held}");
                 let living = program(&format!("pgrep -f '[s]leep {time}'"), LONG).run().unwrap();
                 assert_eq!(living.how, ExitCause::Exited(1), "{name}, held by {held}: {}", living.printed);
@@ -366,7 +380,7 @@ mod tests {
     #[test]
     fn only_named_variables_are_handed_on() {
         let ended = program("env", LONG).run().unwrap();
-        let known = |name: &str| HANDED_ON.contains(&name) || name.starts_with("LC_");
+        let known = |name: &str| INHERITED.contains(&name) || name.starts_with("LC_");
         // What a shell adds by itself.
         let own = ["SEEKWISE_TEST", "SEEKWISE_PROGRAM", "PWD", "OLDPWD", "SHLVL", "_"];
         let others: Vec<&str> = ended.printed.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
@@ -391,18 +405,20 @@ mod tests {
     #[test]
     fn what_is_printed_without_end_is_bounded() {
         let ended = program("yes | head -c 10000000; echo; echo last", LONG).run().unwrap();
-        assert!(ended.printed.len() <= KEPT && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
-        let said = |command| program(command, LONG).run_with_lines(|_| ()).unwrap_err().to_string();
+        assert!(ended.printed.len() <= KEPT_BYTES && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
+        let said = |command| program(command, LONG).run_reading_lines(|_| ()).unwrap_err().to_string();
         assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
         assert!(said("yes").contains("more than 1000000 lines"));
     }
 
     #[test]
     fn promises_may_fill_each_of_their_limits() {
-        let line = [vec![b'x'; LINE as usize - 1], vec![b'\n']].concat();
+        let line = [vec![b'x'; MAX_LINE_BYTES as usize - 1], vec![b'\n']].concat();
         // A byte more in front of it is one too many: of a line, of all, or a line of its own.
-        for (more, text) in [("x", line.clone()), ("\n", line.repeat(BYTES / line.len())), ("\n", vec![b'\n'; LINES])] {
-            let is_accepted = |text: &[u8]| for_each_line(text, |_| true).is_ok();
+        for (more, text) in
+            [("x", line.clone()), ("\n", line.repeat(MAX_BYTES / line.len())), ("\n", vec![b'\n'; MAX_LINES])]
+        {
+            let is_accepted = |text: &[u8]| for_each_promise_line(text, |_| true).is_ok();
             let bytes = text.len();
             assert_eq!((is_accepted(&text), is_accepted(&[more.as_bytes(), &text].concat())), (true, false), "{bytes}");
         }

@@ -1,14 +1,18 @@
-//! The history of an array, from which is worked out what a power cut leaves while a drive is lost.
+//! Keeps the history of an array since an instant at which all its drives agreed, and works out what a power cut leaves
+//! while a drive is lost.
 //!
-//! A read of a whole array finds its first copies, and [`crate::bytes`] keeps those. If a drive is lost, it finds another copy, or
-//! what parity and the other drives give. The effect of a cut on that is worked out ([`served_array`]) from the history since an
-//! instant at which all finished writes lay on the media of all drives. So the history begins anew whenever that is so again: after a
-//! flush beside which nothing was under way, and after a cut. For a stack whose flushes cannot be trusted it begins anew after cuts
-//! alone: a judge that trusts the flushes would expect data that no drive has.
+//! While the array is whole, a read finds its first copies, and [`crate::bytes`] keeps those. If a drive is lost, a
+//! read finds another copy, or data computed from parity and the other drives. The effect of a cut on those is worked
+//! out ([`served_array`]) from the history since an instant at which all finished writes lay on the media of all
+//! drives.
 //!
-//! After a cut copies and parity count as resynchronised to what a read then finds, as md does it (`raid1_sync_request`,
-//! resync of `raid5.c`); the time of that is not modelled. The outcome of half a rebuild after another cut is not followed. Nothing
-//! here has bytes or knows the time.
+//! The history begins anew at each such instant: after a flush beside which nothing was under way, and after a cut. For
+//! a stack whose flushes cannot be trusted it begins anew only after cuts: otherwise data would be expected that no
+//! drive has.
+//!
+//! After a cut copies and parity count as resynchronised to the data that a read then finds, as Linux's md does it
+//! (`raid1_sync_request`, resync of `raid5.c`); the time of that is not modelled. The outcome of half a rebuild after
+//! another cut is not followed. Nothing here has bytes or knows the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,106 +23,111 @@ use seekwise_disk::history::{CutRemains, History, HistoryEvent, WriteData};
 use seekwise_disk::stack::Stack;
 use seekwise_disk::time::Instant;
 
-/// Most bytes of written data and events that are kept: twice that is needed, for former content is kept too. Drives of the
-/// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
-const MOST: u64 = 1 << 30;
+/// Bytes of written data and events that are kept, at most: twice that is needed, for former content is kept too.
+/// Drives of the catalogue take some ten seconds to write that many without a flush between; file systems flush every
+/// five (ext4's `commit`).
+const MAX_BYTES: u64 = 1 << 30;
 
-/// Sectors of a stretch that was written to since the history began, or not: a mebibyte, so that the largest drives have few.
-const STRETCH: u64 = 2048;
+/// Sectors of a stretch, the unit in which writes since the beginning are noted: a mebibyte, so that the largest drives
+/// have few.
+const STRETCH_SECTORS: u64 = 2048;
 
 const TOO_MUCH: &str = "more than 1 GiB (or what --max-memory leaves for it) was written since all of it was known to be on the media, too much to work out what a cut leaves of \
      an array that lacks a drive; expected a flush while nothing else is under way, or a new drive and its rebuild";
 
-const HALF: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
+const HALF_REBUILT: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
      rebuilt, and flush";
 
 /// Keeps the history of an array, and works out what a cut leaves.
 pub(crate) struct ArrayHistory {
     /// The stack with the array.
     stack: Stack,
-    /// A flush that is done has brought to the media all writes done before it.
-    trusted: bool,
-    /// Events since it began; or why they are not known.
+    /// A finished flush has brought to the media all writes that were finished before it.
+    trusts_flushes: bool,
+    /// Events since the beginning; or why they are not known.
     history: Result<History, &'static str>,
-    /// Bytes of the history, and their limit.
-    size: u64,
-    most: u64,
-    /// The stretches that were written to.
-    written: BTreeSet<u64>,
+    history_bytes: u64,
+    max_bytes: u64,
+    /// Numbers of the stretches that were written to.
+    written_stretches: BTreeSet<u64>,
     /// Changed settings, other than drives lost and replaced.
     settings: Vec<HistoryEvent>,
-    /// Drives lost when it began, one bit each; those lost now; and those of them that are being rebuilt.
-    at_first: u64,
+    /// Drives lost at the beginning, one bit each.
+    lost_at_beginning: u64,
+    /// Drives lost now.
     lost: u64,
+    /// The lost drives that are being rebuilt.
     rebuilding: u64,
-    /// Lost drives that failed by themselves.
-    by_itself: u64,
-    /// A drive was lost at some time since it began.
-    lacked: bool,
-    /// Why a cut cannot be judged after the settings and losses since it began.
-    refused: Option<String>,
-    /// Writes under way, and flushes; for each flush, whether a write was under way when it was taken.
+    /// The lost drives that failed by themselves.
+    failed: u64,
+    /// Whether a drive was lost at some time since the beginning.
+    lacked_drive: bool,
+    /// Why a cut cannot be judged after the settings and losses since the beginning.
+    refusal: Option<String>,
+    /// Stamps of the writes under way.
     writes: BTreeSet<u64>,
+    /// By stamp of the flushes under way: whether a write was under way when the flush was taken.
     flushes: BTreeMap<u64, bool>,
-    /// The stamp of the last write.
-    last: u64,
+    last_write: u64,
 }
 
 impl ArrayHistory {
     /// Begins the history of an array that lacks the drives `lost`, one bit each, and has done nothing yet.
     pub fn new(stack: &Stack, lost: u64) -> ArrayHistory {
-        let mut remains = ArrayHistory {
+        let mut history = ArrayHistory {
             stack: stack.clone(),
-            trusted: served_array::is_flush_trusted(stack),
+            trusts_flushes: served_array::is_flush_trusted(stack),
             history: Ok(History::default()),
-            size: 0,
-            most: MOST,
-            written: BTreeSet::new(),
+            history_bytes: 0,
+            max_bytes: MAX_BYTES,
+            written_stretches: BTreeSet::new(),
             settings: Vec::new(),
-            at_first: lost,
+            lost_at_beginning: lost,
             lost,
             rebuilding: 0,
-            by_itself: 0,
-            lacked: false,
-            refused: None,
+            failed: 0,
+            lacked_drive: false,
+            refusal: None,
             writes: BTreeSet::new(),
             flushes: BTreeMap::new(),
-            last: 0,
+            last_write: 0,
         };
-        remains.begin_anew();
-        remains
+        history.begin_anew();
+        history
     }
 
     /// Begins anew: all finished writes are on the media, and of the past only the settings matter.
     pub(crate) fn begin_anew(&mut self) {
         self.history = Ok(History { events: self.settings.clone(), ..History::default() });
-        (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
-        self.written.clear();
+        (self.lost_at_beginning, self.lacked_drive, self.failed, self.history_bytes) =
+            (self.lost, self.lost != 0, 0, 0);
+        self.written_stretches.clear();
         self.update_refusal();
     }
 
-    /// Whether the history goes on.
+    /// Whether the history is still kept.
     pub fn is_kept(&self) -> bool {
         self.history.is_ok()
     }
 
-    /// Limits the history to so many bytes; beyond them it is given up.
+    /// Limits the history to so many bytes; beyond them it is dropped.
     pub(crate) fn limit_bytes(&mut self, bytes: u64) {
-        self.most = self.most.min(bytes);
+        self.max_bytes = self.max_bytes.min(bytes);
     }
 
     /// Bytes of the history.
     pub fn history_bytes(&self) -> u64 {
-        self.size
+        self.history_bytes
     }
 
     /// Determines whether a cut can be judged; settings and losses alone decide.
     fn update_refusal(&mut self) {
         let Ok(history) = &self.history else { return };
-        let changed = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
-        let events = history.events.iter().filter(changed).cloned().collect();
+        let is_setting = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
+        let events = history.events.iter().filter(is_setting).cloned().collect();
         let settings = History { events, ..History::default() };
-        self.refused = served_array::remains_after_cut(&self.stack, &settings, self.at_first, Instant::ZERO).err();
+        self.refusal =
+            served_array::remains_after_cut(&self.stack, &settings, self.lost_at_beginning, Instant::ZERO).err();
     }
 
     fn push_event(&mut self, event: HistoryEvent) {
@@ -130,9 +139,9 @@ impl ArrayHistory {
 
     fn add_bytes(&mut self, bytes: u64) {
         if self.is_kept() {
-            self.size += bytes;
-            if self.size > self.most {
-                (self.history, self.size) = (Err(TOO_MUCH), 0);
+            self.history_bytes += bytes;
+            if self.history_bytes > self.max_bytes {
+                (self.history, self.history_bytes) = (Err(TOO_MUCH), 0);
             }
         }
     }
@@ -141,9 +150,9 @@ impl ArrayHistory {
     pub fn record_request(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         match request.op {
             Op::Write => {
-                self.last = request.stamp;
+                self.last_write = request.stamp;
                 self.writes.insert(request.stamp);
-                self.written.extend(touched_stretches(request.lba, request.end()));
+                self.written_stretches.extend(touched_stretches(request.lba, request.end()));
             }
             Op::Flush => drop(self.flushes.insert(request.stamp, !self.writes.is_empty())),
             // Other requests leave nothing on a medium.
@@ -160,8 +169,8 @@ impl ArrayHistory {
         let drive = 1 << landing.member;
         match landing.kind {
             LandingKind::Gone => {
-                self.by_itself |= drive & !self.lost;
-                (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
+                self.failed |= drive & !self.lost;
+                (self.lost, self.rebuilding, self.lacked_drive) = (self.lost | drive, self.rebuilding & !drive, true);
             }
             LandingKind::Whole => {
                 (self.lost, self.rebuilding) = (self.lost & !drive, self.rebuilding & !drive);
@@ -173,12 +182,12 @@ impl ArrayHistory {
         }
     }
 
-    /// Whether a rebuild only wrote what lay there when the history began; for a whole drive these would be most landings.
+    /// Whether a rebuild only wrote what lay there at the beginning; of a whole drive these would be most landings.
     fn changes_nothing(&self, landing: &Landing) -> bool {
-        let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
-        let rebuilt = matches!(landing.role, MemberRole::RebuiltCopy(_));
-        let mut all = touched_stretches(landing.lba, landing.end());
-        moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
+        let has_data = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
+        let is_rebuilt_copy = matches!(landing.role, MemberRole::RebuiltCopy(_));
+        let mut stretches = touched_stretches(landing.lba, landing.end());
+        has_data && is_rebuilt_copy && stretches.all(|stretch| !self.written_stretches.contains(&stretch))
     }
 
     /// Records the end of a request. True if all finished writes are on the media, and the history may begin anew.
@@ -193,9 +202,10 @@ impl ArrayHistory {
             return false;
         }
         self.push_event(HistoryEvent::Over(*request, *completion));
-        let beside = request.op != Op::Flush || self.flushes.remove(&request.stamp) == Some(true);
-        let all = !beside && completion.status == Status::Done && self.last < request.stamp;
-        all && self.trusted && self.rebuilding == 0
+        let was_beside_writes = request.op != Op::Flush || self.flushes.remove(&request.stamp) == Some(true);
+        let is_all_on_media =
+            !was_beside_writes && completion.status == Status::Done && self.last_write < request.stamp;
+        is_all_on_media && self.trusts_flushes && self.rebuilding == 0
     }
 
     /// Records a changed setting.
@@ -204,11 +214,11 @@ impl ArrayHistory {
             LayerSetting::Array(ArraySetting::Replace(member)) => self.rebuilding |= self.lost & 1 << member,
             LayerSetting::Array(ArraySetting::Lose(member)) => {
                 let drive = 1 << member;
-                (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
-                self.by_itself &= !drive;
+                (self.lost, self.rebuilding, self.lacked_drive) = (self.lost | drive, self.rebuilding & !drive, true);
+                self.failed &= !drive;
             }
             _ => {
-                self.trusted = false;
+                self.trusts_flushes = false;
                 self.settings.push(HistoryEvent::Changed(at, setting));
             }
         }
@@ -220,18 +230,21 @@ impl ArrayHistory {
     pub fn cut_refusal(&self) -> Option<&str> {
         match &self.history {
             Err(why) => Some(why),
-            Ok(_) if self.by_itself != 0 => {
+            Ok(_) if self.failed != 0 => {
                 Some("a drive of the array failed by itself; expected a flush since, while nothing else is under way")
             }
-            Ok(_) => self.refused.as_deref(),
+            Ok(_) => self.refusal.as_deref(),
         }
     }
 
-    /// Returns what the cut at `at` leaves, with its history; `None` if no drive was lost, or if it is not known. The landings of the cut
-    /// have been told.
+    /// Returns the state that the cut at `at` leaves, with its history; `None` if no drive was lost, or if that state
+    /// is not known. The landings of the cut were recorded before.
     pub fn cut_remains(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
-        let history = self.history.as_ref().ok().filter(|_| self.lacked && self.cut_refusal().is_none())?;
-        Some(served_array::remains_after_cut(&self.stack, history, self.at_first, at).map(|left| (left, history)))
+        let history = self.history.as_ref().ok().filter(|_| self.lacked_drive && self.cut_refusal().is_none())?;
+        Some(
+            served_array::remains_after_cut(&self.stack, history, self.lost_at_beginning, at)
+                .map(|left| (left, history)),
+        )
     }
 
     /// Records a power cut: nothing is under way.
@@ -240,14 +253,14 @@ impl ArrayHistory {
         self.flushes.clear();
         self.begin_anew();
         if self.rebuilding != 0 {
-            self.history = Err(HALF);
+            self.history = Err(HALF_REBUILT);
         }
     }
 }
 
 /// Returns the stretches that these sectors lie in.
 fn touched_stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
-    lba / STRETCH..end.div_ceil(STRETCH)
+    lba / STRETCH_SECTORS..end.div_ceil(STRETCH_SECTORS)
 }
 
 #[cfg(test)]
@@ -329,7 +342,7 @@ mod tests {
         /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
         fn left(&self) -> Option<(u64, u64)> {
             let (_, history) = self.0.cut_remains(Instant::ZERO)?.unwrap();
-            Some((self.0.at_first, history.events.len() as u64))
+            Some((self.0.lost_at_beginning, history.events.len() as u64))
         }
     }
 
@@ -397,17 +410,17 @@ mod tests {
             let landing = Landing::new((lba, 128), 0, (Instant::ZERO, Instant::ZERO), LandingKind::Landed);
             Landing { role: MemberRole::RebuiltCopy(0), ..landing }
         };
-        disk.0.record_landing(&rebuilt(STRETCH));
+        disk.0.record_landing(&rebuilt(STRETCH_SECTORS));
         assert_eq!(disk.0.history_bytes(), before);
-        disk.0.record_landing(&rebuilt(STRETCH - 128));
-        disk.0.record_landing(&Landing { role: MemberRole::RebuiltParity(0), ..rebuilt(STRETCH) });
+        disk.0.record_landing(&rebuilt(STRETCH_SECTORS - 128));
+        disk.0.record_landing(&Landing { role: MemberRole::RebuiltParity(0), ..rebuilt(STRETCH_SECTORS) });
         assert_eq!(disk.0.history_bytes(), before + 2 * size_of::<HistoryEvent>() as u64);
     }
 
     #[test]
     fn what_is_too_much_or_not_judged_or_unforeseen_is_said() {
         let mut disk = Disk::new(true);
-        disk.0.most = 100_000;
+        disk.0.max_bytes = 100_000;
         for _ in 0..30 {
             disk.take(Op::Write);
         }

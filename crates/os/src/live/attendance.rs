@@ -1,4 +1,5 @@
-//! Counts of the clients of a served disk: written by its sockets and by the disk, read for the receipt.
+//! Counts the clients of a served disk: who came, and who was disconnected. The server's sockets and the disk write the
+//! counts; the receipt has them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,12 +11,12 @@ pub(crate) struct AttendanceCounters(Arc<Mutex<Attendance>>);
 
 impl AttendanceCounters {
     /// Changes the counters.
-    pub fn write(&self, change: impl FnOnce(&mut Attendance)) {
+    pub fn update_counters(&self, change: impl FnOnce(&mut Attendance)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Reads the counters.
-    pub fn read(&self) -> Attendance {
+    pub fn read_counters(&self) -> Attendance {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

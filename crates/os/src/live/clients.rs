@@ -1,5 +1,6 @@
-//! Serves the clients of a disk and receives its other messages, all on one thread, by `poll`: no client holds up another. Answers that
-//! a client does not read wait in its [`Transmission`]. A client that disconnects is removed; requests that it sent are still carried out.
+//! Serves the clients of a disk and receives its other messages, all on one thread, by `poll`: no client holds up
+//! another. Answers that a client does not read wait in its [`Transmission`]. A client that disconnects is removed;
+//! requests that it has sent are still carried out.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -14,16 +15,17 @@ use super::DiskMessage;
 use super::attendance::AttendanceCounters;
 use crate::clock::{Clock, to_timespec};
 use crate::nbd::wire::RequestHead;
-use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
+use crate::nbd::{MemoryShare, NbdWire, Transmission, connection_pair};
 
-/// How long a client may hold memory that others wait for and move less than [`MOVED`]: no link for a disk is slower.
+/// How long a client may hold memory that others wait for, and move less than [`LEAST_MOVED_BYTES`]: no link for a disk
+/// is slower.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// See [`PATIENCE`].
-const MOVED: u64 = 1 << 20;
+const LEAST_MOVED_BYTES: u64 = 1 << 20;
 
-/// Interval of that check.
-const LOOK: Span = Span::from_millis(500);
+/// Interval of the check for [`PATIENCE`].
+const CHECK_INTERVAL: Span = Span::from_millis(500);
 
 /// The sending end of a disk's messages, for any thread.
 #[derive(Clone)]
@@ -43,13 +45,13 @@ struct DiskWakeUp {
 pub struct Messages {
     messages: Receiver<DiskMessage>,
     wake_up: Arc<DiskWakeUp>,
-    /// The other end of the wake-up's socket.
+    /// The receiving end of the wake-up's socket.
     wake_socket: Box<dyn NbdWire>,
 }
 
 /// Creates both ends. Errors are those of the system, which may have no more sockets.
 pub fn create_inbox() -> io::Result<(Inbox, Messages)> {
-    let (socket, wake_socket) = pair()?;
+    let (socket, wake_socket) = connection_pair()?;
     socket.set_non_blocking()?;
     wake_socket.set_non_blocking()?;
     let wake_up = Arc::new(DiskWakeUp { pending: AtomicBool::new(false), socket: Mutex::new(socket) });
@@ -62,7 +64,7 @@ impl Inbox {
     pub fn send(&self, message: DiskMessage) -> Result<(), SendError<DiskMessage>> {
         self.messages.send(message)?;
         if !self.wake_up.pending.swap(true, Ordering::AcqRel) {
-            // If the socket is full, a wake-up is in it.
+            // A full socket has a wake-up in it.
             let _ = self.wake_up.socket.lock().unwrap_or_else(PoisonError::into_inner).write(&[0]);
         }
         Ok(())
@@ -87,26 +89,33 @@ pub struct Connection {
     /// Its connection.
     pub wire: Box<dyn NbdWire>,
     /// Its requests and answers.
-    pub line: Transmission,
+    pub transmission: Transmission,
     /// Whether it is our own client, which measures latencies.
-    pub ours: bool,
+    pub is_probe: bool,
 }
 
 impl Connection {
     /// Events to poll for.
     fn poll_flags(&self) -> PollFlags {
-        let mut wanted = PollFlags::empty();
-        wanted.set(PollFlags::IN, self.line.wants_read());
-        wanted.set(PollFlags::OUT, self.line.wants_write());
-        wanted
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, self.transmission.wants_read());
+        flags.set(PollFlags::OUT, self.transmission.wants_write());
+        flags
     }
 }
 
 /// A client that is served.
 struct ServedClient {
     connection: Connection,
-    /// While others wait for memory: since when it has moved too little, and the bytes moved by then.
-    idle: Option<(Instant, u64)>,
+    /// While others wait for memory: the beginning of the interval in which its moved bytes are counted.
+    watched_since: Option<MovedBytes>,
+}
+
+/// Bytes that a client had sent and read at an instant.
+#[derive(Clone, Copy)]
+struct MovedBytes {
+    at: Instant,
+    bytes: u64,
 }
 
 /// A request that a client sent.
@@ -121,53 +130,55 @@ pub(super) struct ClientRequest {
 #[derive(Default)]
 pub(super) struct Clients {
     served: BTreeMap<u64, ServedClient>,
-    last: u64,
-    share: Arc<MemoryShare>,
-    pub(super) book: AttendanceCounters,
-    /// When a client was last turned away, for as long as it may come again.
+    /// The last number given to a client.
+    last_number: u64,
+    memory_share: Arc<MemoryShare>,
+    pub(super) attendance: AttendanceCounters,
+    /// When a client was last turned away; `None` once it is not expected to come again.
     turned_away: Option<Instant>,
     /// Requests received and not taken yet.
     received: Vec<ClientRequest>,
-    /// Clients that may have answers to be written.
+    /// Numbers of clients that may have answers to be written.
     answered: Vec<u64>,
 }
 
 impl Clients {
     /// Sets the memory of all clients together.
     pub(crate) fn set_memory_limit(&mut self, bytes: u64) {
-        self.share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
+        self.memory_share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
     /// Memory in use by all clients, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        self.share.bytes_taken() as u64
+        self.memory_share.bytes_taken() as u64
     }
 
-    /// Adds a client at `now`. At the limit, the client that has been there longest without a request gives way, or else the new one.
+    /// Adds a client at `now`. At the limit, the client that was added first among those without a request is
+    /// disconnected, or else the new one is turned away.
     pub fn add(&mut self, mut connection: Connection, now: Instant) {
-        let limit = self.book.read().limit;
-        let there = self.served.values().filter(|it| !it.connection.ours).count();
-        if there >= limit && !connection.ours && !self.drop_silent_client() {
-            // The client may come again when those that do not read are gone.
+        let limit = self.attendance.read_counters().limit;
+        let served = self.served.values().filter(|it| !it.connection.is_probe).count();
+        if served >= limit && !connection.is_probe && !self.drop_silent_client() {
+            // Noted, for the client may come again when clients that hold memory for too long are disconnected.
             self.turned_away = Some(now);
-            return self.book.write(|book| book.turned_away += 1);
+            return self.attendance.update_counters(|counters| counters.turned_away += 1);
         }
-        connection.line.use_share(Arc::clone(&self.share));
-        self.last += 1;
-        self.served.insert(self.last, ServedClient { connection, idle: None });
-        let there = self.served.values().filter(|it| !it.connection.ours).count() as u64;
-        self.book.write(|book| book.most = book.most.max(there));
+        connection.transmission.use_share(Arc::clone(&self.memory_share));
+        self.last_number += 1;
+        self.served.insert(self.last_number, ServedClient { connection, watched_since: None });
+        let served = self.served.values().filter(|it| !it.connection.is_probe).count() as u64;
+        self.attendance.update_counters(|counters| counters.most = counters.most.max(served));
     }
 
-    /// Removes the client that has been there longest without a request. False if all have sent one.
+    /// Disconnects the client that was added first among those without a request. False if all have sent one.
     pub(crate) fn drop_silent_client(&mut self) -> bool {
-        let is_silent = |it: &Connection| !it.ours && it.line.request_count() == 0;
+        let is_silent = |it: &Connection| !it.is_probe && it.transmission.request_count() == 0;
         let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
-        let gone = silent.and_then(|silent| self.served.remove(&silent)).is_some();
-        if gone {
-            self.book.write(|book| book.gave_way += 1);
+        let is_dropped = silent.and_then(|silent| self.served.remove(&silent)).is_some();
+        if is_dropped {
+            self.attendance.update_counters(|counters| counters.gave_way += 1);
         }
-        gone
+        is_dropped
     }
 
     /// Returns the client of this number, which is about to be answered; `None` if it is gone.
@@ -176,39 +187,41 @@ impl Clients {
         if self.answered.last() != Some(&number) {
             self.answered.push(number);
         }
-        Some(&mut served.connection.line)
+        Some(&mut served.connection.transmission)
     }
 
-    /// Makes room while clients wait for memory, or were turned away lately; true if so. A client that waits takes what memory is free.
-    /// A client that holds memory and moves less than [`MOVED`] in [`PATIENCE`] is disconnected.
-    fn make_room(&mut self, clock: &Clock) -> bool {
+    /// While clients wait for memory, or one was turned away lately: gives free memory to those that wait, and
+    /// disconnects those that hold memory and move less than [`LEAST_MOVED_BYTES`] in [`PATIENCE`]. True if clients
+    /// still wait.
+    fn free_awaited_memory(&mut self, clock: &Clock) -> bool {
         let Clients { served, received, turned_away, .. } = self;
-        if turned_away.is_none() && !served.values().any(|it| it.connection.line.waits_for_share()) {
+        if turned_away.is_none() && !served.values().any(|it| it.connection.transmission.waits_for_share()) {
             return false;
         }
         let now = clock.now();
         *turned_away = turned_away.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
-        let mut gone = Vec::new();
-        for (number, ServedClient { connection, idle }) in served.iter_mut() {
-            if connection.line.waits_for_share() && connection.write_output(*number, received).is_err() {
-                gone.push(*number);
+        let mut dropped = Vec::new();
+        for (number, ServedClient { connection, watched_since }) in served.iter_mut() {
+            if connection.transmission.waits_for_share() && connection.write_output(*number, received).is_err() {
+                dropped.push(*number);
                 continue;
             }
-            let moved = connection.line.bytes_moved();
-            let (since, before) = *idle.get_or_insert((now, moved));
-            if !connection.line.holds_memory() || moved - before >= MOVED {
-                *idle = Some((now, moved));
-            } else if now.since(since) >= PATIENCE {
-                self.book.write(|book| book.hung_up += 1);
-                gone.push(*number);
+            let moved = connection.transmission.bytes_moved();
+            let since = *watched_since.get_or_insert(MovedBytes { at: now, bytes: moved });
+            if !connection.transmission.holds_memory() || moved - since.bytes >= LEAST_MOVED_BYTES {
+                *watched_since = Some(MovedBytes { at: now, bytes: moved });
+            } else if now.since(since.at) >= PATIENCE {
+                self.attendance.update_counters(|counters| counters.hung_up += 1);
+                dropped.push(*number);
             }
         }
-        gone.iter().for_each(|number| drop(served.remove(number)));
-        let waits = turned_away.is_some() || served.values().any(|it| it.connection.line.waits_for_share());
-        if !waits {
-            served.values_mut().for_each(|it| it.idle = None);
+        dropped.iter().for_each(|number| drop(served.remove(number)));
+        let has_waiting =
+            turned_away.is_some() || served.values().any(|it| it.connection.transmission.waits_for_share());
+        if !has_waiting {
+            served.values_mut().for_each(|it| it.watched_since = None);
         }
-        waits
+        has_waiting
     }
 
     /// Whether requests were received and not taken yet.
@@ -221,33 +234,33 @@ impl Clients {
         std::mem::take(&mut self.received).into_iter()
     }
 
-    /// Waits until a client can be read or written to, a message comes, or `patience` is over; without it, for good. Serves the
-    /// clients that are ready. True if there may be messages.
-    pub(crate) fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
-        let waits = self.make_room(clock);
-        let patience = if self.received.is_empty() { patience } else { Some(Span::ZERO) };
-        let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
-        let patience = patience.map(to_timespec);
+    /// Waits until a client can be read or written to, a message comes, or `limit` is over; without a limit for as long
+    /// as it takes. Serves the clients that are ready. True if there may be messages.
+    pub(crate) fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, limit: Option<Span>) -> bool {
+        let has_waiting = self.free_awaited_memory(clock);
+        let limit = if self.received.is_empty() { limit } else { Some(Span::ZERO) };
+        let check = has_waiting.then_some(CHECK_INTERVAL);
+        let limit = limit.into_iter().chain(check).min().map(to_timespec);
         let mut sockets = Vec::with_capacity(1 + self.served.len());
         sockets.push(PollFd::from_borrowed_fd(messages.wake_socket.as_fd(), PollFlags::IN));
         for ServedClient { connection, .. } in self.served.values() {
             sockets.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.poll_flags()));
         }
-        if !poll(&mut sockets, patience.as_ref()).is_ok_and(|ready| ready > 0) {
+        if !poll(&mut sockets, limit.as_ref()).is_ok_and(|ready| ready > 0) {
             return false;
         }
-        let is_woken = !sockets[0].revents().is_empty();
+        let may_have_messages = !sockets[0].revents().is_empty();
         let ready: Vec<PollFlags> = sockets[1..].iter().map(PollFd::revents).collect();
-        let mut ready = ready.into_iter();
+        let mut events = ready.into_iter();
         let Clients { served, received, .. } = self;
         served.retain(|number, it| {
-            let ready = ready.next().unwrap_or(PollFlags::empty());
-            ready.is_empty() || it.connection.read_and_write(ready, *number, received).is_ok()
+            let events = events.next().unwrap_or(PollFlags::empty());
+            events.is_empty() || it.connection.read_and_write(events, *number, received).is_ok()
         });
-        if is_woken {
+        if may_have_messages {
             messages.reset_wake_up();
         }
-        is_woken
+        may_have_messages
     }
 
     /// Writes answers, as far as clients take them.
@@ -263,23 +276,24 @@ impl Clients {
 }
 
 impl Connection {
-    /// Reads and writes as far as it is ready; an error when it is over.
-    fn read_and_write(&mut self, ready: PollFlags, client: u64, received: &mut Vec<ClientRequest>) -> io::Result<()> {
-        if ready.contains(PollFlags::IN) && self.line.wants_read() {
-            self.line.read_from(&mut self.wire)?;
-            let requests = std::iter::from_fn(|| self.line.next_request());
+    /// Reads and writes as far as these events allow; an error when the connection is over.
+    fn read_and_write(&mut self, events: PollFlags, client: u64, received: &mut Vec<ClientRequest>) -> io::Result<()> {
+        if events.contains(PollFlags::IN) && self.transmission.wants_read() {
+            self.transmission.read_from(&mut self.wire)?;
+            let requests = std::iter::from_fn(|| self.transmission.next_request());
             received.extend(requests.map(|(head, data)| ClientRequest { client, head, data }));
-        } else if ready.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        } else if events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // Refused requests have been answered.
         self.write_output(client, received)
     }
 
-    /// Writes what the client takes, which may make room for more requests; an error when it is over.
+    /// Writes as many answers as the client takes, which may free memory for more requests; an error when the
+    /// connection is over.
     fn write_output(&mut self, client: u64, received: &mut Vec<ClientRequest>) -> io::Result<()> {
-        self.line.write_to(&mut self.wire, |head, data| received.push(ClientRequest { client, head, data }))?;
-        if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+        self.transmission.write_to(&mut self.wire, |head, data| received.push(ClientRequest { client, head, data }))?;
+        if self.transmission.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 }
 
@@ -307,11 +321,11 @@ mod tests {
     }
 
     /// A client's end, and the disk's.
-    fn client(ours: bool) -> (Box<dyn NbdWire>, Connection) {
-        let (near, wire) = pair().unwrap();
+    fn client(is_probe: bool) -> (Box<dyn NbdWire>, Connection) {
+        let (near, wire) = connection_pair().unwrap();
         near.set_non_blocking().unwrap();
         wire.set_non_blocking().unwrap();
-        (near, Connection { wire, line: Transmission::new(export(), TransmissionTerms::default()), ours })
+        (near, Connection { wire, transmission: Transmission::new(export(), TransmissionTerms::default()), is_probe })
     }
 
     fn is_left(near: &mut dyn NbdWire) -> bool {
@@ -326,7 +340,7 @@ mod tests {
 
     fn within(limit: usize) -> Clients {
         let clients = Clients::default();
-        clients.book.write(|book| book.limit = limit);
+        clients.attendance.update_counters(|counters| counters.limit = limit);
         clients
     }
 
@@ -340,19 +354,19 @@ mod tests {
     fn beyond_the_limit_the_first_silent_one_gives_way_and_else_the_new_one() {
         let mut clients = within(2);
         let mut ends = Vec::new();
-        let mut add = |clients: &mut Clients, ours: bool| {
-            let (near, connection) = client(ours);
+        let mut add = |clients: &mut Clients, is_probe: bool| {
+            let (near, connection) = client(is_probe);
             clients.add(connection, Instant::from_nanos(0));
             ends.push(near);
             ends.len() - 1
         };
         let own = add(&mut clients, true);
         let (first, second) = (add(&mut clients, false), add(&mut clients, false));
-        assert_eq!(clients.book.read().most, 2, "our own is not counted");
+        assert_eq!(clients.attendance.read_counters().most, 2, "our own is not counted");
         let third = add(&mut clients, false);
         let another_own = add(&mut clients, true);
-        let book = clients.book.read();
-        assert_eq!((book.gave_way, book.turned_away, book.most), (1, 0, 2));
+        let counters = clients.attendance.read_counters();
+        assert_eq!((counters.gave_way, counters.turned_away, counters.most), (1, 0, 2));
         let left: Vec<bool> = ends.iter_mut().map(|it| is_left(&mut **it)).collect();
         assert_eq!(
             (left[own], left[first], left[second], left[third], left[another_own]),
@@ -366,8 +380,8 @@ mod tests {
         assert_eq!(clients.take_requests().count(), 2);
         let (mut near, connection) = client(false);
         clients.add(connection, Instant::from_nanos(0));
-        let book = clients.book.read();
-        assert_eq!((book.gave_way, book.turned_away, is_left(&mut *near)), (1, 1, true));
+        let counters = clients.attendance.read_counters();
+        assert_eq!((counters.gave_way, counters.turned_away, is_left(&mut *near)), (1, 1, true));
         assert!(!clients.drop_silent_client(), "our own stays, however silent");
     }
 

@@ -1,5 +1,5 @@
-//! The content of a disk at work: its bytes, and for an array the lost drives and what a power cut leaves then. The disk tells it its
-//! events; it has no clock and no clients.
+//! The content of a disk at work: its bytes, and for an array the lost drives and what a power cut leaves while they
+//! are lost. The disk passes its events to it; it has no clock and no clients.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,47 +14,48 @@ use seekwise_disk::time::Instant;
 use super::array_history::ArrayHistory;
 use crate::bytes::Bytes;
 
-/// Refusal of a cut whose outcome nobody works out.
-const UNKNOWN: &str = "of an array that has lost a drive it is not known here what a cut leaves; replace the drive and wait until it is \
+/// Refusal of a cut if no history is kept to work out its outcome.
+const UNKNOWN_OUTCOME: &str = "of an array that has lost a drive it is not known here what a cut leaves; replace the drive and wait until it is \
      rebuilt";
 
 /// Bytes, and the effect of a cut on them.
 pub struct DiskContent {
     bytes: Bytes,
     /// Drives of an array that are lost, or not rebuilt and flushed yet.
-    gone: BTreeSet<u32>,
-    /// The rebuilt drives among them.
-    whole: BTreeSet<u32>,
-    remains: Option<ArrayHistory>,
+    missing: BTreeSet<u32>,
+    /// The drives among them that are rebuilt.
+    rebuilt: BTreeSet<u32>,
+    array_history: Option<ArrayHistory>,
 }
 
 impl DiskContent {
     /// Creates the content of a disk that has done nothing yet.
     pub fn new(bytes: Bytes) -> DiskContent {
-        DiskContent { bytes, gone: BTreeSet::new(), whole: BTreeSet::new(), remains: None }
+        DiskContent { bytes, missing: BTreeSet::new(), rebuilt: BTreeSet::new(), array_history: None }
     }
 
     /// Sets the drives that the array lacks at the beginning, a bit each.
-    pub fn without_drives(mut self, lost: u64) -> DiskContent {
-        self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
+    pub fn without_drives(mut self, lost_drives: u64) -> DiskContent {
+        self.missing = (0..u64::BITS).filter(|member| lost_drives >> member & 1 == 1).collect();
         self
     }
 
-    /// Keeps the history of this stack's array, if it survives the loss of a drive, to work out what a cut leaves then. To be called after
-    /// [`DiskContent::without_drives`].
+    /// Keeps the history of this stack's array, if it survives the loss of a drive, to work out what a cut leaves then.
+    /// To be called after [`DiskContent::without_drives`].
     pub fn with_cut_history(mut self, stack: &Stack) -> DiskContent {
         if served_array::can_lose_drive(stack) {
-            let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
-            self.remains = Some(ArrayHistory::new(stack, lost));
-            self.bytes.keep_former(true);
+            let lost = self.missing.iter().fold(0, |lost, member| lost | 1 << member);
+            self.array_history = Some(ArrayHistory::new(stack, lost));
+            self.bytes.keep_former_content(true);
         }
         self
     }
 
-    /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after [`DiskContent::with_cut_history`].
+    /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after
+    /// [`DiskContent::with_cut_history`].
     pub(crate) fn with_history_limit(mut self, bytes: u64) -> DiskContent {
-        if let Some(remains) = &mut self.remains {
-            remains.limit_bytes(bytes / 4);
+        if let Some(array_history) = &mut self.array_history {
+            array_history.limit_bytes(bytes / 4);
         }
         self
     }
@@ -64,14 +65,14 @@ impl DiskContent {
         self.bytes.memory_bytes() + self.history_bytes().unwrap_or(0)
     }
 
-    /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub(crate) fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
+    /// Upper bound of the memory for a write at `lba`; zeroes have no data (`data_bytes` is 0).
+    pub(crate) fn write_memory_bound(&self, lba: u64, data_bytes: u64) -> u64 {
+        self.bytes.write_memory_bound(lba, data_bytes) + self.history_bytes().map_or(0, |_| data_bytes)
     }
 
     /// Memory for such a write, without the pieces that exist already.
-    pub(crate) fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.exact_write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
+    pub(crate) fn write_memory(&self, lba: u64, data_bytes: u64) -> u64 {
+        self.bytes.write_memory(lba, data_bytes) + self.history_bytes().map_or(0, |_| data_bytes)
     }
 
     /// The bytes.
@@ -81,18 +82,18 @@ impl DiskContent {
 
     /// Drives that are lost, or not rebuilt and flushed yet.
     pub fn missing_drives(&self) -> &BTreeSet<u32> {
-        &self.gone
+        &self.missing
     }
 
     /// Size of the history for cuts, in bytes; `None` without one.
     pub fn history_bytes(&self) -> Option<u64> {
-        self.remains.as_ref().map(ArrayHistory::history_bytes)
+        self.array_history.as_ref().map(ArrayHistory::history_bytes)
     }
 
     /// Records a request that the disk took, with the data of a write.
     pub fn record_request(&mut self, now: Instant, request: &Request, data: Option<WriteData>) {
-        if let Some(remains) = &mut self.remains {
-            remains.record_request(now, request, data.as_ref());
+        if let Some(array_history) = &mut self.array_history {
+            array_history.record_request(now, request, data.as_ref());
         }
         if let Some(data) = data {
             self.bytes.accept_write(request, data);
@@ -105,38 +106,38 @@ impl DiskContent {
         for landing in landings {
             match landing.kind {
                 LandingKind::Gone => {
-                    self.gone.insert(landing.member);
-                    self.whole.remove(&landing.member);
+                    self.missing.insert(landing.member);
+                    self.rebuilt.remove(&landing.member);
                 }
                 LandingKind::Whole => {
-                    self.whole.insert(landing.member);
+                    self.rebuilt.insert(landing.member);
                 }
                 _ => {}
             }
-            if let Some(remains) = &mut self.remains {
-                remains.record_landing(landing);
+            if let Some(array_history) = &mut self.array_history {
+                array_history.record_landing(landing);
             }
         }
         self.drop_stale_former();
-        // The other drives have what a lost one had not written yet.
-        let counts = |it: &&Landing| it.kind == LandingKind::Landed || !self.gone.contains(&it.member);
-        landings.iter().filter(counts).try_for_each(|landing| self.bytes.apply_landing(landing))
+        // A lost drive discards writes that the other drives have.
+        let reaches_bytes = |it: &&Landing| it.kind == LandingKind::Landed || !self.missing.contains(&it.member);
+        landings.iter().filter(reaches_bytes).try_for_each(|landing| self.bytes.apply_landing(landing))
     }
 
-    /// Records the end of a request, when `last` was the last stamp given.
-    pub fn record_completion(&mut self, request: &Request, completion: &Completion, last: u64) -> io::Result<()> {
+    /// Records the end of a request, when `last_stamp` was the last one given.
+    pub fn record_completion(&mut self, request: &Request, completion: &Completion, last_stamp: u64) -> io::Result<()> {
         match (request.op, completion.status) {
-            (Op::Write, Status::Done) => self.bytes.mark_done(request.stamp, last),
+            (Op::Write, Status::Done) => self.bytes.mark_answered(request.stamp, last_stamp),
             (Op::Write, _) => self.bytes.drop_failed_write(request.stamp),
             (Op::Flush, Status::Done) => self.apply_flush(request.stamp)?,
             _ => {}
         }
-        if let Some(remains) = &mut self.remains
-            && remains.record_completion(request, completion)
+        if let Some(array_history) = &mut self.array_history
+            && array_history.record_completion(request, completion)
             && self.bytes.bytes_at_risk() == 0
         {
-            remains.begin_anew();
-            self.bytes.keep_former(true);
+            array_history.begin_anew();
+            self.bytes.keep_former_content(true);
         }
         self.drop_stale_former();
         Ok(())
@@ -144,55 +145,55 @@ impl DiskContent {
 
     /// Records a changed setting, after the landings of that instant.
     pub fn record_setting(&mut self, now: Instant, setting: LayerSetting) {
-        if let Some(remains) = &mut self.remains {
-            remains.record_setting(now, setting);
+        if let Some(array_history) = &mut self.array_history {
+            array_history.record_setting(now, setting);
         }
     }
 
-    /// Applies a flush of this stamp that is over. In an array without a drive no landings tell what it covers; a rebuilt drive is as
-    /// others from its first flush on.
-    pub(crate) fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
-        if self.gone.is_empty() {
+    /// Applies a finished flush. In an array without a drive no landings tell what it covers. A rebuilt drive counts as
+    /// the others do from its first flush on.
+    pub(crate) fn apply_flush(&mut self, flush_stamp: u64) -> io::Result<()> {
+        if self.missing.is_empty() {
             return Ok(());
         }
-        for member in std::mem::take(&mut self.whole) {
-            self.gone.remove(&member);
+        for member in std::mem::take(&mut self.rebuilt) {
+            self.missing.remove(&member);
         }
-        self.bytes.apply_flush(flush)
+        self.bytes.apply_flush(flush_stamp)
     }
 
     /// Drops the former content if the history was given up, without which it is of no use.
     fn drop_stale_former(&mut self) {
-        if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
-            self.bytes.keep_former(false);
+        if self.bytes.keeps_former_content() && !self.array_history.as_ref().is_some_and(ArrayHistory::is_kept) {
+            self.bytes.keep_former_content(false);
         }
     }
 
     /// Why it is not known what a cut leaves; `None` if it is.
     pub fn cut_refusal(&self) -> Option<&str> {
-        match &self.remains {
-            _ if self.gone.is_empty() => None,
-            None => Some(UNKNOWN),
-            Some(remains) => remains.cut_refusal(),
+        match &self.array_history {
+            _ if self.missing.is_empty() => None,
+            None => Some(UNKNOWN_OUTCOME),
+            Some(array_history) => array_history.cut_refusal(),
         }
     }
 
     /// Applies a power cut at `at`, after the landings of the writes under way.
     pub fn apply_cut(&mut self, at: Instant) -> io::Result<()> {
-        let Some(remains) = &mut self.remains else {
+        let Some(array_history) = &mut self.array_history else {
             self.bytes.apply_cut();
             return Ok(());
         };
-        let done = match remains.cut_remains(at) {
+        let applied = match array_history.cut_remains(at) {
             None => {
                 self.bytes.apply_cut();
                 Ok(())
             }
-            Some(Ok((left, history))) => self.bytes.apply_remains(&left, history),
+            Some(Ok((remains, history))) => self.bytes.apply_remains(&remains, history),
             Some(Err(why)) => Err(io::Error::other(why)),
         };
-        remains.record_cut();
-        self.bytes.keep_former(remains.is_kept());
-        done
+        array_history.record_cut();
+        self.bytes.keep_former_content(array_history.is_kept());
+        applied
     }
 }

@@ -17,27 +17,27 @@ pub struct DiskRequest {
     /// Bytes of the first sector before these data. Bytes of the sectors that the data do not cover stay as they are.
     pub skip: u64,
     /// Recipient of the answer.
-    pub whom: ReplyTo,
+    pub reply_to: ReplyTo,
 }
 
 impl DiskRequest {
-    /// Returns the data of all sectors of a write that covers its first or last sector in part, with the bytes that lie there now;
-    /// `None` if its sectors are whole.
+    /// Returns the data of all sectors of a write that covers its first or last sector in part, with the bytes that lie
+    /// there now; `None` if its sectors are whole.
     pub(super) fn whole_sector_data(&self, bytes: &Bytes) -> Result<io::Result<Option<Vec<u8>>>, UnreadableSector> {
         let (length, written) = (self.head.length as usize, self.data.len());
         if self.head.command != NbdCommand::Write || written == length {
             return Ok(Ok(None));
         }
-        let (from, sector) = (self.skip as usize, SECTOR as usize);
-        let to = from + written;
+        let (data_start, sector) = (self.skip as usize, SECTOR as usize);
+        let data_end = data_start + written;
         let mut whole = vec![0; length];
-        for edge in [0..from.next_multiple_of(sector), to / sector * sector..length] {
+        for edge in [0..data_start.next_multiple_of(sector), data_end / sector * sector..length] {
             let lba = (self.head.offset + edge.start as u64) / SECTOR;
             if let Err(error) = bytes.read_into(lba, &mut whole[edge])? {
                 return Ok(Err(error));
             }
         }
-        whole[from..to].copy_from_slice(&self.data);
+        whole[data_start..data_end].copy_from_slice(&self.data);
         Ok(Ok(Some(whole)))
     }
 }
@@ -51,31 +51,33 @@ pub enum ReplyTo {
     Caller(Caller),
 }
 
-/// A caller within the program, answered once: with the data read, or an error of the protocol. Dropped without an answer, it is
-/// told that the disk is shutting down.
-pub struct Caller(Option<Way>);
+/// A caller within the program, answered once. Dropped without an answer, it is answered that the disk is shutting
+/// down.
+pub struct Caller(Option<AnswerCallback>);
 
-/// Delivers the outcome.
-type Way = Box<dyn FnOnce(Result<Vec<u8>, u32>) + Send>;
+/// The data read, or an error of the protocol.
+pub type CallerAnswer = Result<Vec<u8>, u32>;
+
+type AnswerCallback = Box<dyn FnOnce(CallerAnswer) + Send>;
 
 impl Caller {
-    /// Creates a caller that is answered by `way`.
-    pub fn new(way: impl FnOnce(Result<Vec<u8>, u32>) + Send + 'static) -> Caller {
-        Caller(Some(Box::new(way)))
+    /// Creates a caller whose answer `on_answer` receives.
+    pub fn new(on_answer: impl FnOnce(CallerAnswer) + Send + 'static) -> Caller {
+        Caller(Some(Box::new(on_answer)))
     }
 
     /// Delivers the answer.
-    pub fn answer(mut self, outcome: Result<Vec<u8>, u32>) {
-        if let Some(way) = self.0.take() {
-            way(outcome);
+    pub fn answer(mut self, answer: CallerAnswer) {
+        if let Some(on_answer) = self.0.take() {
+            on_answer(answer);
         }
     }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        if let Some(way) = self.0.take() {
-            way(Err(error::SHUTDOWN));
+        if let Some(on_answer) = self.0.take() {
+            on_answer(Err(error::SHUTDOWN));
         }
     }
 }

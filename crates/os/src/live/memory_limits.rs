@@ -1,27 +1,28 @@
-//! Limits of a disk's memory at work: the share of its clients, and that of its content.
+//! Limits of the memory of a disk at work: the share of its clients, and that of its content.
 //!
-//! Memory that the program took before its first client is not counted piece by piece, but subtracted beforehand.
+//! The limit is on all of the program's memory. The memory that it took before its first client is subtracted
+//! beforehand; after that, requests, answers and content are counted.
 
-use crate::nbd::{EACH, LARGEST};
+use crate::nbd::{CLIENT_MEMORY, MAX_REQUEST_BYTES};
 
-/// Least memory of all clients together besides [`EACH`]: a largest request, and some small ones.
-const CLIENTS: u64 = LARGEST + (8 << 20);
+/// Least memory of all clients together besides [`CLIENT_MEMORY`]: a largest request, and some small ones.
+const LEAST_FOR_CLIENTS: u64 = MAX_REQUEST_BYTES + (8 << 20);
 
-/// Least memory of the disk: a large write, on its way and where it lies.
-const CONTENTS: u64 = 2 * LARGEST;
+/// Least memory of the disk's content: a large write, on its way and where it lies.
+const LEAST_FOR_CONTENTS: u64 = 2 * MAX_REQUEST_BYTES;
 
 /// Memory that is not counted, such as stacks of threads, and freed memory that is not given back to the system.
-const BESIDE: u64 = 16 << 20;
+const UNCOUNTED: u64 = 16 << 20;
 
 /// Memory of the program if the system does not tell.
-const PROGRAM: u64 = 32 << 20;
+const ASSUMED_PROGRAM: u64 = 32 << 20;
 
-/// Least and most requests that a kernel's file system may have here at once: its default is 12, less than a drive's queue; a loop device
-/// has 128.
-const CALLERS: (u64, u64) = (12, 512);
+/// Range of the number of requests that a kernel's file system may have here at once. Its default is 12, less than a
+/// drive's queue; a loop device has 128.
+const CALLER_RANGE: (u64, u64) = (12, 512);
 
-/// Largest size of one of these: Linux hands over a MiB (`fs.fuse.max_pages_limit`).
-const CALL: u64 = 1 << 20;
+/// Largest size of one of these requests: Linux hands over a MiB (`fs.fuse.max_pages_limit`).
+const CALLER_REQUEST_BYTES: u64 = 1 << 20;
 
 /// Limits of memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +43,12 @@ impl Default for MemoryRoom {
 }
 
 impl MemoryRoom {
-    /// Divides `limit` bytes, of which the program has taken some already, for so many clients. An error says what is needed.
+    /// Divides `limit` bytes, of which the program has taken some already, for so many clients. An error says what is
+    /// needed.
     pub fn divide_limit(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
-        let program = resident_bytes().unwrap_or(PROGRAM) + BESIDE;
-        let theirs = CLIENTS + clients as u64 * EACH;
-        let least = program + theirs + CONTENTS;
+        let program = resident_bytes().unwrap_or(ASSUMED_PROGRAM) + UNCOUNTED;
+        let for_clients = LEAST_FOR_CLIENTS + clients as u64 * CLIENT_MEMORY;
+        let least = program + for_clients + LEAST_FOR_CONTENTS;
         if limit < least {
             let least = least.div_ceil(1 << 20);
             return Err(format!(
@@ -54,17 +56,17 @@ impl MemoryRoom {
             ));
         }
         let left = limit - program;
-        let clients = (left / 4).max(theirs);
+        let clients = (left / 4).max(for_clients);
         Ok(MemoryRoom { limit, clients, contents: left - clients })
     }
 
     /// Requests that a kernel's file system may have here at once.
     pub fn max_callers(&self) -> u16 {
-        (self.clients / CALL).clamp(CALLERS.0, CALLERS.1) as u16
+        (self.clients / CALLER_REQUEST_BYTES).clamp(CALLER_RANGE.0, CALLER_RANGE.1) as u16
     }
 }
 
-/// Bytes of memory that this program has now, if the system tells.
+/// Bytes of memory that this program occupies now, if the system tells.
 pub(crate) fn resident_bytes() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
@@ -85,7 +87,7 @@ mod tests {
         assert!(MemoryRoom::divide_limit(64 << 20, 256).unwrap_err().contains("m or more"));
         let room = MemoryRoom::divide_limit(4 << 30, 256).unwrap();
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
-        assert_eq!((room.max_callers(), MemoryRoom { clients: CLIENTS, ..room }.max_callers()), (512, 40));
+        assert_eq!((room.max_callers(), MemoryRoom { clients: LEAST_FOR_CLIENTS, ..room }.max_callers()), (512, 40));
     }
 
     /// 40 MiB for all of them, and 80 KiB for each: of so many clients that is more than a quarter, whatever the
@@ -94,7 +96,7 @@ mod tests {
     fn each_client_has_its_share_and_the_content_what_is_left() {
         for clients in [10_000, 30_000] {
             let theirs = (40 << 20) + clients as u64 * (80 << 10);
-            let program = resident_bytes().unwrap_or(PROGRAM) + BESIDE;
+            let program = resident_bytes().unwrap_or(ASSUMED_PROGRAM) + UNCOUNTED;
             let room = MemoryRoom::divide_limit(program + 2 * theirs, clients).unwrap();
             assert_eq!((room.limit, room.clients), (program + 2 * theirs, theirs));
             assert!(room.contents >= 64 << 20 && room.clients + room.contents < room.limit, "{room:?}");

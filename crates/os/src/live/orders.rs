@@ -1,4 +1,4 @@
-//! Orders to a disk: its power, its settings, its status.
+//! Orders to a disk at work: to cut or restore its power, to change its settings, to report its status.
 
 use seekwise_disk::block::Control;
 use seekwise_disk::block::setting::LayerSetting;
@@ -37,17 +37,17 @@ pub type OrderReply = Result<String, String>;
 impl LiveDisk {
     /// Returns the receipt until now.
     pub(super) fn receipt_so_far(&self) -> Receipt {
-        let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), StallWatch::stalls_so_far);
+        let stalls = self.stall_watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), StallWatch::stalls_so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
-        let (attendance, ways) = (self.clients.book.read(), self.measured.read());
+        let (attendance, transports) = (self.clients.attendance.read_counters(), self.latencies.read_latencies());
         let (seconds, log) = (self.clock.elapsed_seconds(), self.device.drive_log());
-        Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
+        Receipt { seconds, log, stalls, worked, attendance, transports, ..self.receipt.clone() }
     }
 
     /// Writes a mark to the history; the answer is empty.
     fn record_mark(&self, now: Instant, mark: &HistoryMark) -> OrderReply {
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.marks.push((now, mark.clone())));
+            chronicle.update_history(|history| history.marks.push((now, mark.clone())));
         }
         Ok(String::new())
     }
@@ -55,7 +55,7 @@ impl LiveDisk {
     /// Records a changed setting.
     fn record_setting(&mut self, now: Instant, setting: LayerSetting) {
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.events.push(HistoryEvent::Changed(now, setting)));
+            chronicle.update_history(|history| history.events.push(HistoryEvent::Changed(now, setting)));
         }
         self.content.record_setting(now, setting);
     }
@@ -63,11 +63,11 @@ impl LiveDisk {
     /// Changes a layer's setting.
     fn change_setting(&mut self, now: Instant, key: &str, value: &str) -> OrderReply {
         let has_level = |level: &str| self.levels.iter().any(|name| name == level);
-        let refused = |error| format!("{key} = {value}: {}", refusal_words(error, key));
-        let setting = parse_setting(key, value, &has_level).map_err(refused)?;
-        self.device.control(now, &Control::Set(setting)).map_err(refused)?;
+        let describe_refusal = |error| format!("{key} = {value}: {}", refusal_words(error, key));
+        let setting = parse_setting(key, value, &has_level).map_err(describe_refusal)?;
+        self.device.control(now, &Control::Set(setting)).map_err(describe_refusal)?;
         self.record_event(RecorderEvent::Order(now, &format!("{key}={value}")));
-        // First the landings of the change, as in a simulated run.
+        // The landings of the change come first, as in a simulated run.
         self.take_landings();
         self.record_setting(now, setting);
         self.drain_device();
@@ -76,13 +76,13 @@ impl LiveDisk {
 
     /// Carries out an order and reports its result.
     pub(super) fn carry_out(&mut self, order: &DiskOrder) -> OrderReply {
-        let now = self.now();
+        let now = self.model_now();
         self.device.handle_timeout(now);
         self.drain_device();
         match order {
             DiskOrder::Cut if self.powered => {
-                if let Some(why) = self.content.cut_refusal() {
-                    return Err(why.to_owned());
+                if let Some(refusal) = self.content.cut_refusal() {
+                    return Err(refusal.to_owned());
                 }
                 self.cut_power(now);
                 Ok(format!(
@@ -117,10 +117,11 @@ impl LiveDisk {
             DiskOrder::Set(key, value) => self.change_setting(now, key, value),
             DiskOrder::Mark(mark) => self.record_mark(now, mark),
             DiskOrder::Receipt => {
-                let said = |(name, value): (&str, f64)| format!("{name}={value}");
+                let to_words = |(name, value): (&str, f64)| format!("{name}={value}");
                 let receipt = self.receipt_so_far();
-                let figures = receipt.figures().into_iter().chain(receipt.client_figures()).map(said);
-                let pace = format!("pace=\"{}\"", receipt.pace_verdict().word());
+                let figures =
+                    receipt.named_figures().into_iter().chain(receipt.client_and_memory_figures()).map(to_words);
+                let pace = format!("pace=\"{}\"", receipt.pace_verdict().json_word());
                 Ok(figures.chain(self.state_figures(now)).chain([pace]).collect::<Vec<_>>().join(" "))
             }
             DiskOrder::Status => Ok(self.describe_status(now)),
@@ -130,52 +131,54 @@ impl LiveDisk {
     /// Formats its power and its drives as `name=value`.
     fn state_figures(&self, now: Instant) -> [String; 5] {
         let bytes = self.content.bytes();
-        let gone: Vec<String> = self.content.missing_drives().iter().map(u32::to_string).collect();
+        let missing: Vec<String> = self.content.missing_drives().iter().map(u32::to_string).collect();
         [
             format!("powered={}", self.powered),
             format!("disk_seconds={}", to_seconds(now)),
             format!("bytes_above_medium={}", bytes.bytes_at_risk()),
             format!("acknowledged_bytes_above_medium={}", bytes.acknowledged_bytes_at_risk()),
-            format!("drives_missing=[{}]", gone.join(",")),
+            format!("drives_missing=[{}]", missing.join(",")),
         ]
     }
 
     fn describe_status(&self, now: Instant) -> String {
         let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
         let power = if self.powered { "on" } else { "off" };
-        let gone = match self.content.missing_drives() {
-            gone if gone.is_empty() => String::new(),
-            gone => {
-                let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
-                let gone = gone.join(", ");
-                format!("; without drives {gone} (a replaced drive counts again after its rebuild and a flush)")
+        let missing = match self.content.missing_drives() {
+            missing if missing.is_empty() => String::new(),
+            missing => {
+                let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                let missing = missing.join(", ");
+                format!("; without drives {missing} (a replaced drive counts again after its rebuild and a flush)")
             }
         };
         let kept = self.content.history_bytes().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
         format!(
             "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-             bytes not yet on the medium, {} of them acknowledged{gone}{kept}",
+             bytes not yet on the medium, {} of them acknowledged{missing}{kept}",
             to_seconds(now),
             self.content.bytes().bytes_at_risk(),
             self.content.bytes().acknowledged_bytes_at_risk()
         )
     }
 
-    /// Cuts the power: waiting requests end, those in flight come back by themselves, and the image is what the landings say.
+    /// Cuts the power. Waiting requests fail, those in flight are completed by the device, and the image becomes what
+    /// the landings say.
     pub(super) fn cut_power(&mut self, now: Instant) {
-        self.plan = None;
-        let before = self.content.bytes().acknowledged_bytes_at_risk();
+        self.planned_cut = None;
+        let acknowledged_at_risk = self.content.bytes().acknowledged_bytes_at_risk();
         self.powered = false;
         self.record_event(RecorderEvent::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
         self.drain_device();
-        let left = self.content.apply_cut(now);
-        self.fail_on_error(left);
+        let applied = self.content.apply_cut(now);
+        self.fail_on_error(applied);
         self.receipt.cuts += 1;
-        self.receipt.at_risk_bytes = before;
+        self.receipt.at_risk_bytes = acknowledged_at_risk;
         self.fail_waiting();
     }
 
+    /// Switches the power off in order: waiting requests fail, and the device writes out what it holds.
     pub(super) fn power_off(&mut self, now: Instant) {
         self.powered = false;
         self.fail_waiting();
@@ -184,12 +187,12 @@ impl LiveDisk {
         while let Some(next) = self.device.poll_timeout() {
             self.drain_device();
             self.device.handle_timeout(next);
-            self.ahead = next;
+            self.ran_ahead_to = next;
         }
         self.drain_device();
-        // The disk has written out all that it had.
-        let settled = self.content.apply_flush(self.stamp + 1);
-        self.fail_on_error(settled);
+        // All writes that were answered are on the medium now.
+        let applied = self.content.apply_flush(self.stamp + 1);
+        self.fail_on_error(applied);
     }
 }
 

@@ -1,9 +1,10 @@
-//! Latencies of the transports of a disk at work besides the model's, measured at both ends if possible.
+//! Measures the latency that the transports of a disk at work add to the model's, at both ends if possible.
 //!
-//! A client's end cannot be seen from here, so a client of our own sends requests over the same kind of connection all the while
-//! (`start_probe`): to the disk's thread and back, past the model. For a kernel's disk on the file the kernel reports how long requests
-//! took ([`TransportLatencies::device`]); a run in this program that is the only client reports that of all of its own
-//! ([`TransportLatencies::client`]). Only measurements taken while others are answered count: a machine that sleeps wakes up late.
+//! The clients' end of a connection cannot be seen from here. So a client of our own sends requests over the same kind
+//! of connection all the while ([`TransportProbe`]): to the disk's thread and back, past the model. For a kernel's disk
+//! on the file the kernel reports how long requests took ([`TransportLatencies::device`]). A run in this program that
+//! is the only client reports that of all of its own ([`TransportLatencies::client`]). Only measurements taken while
+//! others are answered count: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -15,75 +16,76 @@ use seekwise_run::receipt::transports::{TransportKind, TransportLatencies};
 
 use crate::clock::Clock;
 
-/// Interval of probes: forty a second cost less than a hundredth of a processor, and give a 99th percentile in some seconds.
-const EVERY: Duration = Duration::from_millis(25);
+/// Interval of probes. Forty a second cost less than a hundredth of a processor, and give a 99th percentile in some
+/// seconds.
+const PROBE_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Shared latencies.
 #[derive(Clone, Debug, Default)]
-pub struct DoorRecorder(Arc<Mutex<TransportLatencies>>);
+pub struct LatencyRecorder(Arc<Mutex<TransportLatencies>>);
 
-impl DoorRecorder {
+impl LatencyRecorder {
     /// Changes the latencies.
-    pub fn write<T>(&self, change: impl FnOnce(&mut TransportLatencies) -> T) -> T {
+    pub fn update_latencies<T>(&self, change: impl FnOnce(&mut TransportLatencies) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the latencies.
-    pub fn read(&self) -> TransportLatencies {
-        self.write(|ways| ways.clone())
+    pub fn read_latencies(&self) -> TransportLatencies {
+        self.update_latencies(|latencies| latencies.clone())
     }
 }
 
-/// A thread that probes a transport again and again, until it is dropped.
-pub(crate) struct DoorProbe {
+/// A thread that probes a transport at intervals, until it is dropped.
+pub(crate) struct TransportProbe {
     end: Option<Sender<()>>,
-    going: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl DoorProbe {
-    /// Probes the transport `door`: each `go` is a round trip, and its error ends the probe.
+impl TransportProbe {
+    /// Probes a transport by round trips, until one has an error.
     pub(crate) fn start_probe(
-        measured: DoorRecorder,
-        door: TransportKind,
-        mut go: impl FnMut() -> io::Result<()> + Send + 'static,
-    ) -> DoorProbe {
-        let (clock, mut before) = (Clock::start(), 0);
-        DoorProbe::call_every(EVERY, move || {
-            let from = clock.now();
-            let gone = go();
-            let took = clock.now().since(from);
-            measured.write(|ways| {
-                let way = ways.transport_mut(door);
-                let answered = way.modelled.count();
-                if gone.is_ok() && answered > before {
-                    way.path.add(took);
+        latencies: LatencyRecorder,
+        transport: TransportKind,
+        mut make_round_trip: impl FnMut() -> io::Result<()> + Send + 'static,
+    ) -> TransportProbe {
+        let (clock, mut answered_before) = (Clock::start(), 0);
+        TransportProbe::call_every(PROBE_INTERVAL, move || {
+            let began = clock.now();
+            let result = make_round_trip();
+            let took = clock.now().since(began);
+            latencies.update_latencies(|latencies| {
+                let transport = latencies.transport_mut(transport);
+                let answered = transport.modelled.count();
+                if result.is_ok() && answered > answered_before {
+                    transport.path.add(took);
                 }
-                before = answered;
+                answered_before = answered;
             });
-            gone.is_ok()
+            result.is_ok()
         })
     }
 
-    /// Calls `goes_on` after such pauses, until it answers false.
-    pub(crate) fn call_every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> DoorProbe {
+    /// Calls `step` on a thread at intervals, until it returns false.
+    pub(crate) fn call_every(interval: Duration, mut step: impl FnMut() -> bool + Send + 'static) -> TransportProbe {
         let (end, ended) = channel();
-        let going =
-            thread::spawn(move || while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && goes_on() {});
-        DoorProbe { end: Some(end), going: Some(going) }
+        let thread =
+            thread::spawn(move || while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) && step() {});
+        TransportProbe { end: Some(end), thread: Some(thread) }
     }
 }
 
-impl Drop for DoorProbe {
+impl Drop for TransportProbe {
     fn drop(&mut self) {
         drop(self.end.take());
-        if let Some(going) = self.going.take() {
-            let _ = going.join();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }
 
-/// Makes a round trip to a disk over a connection that has agreed upon its export: an invalid request is refused before the model
-/// hears of it, and answered as all are.
+/// Makes a round trip to a disk over a connection that has agreed upon its export. The request is invalid, so it is
+/// refused before it reaches the model, and answered as all are.
 pub(crate) fn make_round_trip(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
     use crate::nbd::wire::{HEAD, REQUEST};
     // A flush of a range, which is invalid.

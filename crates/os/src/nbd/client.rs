@@ -1,10 +1,11 @@
-//! Any export as a device, for jobs whose place is `nbd:` or `live:`. One thread: requests go out and replies come in without
-//! waiting for either ([`NbdClient::wait_for_event`] waits), so a server that stops reading cannot lock us up.
+//! A client of any export, as a device: for jobs whose place is `nbd:` or `live:`. It has no thread. Requests are sent
+//! and replies received without waiting for either, so a server that stops reading cannot block this program; only
+//! [`NbdClient::wait_for_event`] waits.
 //!
-//! Replies are simple ones. Writes carry the request's stamp, again and again.
+//! Only simple replies are used. The data of a write are the request's stamp, repeated.
 //!
-//! A server may mean harm, or be none: its words before transmission are bounded in bytes, answers and time, and a server that has not
-//! answered a request for [`SILENCE`] counts as gone. Nothing that it sends is kept.
+//! A server may mean harm, or be none. So its messages before transmission are bounded in bytes, number and time, and a
+//! server that has not answered a request for [`REQUEST_LIMIT`] counts as gone. Data that it sends are dropped.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -20,37 +21,38 @@ use seekwise_disk::time::{Instant, Span};
 
 use super::NbdWire;
 use super::wire::{self, WireReader, answer, can, error, info, option};
-use crate::clock::{AWAKE, Clock, give_up_precedence, to_timespec};
+use crate::clock::{BUSY_WAIT, Clock, drop_real_time_priority, to_timespec};
 use crate::real_time::{TimedDevice, answer_control};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
 use seekwise_run::receipt::transports::RequestTotals;
 
-/// Requests in flight: as many as a worker may have; a server that takes fewer lets the others wait.
+/// Requests in flight, at most: as many as a worker may have. A server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
 
 /// The longest request if an export names no limit: the protocol lets a client send it to any server.
-const LARGEST: u32 = 32 << 20;
+const MAX_REQUEST_BYTES: u32 = 32 << 20;
 
-/// Largest answer before transmission, in bytes, and most answers to one option: sizes, a name, a description.
-const ANSWER: u32 = 64 << 10;
+/// Largest answer before transmission: sizes, a name, a description.
+const MAX_ANSWER_BYTES: u32 = 64 << 10;
 
-/// See [`ANSWER`].
-const ANSWERS: usize = 100;
+/// Answers to one option, at most.
+const MAX_ANSWERS: usize = 100;
 
-/// The largest export: offsets of files go no further.
-const MOST: u64 = 1 << 63;
+/// The largest export: offsets of files are 63 bits.
+const MAX_EXPORT_BYTES: u64 = 1 << 63;
 
-/// Time limit of all before transmission.
-const AGREES: Span = Span::from_secs(30);
+/// Time limit of the negotiation.
+const NEGOTIATION_LIMIT: Span = Span::from_secs(30);
 
-/// How long a request may take: the disk behind a server gives up after some minutes (Linux, of SCSI disks: six tries of 30 s).
-const SILENCE: Span = Span::from_secs(600);
+/// How long a request may take. The disk behind a server gives up after some minutes (Linux, of SCSI disks: six tries
+/// of 30 s).
+const REQUEST_LIMIT: Span = Span::from_secs(600);
 
 /// Bytes read from a connection at once.
-const PIECE: usize = 256 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
-/// Properties that an export reports.
+/// Properties that an export reports, its sizes of requests in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ExportOffer {
     bytes: u64,
@@ -65,9 +67,16 @@ struct NbdRequest {
     tag: u32,
     submitted: Instant,
     /// Bytes of data in its reply.
-    bytes: usize,
-    /// A read or a write.
-    moves: bool,
+    reply_bytes: usize,
+    is_read_or_write: bool,
+}
+
+/// A reply that is being received.
+struct PartialReply {
+    cookie: u64,
+    error: u32,
+    /// Bytes of its data that are still to come.
+    bytes_left: usize,
 }
 
 /// A client of an export.
@@ -75,44 +84,42 @@ pub struct NbdClient {
     wire: Box<dyn NbdWire>,
     offer: ExportOffer,
     /// Requests in flight, by cookie.
-    flying: BTreeMap<u64, NbdRequest>,
-    cookie: u64,
-    /// Bytes to be sent, and how many of them are.
-    out: Vec<u8>,
+    in_flight: BTreeMap<u64, NbdRequest>,
+    last_cookie: u64,
+    output: Vec<u8>,
+    /// Bytes of `output` that are sent.
     sent: usize,
     /// Bytes of the head of a reply, until it is whole.
     head: Vec<u8>,
-    /// Bytes of a reply that are still to come, and its cookie and error.
-    rest: usize,
-    reading: Option<(u64, u32)>,
+    /// A reply whose head has come.
+    reply: Option<PartialReply>,
     piece: Box<[u8]>,
-    done: VecDeque<Completion>,
+    completions: VecDeque<Completion>,
     now: Instant,
-    /// The connection has ended.
-    gone: bool,
-    /// The server did not answer in time.
-    silent: bool,
+    has_ended: bool,
+    /// Whether the connection has ended because the server did not answer in time.
+    timed_out: bool,
     /// Totals of successful reads and writes, with their time here.
-    counted: RequestTotals,
+    totals: RequestTotals,
     /// Called when the run is over.
-    ending: Option<Ending>,
+    on_end: Option<OnEnd>,
 }
 
-/// A connection whose reads wait, but no longer than until an instant.
+/// A connection whose reads wait until a deadline at most.
 struct DeadlineWire<'a> {
     wire: &'a mut dyn NbdWire,
     clock: Clock,
-    until: Instant,
+    deadline: Instant,
 }
 
 impl Read for DeadlineWire<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let left = self.until.saturating_since(self.clock.now());
-        let mut ways = [PollFd::from_borrowed_fd(self.wire.as_fd(), PollFlags::IN)];
-        match poll(&mut ways, Some(&to_timespec(left))) {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_since(self.clock.now());
+        let mut polled = [PollFd::from_borrowed_fd(self.wire.as_fd(), PollFlags::IN)];
+        match poll(&mut polled, Some(&to_timespec(left))) {
             Ok(0) => Err(io::Error::new(ErrorKind::TimedOut, "it has not said what it is within 30 s")),
             Err(rustix::io::Errno::INTR) => Err(ErrorKind::Interrupted.into()),
-            _ => self.wire.read(into),
+            _ => self.wire.read(buffer),
         }
     }
 }
@@ -126,38 +133,43 @@ impl Write for DeadlineWire<'_> {
     }
 }
 
-/// Ends the server behind a connection.
-type Ending = Box<dyn FnOnce(RequestTotals) -> io::Result<Receipt>>;
+/// Ends the server behind a connection, and returns its receipt.
+type OnEnd = Box<dyn FnOnce(RequestTotals) -> io::Result<Receipt>>;
 
 impl NbdClient {
     /// Negotiates with a server for the export `name`.
     pub fn connect(mut wire: Box<dyn NbdWire>, name: &str) -> io::Result<NbdClient> {
         let clock = Clock::start();
-        let offer = negotiate_export(&mut DeadlineWire { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
+        let offer = negotiate_export(
+            &mut DeadlineWire { wire: &mut *wire, clock, deadline: clock.now() + NEGOTIATION_LIMIT },
+            name,
+        )?;
         wire.set_non_blocking()?;
         Ok(NbdClient {
             wire,
             offer,
-            flying: BTreeMap::new(),
-            cookie: 0,
-            out: Vec::new(),
+            in_flight: BTreeMap::new(),
+            last_cookie: 0,
+            output: Vec::new(),
             sent: 0,
             head: Vec::new(),
-            rest: 0,
-            reading: None,
-            piece: vec![0; PIECE].into_boxed_slice(),
-            done: VecDeque::new(),
+            reply: None,
+            piece: vec![0; PIECE_BYTES].into_boxed_slice(),
+            completions: VecDeque::new(),
             now: Instant::ZERO,
-            gone: false,
-            silent: false,
-            counted: RequestTotals::default(),
-            ending: None,
+            has_ended: false,
+            timed_out: false,
+            totals: RequestTotals::default(),
+            on_end: None,
         })
     }
 
-    /// Sets `ending`, which is called with the totals of reads and writes when the run is over.
-    pub(crate) fn with_ending(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
-        NbdClient { ending: Some(Box::new(ending)), ..self }
+    /// Sets `on_end`, which is called with the totals of reads and writes when the run is over.
+    pub(crate) fn with_end_action(
+        self,
+        on_end: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static,
+    ) -> NbdClient {
+        NbdClient { on_end: Some(Box::new(on_end)), ..self }
     }
 
     /// Limits of the export, as a device.
@@ -180,22 +192,23 @@ impl NbdClient {
     /// Ends the connection if sending or receiving failed, and aborts the requests in flight.
     fn end_on_error(&mut self, result: io::Result<()>) {
         if result.is_err() {
-            self.gone = true;
-            for (_, flying) in std::mem::take(&mut self.flying) {
-                self.complete_request(flying, Status::Aborted);
+            self.has_ended = true;
+            for (_, request) in std::mem::take(&mut self.in_flight) {
+                self.complete_request(request, Status::Aborted);
             }
         }
     }
 
     /// Time left for the oldest request in flight; `None` without one.
     fn time_left(&self, clock: &Clock) -> Option<Span> {
-        let first = self.flying.values().next()?;
-        Some((first.submitted + SILENCE).saturating_since(clock.now()))
+        let first = self.in_flight.values().next()?;
+        Some((first.submitted + REQUEST_LIMIT).saturating_since(clock.now()))
     }
 
+    /// Sends as many bytes as the server takes.
     fn send_output(&mut self) -> io::Result<()> {
-        while self.sent < self.out.len() {
-            match self.wire.write(&self.out[self.sent..]) {
+        while self.sent < self.output.len() {
+            match self.wire.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -203,16 +216,17 @@ impl NbdClient {
                 Err(error) => return Err(error),
             }
         }
-        self.out.clear();
+        self.output.clear();
         self.sent = 0;
         Ok(())
     }
 
+    /// Receives replies until no more bytes are there.
     fn receive_replies(&mut self) -> io::Result<()> {
         loop {
             match self.wire.read(&mut self.piece) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => self.take_replies(bytes)?,
+                Ok(bytes) => self.parse_replies(bytes)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -220,27 +234,28 @@ impl NbdClient {
         }
     }
 
-    /// Takes the replies in the first `bytes` of the piece.
-    fn take_replies(&mut self, bytes: usize) -> io::Result<()> {
+    /// Parses the replies in the first `bytes` of `piece`, and completes their requests.
+    fn parse_replies(&mut self, bytes: usize) -> io::Result<()> {
         /// Bytes of a simple reply's head.
         const HEAD: usize = 16;
-        let mut at = 0;
-        while at < bytes || self.reading.is_some() && self.rest == 0 {
-            match self.reading {
-                Some((cookie, error)) => {
-                    let skipped = self.rest.min(bytes - at);
-                    (self.rest, at) = (self.rest - skipped, at + skipped);
-                    if self.rest > 0 {
+        let mut next = 0;
+        while next < bytes || self.reply.as_ref().is_some_and(|reply| reply.bytes_left == 0) {
+            match &mut self.reply {
+                Some(reply) => {
+                    let skipped = reply.bytes_left.min(bytes - next);
+                    (reply.bytes_left, next) = (reply.bytes_left - skipped, next + skipped);
+                    if reply.bytes_left > 0 {
                         return Ok(());
                     }
-                    self.reading = None;
-                    let flying = self.flying.remove(&cookie).expect("it was looked up when its head came");
-                    self.complete_request(flying, completion_status(error));
+                    let (cookie, error) = (reply.cookie, reply.error);
+                    self.reply = None;
+                    let request = self.in_flight.remove(&cookie).expect("it was looked up when its head came");
+                    self.complete_request(request, completion_status(error));
                 }
                 None => {
-                    let more = (HEAD - self.head.len()).min(bytes - at);
-                    self.head.extend(&self.piece[at..at + more]);
-                    at += more;
+                    let more = (HEAD - self.head.len()).min(bytes - next);
+                    self.head.extend(&self.piece[next..next + more]);
+                    next += more;
                     if self.head.len() < HEAD {
                         return Ok(());
                     }
@@ -249,9 +264,9 @@ impl NbdClient {
                     let (Some(wire::SIMPLE_REPLY), Some(error), Some(cookie)) = (magic, error, cookie) else {
                         return Err(ErrorKind::InvalidData.into());
                     };
-                    let Some(flying) = self.flying.get(&cookie) else { return Err(ErrorKind::InvalidData.into()) };
-                    self.rest = if error == 0 { flying.bytes } else { 0 };
-                    self.reading = Some((cookie, error));
+                    let Some(request) = self.in_flight.get(&cookie) else { return Err(ErrorKind::InvalidData.into()) };
+                    let bytes_left = if error == 0 { request.reply_bytes } else { 0 };
+                    self.reply = Some(PartialReply { cookie, error, bytes_left });
                     self.head.clear();
                 }
             }
@@ -259,16 +274,16 @@ impl NbdClient {
         Ok(())
     }
 
-    fn complete_request(&mut self, flying: NbdRequest, status: Status) {
-        let NbdRequest { tag, submitted, moves, .. } = flying;
+    fn complete_request(&mut self, request: NbdRequest, status: Status) {
+        let NbdRequest { tag, submitted, is_read_or_write, .. } = request;
         let (finished, mut parts) = (self.now, Parts::default());
-        if moves && status == Status::Done {
-            self.counted.requests += 1;
-            self.counted.took += finished.since(submitted);
+        if is_read_or_write && status == Status::Done {
+            self.totals.requests += 1;
+            self.totals.took += finished.since(submitted);
         }
-        // The parts of a response behind the connection are not seen from here.
+        // The parts of a response time behind the connection are not known here.
         parts.add(Part::Queue, finished.since(submitted));
-        self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
+        self.completions.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
     }
 
     /// Appends a request to the bytes to be sent.
@@ -277,22 +292,22 @@ impl NbdClient {
             Op::Flush => (0, 0),
             _ => (request.lba * SECTOR, request.sectors * SECTOR as u32),
         };
-        self.out.extend(wire::REQUEST.to_be_bytes());
-        self.out.extend(flags.to_be_bytes());
-        self.out.extend(command.to_be_bytes());
-        self.out.extend(self.cookie.to_be_bytes());
-        self.out.extend(offset.to_be_bytes());
-        self.out.extend(length.to_be_bytes());
+        self.output.extend(wire::REQUEST.to_be_bytes());
+        self.output.extend(flags.to_be_bytes());
+        self.output.extend(command.to_be_bytes());
+        self.output.extend(self.last_cookie.to_be_bytes());
+        self.output.extend(offset.to_be_bytes());
+        self.output.extend(length.to_be_bytes());
         if request.op == Op::Write {
             let stamp = request.stamp.to_le_bytes();
-            self.out.extend(stamp.iter().cycle().take(length as usize));
+            self.output.extend(stamp.iter().cycle().take(length as usize));
         }
     }
 }
 
 impl TimedDevice for NbdClient {
     fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
-        if until.is_none() && self.flying.is_empty() {
+        if until.is_none() && self.in_flight.is_empty() {
             return Err(EngineError::Silent(self.now));
         }
         loop {
@@ -300,19 +315,19 @@ impl TimedDevice for NbdClient {
             if left == Some(Span::ZERO) {
                 return Ok(());
             }
-            // The last part is waited for awake.
-            let sleeps = left.map(|left| left.saturating_sub(AWAKE));
-            let patience = self.time_left(clock);
-            if patience == Some(Span::ZERO) {
-                self.silent = true;
+            // The last part is waited for busily.
+            let sleep = left.map(|left| left.saturating_sub(BUSY_WAIT));
+            let request_left = self.time_left(clock);
+            if request_left == Some(Span::ZERO) {
+                self.timed_out = true;
                 self.end_on_error(Err(ErrorKind::TimedOut.into()));
                 return Ok(());
             }
-            let sleeps = sleeps.into_iter().chain(patience).min().map(to_timespec);
-            let wanted = if self.sent < self.out.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            let sleep = sleep.into_iter().chain(request_left).min().map(to_timespec);
+            let wanted = if self.sent < self.output.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             // A connection that has ended always counts as ready, though nothing comes from it.
             let wire = [PollFd::from_borrowed_fd(self.wire.as_fd(), wanted)];
-            match poll(&mut { wire }[..usize::from(!self.gone)], sleeps.as_ref()) {
+            match poll(&mut { wire }[..usize::from(!self.has_ended)], sleep.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 _ => return Ok(()),
             }
@@ -320,8 +335,8 @@ impl TimedDevice for NbdClient {
     }
 
     fn check_alive(&self) -> Result<(), RunError> {
-        match self.gone {
-            true if self.silent => {
+        match self.has_ended {
+            true if self.timed_out => {
                 Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned()))
             }
             true => Err(RunError::Unfit("the server of the network block device hung up during the run".to_owned())),
@@ -330,9 +345,9 @@ impl TimedDevice for NbdClient {
     }
 
     fn end_run(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
-        give_up_precedence();
-        let counted = self.counted;
-        let ended = self.ending.take().map(|ending| ending(counted)).transpose();
+        drop_real_time_priority();
+        let totals = self.totals;
+        let ended = self.on_end.take().map(|on_end| on_end(totals)).transpose();
         ended.map_err(|error| RunError::Unfit(error.to_string()))
     }
 }
@@ -343,7 +358,7 @@ impl Device for NbdClient {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
-        if self.flying.len() >= DEPTH as usize {
+        if self.in_flight.len() >= DEPTH as usize {
             return Err(request);
         }
         self.now = now;
@@ -356,58 +371,58 @@ impl Device for NbdClient {
             Op::WriteZeroes => Some(6).filter(|_| has(can::WRITE_ZEROES)),
             Op::Compute => None,
         };
-        let bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
-        let moves = matches!(request.op, Op::Read | Op::Write);
-        let flying = NbdRequest { tag: request.tag, submitted: now, bytes, moves };
-        let refused = match command {
-            _ if self.gone => Some(Status::Aborted),
+        let reply_bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
+        let is_read_or_write = matches!(request.op, Op::Read | Op::Write);
+        let in_flight = NbdRequest { tag: request.tag, submitted: now, reply_bytes, is_read_or_write };
+        let status_at_once = match command {
+            _ if self.has_ended => Some(Status::Aborted),
             // Nothing is volatile if nothing can be flushed.
             None if request.op == Op::Flush => Some(Status::Done),
             None => Some(Status::Unsupported),
             _ if request.op != Op::Flush && request.end() > self.offer.bytes / SECTOR => Some(Status::OutOfRange),
             Some(_) => None,
         };
-        if let Some(status) = refused {
-            self.complete_request(flying, status);
+        if let Some(status) = status_at_once {
+            self.complete_request(in_flight, status);
             return Ok(now);
         }
-        self.cookie += 1;
-        self.flying.insert(self.cookie, flying);
-        let forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
-        self.push_request(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
-        // Replies that come meanwhile are met at a later instant than this one.
+        self.last_cookie += 1;
+        self.in_flight.insert(self.last_cookie, in_flight);
+        let is_forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
+        self.push_request(command.unwrap_or(0), if is_forced { wire::FUA } else { 0 }, &request);
+        // Replies that come meanwhile are received at a later instant than this one.
         let sent = self.send_output();
         self.end_on_error(sent);
         Ok(now)
     }
 
-    /// Requests in flight come back by themselves; the cache of a server is its own affair.
+    /// Requests in flight complete by themselves, and the cache of a server cannot be changed from here.
     fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         answer_control(control)
     }
 
-    /// Nothing is due but what comes from outside.
+    /// Returns `None`: only replies are events.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
-        if !self.gone {
+        if !self.has_ended {
             let exchanged = self.send_output().and_then(|()| self.receive_replies());
             self.end_on_error(exchanged);
         }
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+        self.completions.pop_front()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
 
-    /// Not known.
+    /// Reports nothing: it is not known here.
     fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
     fn drive_log(&self) -> DriveLog {
@@ -432,32 +447,32 @@ fn negotiate_export(wire: &mut (impl Read + Write), name: &str) -> io::Result<Ex
     if (reader.read_u64(), reader.read_u64()) != (Some(wire::GREETING), Some(wire::OPTIONS)) {
         return Err(invalid_data("it does not greet as a server of network block devices does"));
     }
-    let theirs = reader.read_u16().unwrap_or(0);
-    if theirs & wire::FIXED_NEWSTYLE == 0 {
+    let server_flags = reader.read_u16().unwrap_or(0);
+    if server_flags & wire::FIXED_NEWSTYLE == 0 {
         return Err(invalid_data("it speaks the protocol's old form alone"));
     }
-    let mut out = u32::from(theirs & (wire::FIXED_NEWSTYLE | wire::NO_ZEROES)).to_be_bytes().to_vec();
+    let mut message = u32::from(server_flags & (wire::FIXED_NEWSTYLE | wire::NO_ZEROES)).to_be_bytes().to_vec();
     let data =
         [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &[0, 1], &info::BLOCK_SIZE.to_be_bytes()].concat();
-    out.extend(wire::OPTIONS.to_be_bytes());
-    out.extend(option::GO.to_be_bytes());
-    out.extend((data.len() as u32).to_be_bytes());
-    out.extend(data);
-    wire.write_all(&out)?;
-    let mut offer = ExportOffer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
-    for _ in 0..ANSWERS {
+    message.extend(wire::OPTIONS.to_be_bytes());
+    message.extend(option::GO.to_be_bytes());
+    message.extend((data.len() as u32).to_be_bytes());
+    message.extend(data);
+    wire.write_all(&message)?;
+    let mut offer = ExportOffer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: MAX_REQUEST_BYTES };
+    for _ in 0..MAX_ANSWERS {
         let head: [u8; 20] = read_array(wire)?;
         let mut reader = WireReader(&head);
         let (magic, _, kind, length) =
             (reader.read_u64(), reader.read_u32(), reader.read_u32(), reader.read_u32().unwrap_or(0));
-        if magic != Some(wire::OPTION_REPLY) || length > ANSWER {
+        if magic != Some(wire::OPTION_REPLY) || length > MAX_ANSWER_BYTES {
             return Err(invalid_data("its answer to an option is none"));
         }
         let mut data = vec![0; length as usize];
         wire.read_exact(&mut data)?;
         match kind {
             Some(answer::INFO) => {
-                offer.parse_info(&data).ok_or_else(|| invalid_data("what it tells of its export is cut short"))?
+                offer.add_info(&data).ok_or_else(|| invalid_data("what it tells of its export is cut short"))?
             }
             Some(answer::ACK) => return offer.validate(),
             Some(answer::UNKNOWN) => return Err(invalid_data(&format!("it has no export `{name}`"))),
@@ -470,13 +485,13 @@ fn negotiate_export(wire: &mut (impl Read + Write), name: &str) -> io::Result<Ex
 impl ExportOffer {
     /// Returns the offer, if a client of whole sectors can use it.
     fn validate(self) -> io::Result<ExportOffer> {
-        /// The largest block of a disk of this laboratory.
+        /// The largest block of a disk of the model.
         const LARGEST_BLOCK: u32 = 4096;
         let ExportOffer { bytes, smallest, preferred, largest, .. } = self;
         if bytes < SECTOR {
             return Err(invalid_data("its export holds nothing"));
         }
-        if bytes > MOST {
+        if bytes > MAX_EXPORT_BYTES {
             return Err(invalid_data(&format!("its export is of {bytes} bytes; expected 2^63 at most")));
         }
         if !smallest.is_power_of_two() || smallest > LARGEST_BLOCK {
@@ -492,14 +507,15 @@ impl ExportOffer {
         Ok(self)
     }
 
-    fn parse_info(&mut self, data: &[u8]) -> Option<()> {
+    /// Adds the properties in this information; `None` if the data are cut short.
+    fn add_info(&mut self, data: &[u8]) -> Option<()> {
         let mut reader = WireReader(data);
         match reader.read_u16()? {
             info::EXPORT => (self.bytes, self.flags) = (reader.read_u64()?, reader.read_u16()?),
             info::BLOCK_SIZE => {
                 (self.smallest, self.preferred) = (reader.read_u32()?, reader.read_u32()?);
                 // A server may name no limit.
-                self.largest = reader.read_u32()?.min(LARGEST);
+                self.largest = reader.read_u32()?.min(MAX_REQUEST_BYTES);
             }
             _ => {}
         }
@@ -507,8 +523,8 @@ impl ExportOffer {
     }
 }
 
-fn invalid_data(what: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, what)
+fn invalid_data(message: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, message)
 }
 
 fn read_array<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {

@@ -1,6 +1,6 @@
-//! A client after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. Memory is bounded, in bytes: if a
-//! client sends requests and never reads, no more are taken until it does. All clients together have a limit as well
-//! ([`MemoryShare`]).
+//! The requests and answers of one client after negotiation: received bytes become requests, answers become bytes to be
+//! sent. Nothing here waits. Memory is bounded: while a client sends requests and does not read its answers, no more
+//! requests are taken. All clients together have a limit as well ([`MemoryShare`]).
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -9,48 +9,49 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::negotiation::{ALLOCATION_ID, Export, TransmissionTerms};
 use super::wire::{self, HEAD, NbdCommand, RequestHead, error};
 
-/// Bytes of requests and replies of a client: two of the largest requests.
-const BUDGET: usize = 64 << 20;
+/// Limit of the memory for a client's requests and replies, in bytes: two of the largest requests.
+const CLIENT_BUDGET: usize = 64 << 20;
 
 /// Bytes read from a connection at once, if as many are there: many heads, or a small write.
-const READ: usize = 64 << 10;
+const INPUT_BYTES: usize = 64 << 10;
 
-/// Bytes of a large write's data read at once, straight to their place: some ten microseconds of copying, so that the reader is
-/// back in time for what is due.
-const DATA: usize = 256 << 10;
+/// Bytes of a large write's data that are read at once, straight to their place. Copying them takes some ten
+/// microseconds, so that the reader is back in time for what is due.
+const DATA_READ_BYTES: usize = 256 << 10;
 
-/// Cost of a request in the budget, besides its data.
-const REQUEST: usize = 256;
+/// Cost of a request in that memory, besides its data.
+const REQUEST_COST: usize = 256;
 
-/// A client's only request always has memory if it costs no more than this, so that nobody waits for good: a page, or a status.
-const SMALL: usize = 16 << 10;
+/// A client's only request always gets memory if it costs no more than this, so that no client waits for ever: a page,
+/// or a block status.
+const SMALL_COST: usize = 16 << 10;
 
 /// Memory that each client has in any case.
-pub const EACH: u64 = (READ + SMALL) as u64;
+pub const CLIENT_MEMORY: u64 = (INPUT_BYTES + SMALL_COST) as u64;
 
-/// Zeroes and trims longer than this keep a disk busy without data; a client may have [`LONG_ONES`] of them here at once.
-const LONG: u32 = 1 << 20;
+/// Zeroes and trims longer than this keep a disk busy without data; a client may have [`MAX_LONG`] of them at once.
+const LONG_BYTES: u32 = 1 << 20;
 
-/// See [`LONG`].
-const LONG_ONES: usize = 2;
+/// See [`LONG_BYTES`].
+const MAX_LONG: usize = 2;
 
-/// Most extents of an answer to a block status; a client asks again for the rest.
-pub const EXTENTS: usize = 1000;
+/// Extents of an answer to a block status, at most; a client asks again for the rest.
+pub const MAX_EXTENTS: usize = 1000;
 
-/// Largest buffer kept for later answers: a few of a MiB, the size of large transfers.
-const KEPT: usize = 4 << 20;
+/// Largest output buffer that is kept for later answers: a few of a MiB, the size of large transfers.
+const KEPT_BUFFER_BYTES: usize = 4 << 20;
 
 /// Limit of the memory for requests and answers of all clients together.
 #[derive(Debug)]
 pub struct MemoryShare {
     taken: AtomicUsize,
-    most: usize,
+    max_bytes: usize,
 }
 
 impl MemoryShare {
-    /// Creates a limit of `most` bytes.
-    pub fn new(most: usize) -> MemoryShare {
-        MemoryShare { taken: AtomicUsize::new(0), most }
+    /// Creates a limit of `max_bytes`.
+    pub fn new(max_bytes: usize) -> MemoryShare {
+        MemoryShare { taken: AtomicUsize::new(0), max_bytes }
     }
 
     /// Bytes in use.
@@ -58,10 +59,10 @@ impl MemoryShare {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes so many bytes, if they fit or `must` be taken.
-    fn try_take(&self, bytes: usize, must: bool) -> bool {
+    /// Takes so many bytes if they fit, or beyond the limit if `is_forced`; false if none were taken.
+    fn try_take(&self, bytes: usize, is_forced: bool) -> bool {
         let taken = self.bytes_taken();
-        let fits = must || taken.saturating_add(bytes) <= self.most;
+        let fits = is_forced || taken.saturating_add(bytes) <= self.max_bytes;
         if fits {
             self.taken.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -80,91 +81,100 @@ impl Default for MemoryShare {
     }
 }
 
+/// A write whose data are being received.
+struct PartialWrite {
+    head: RequestHead,
+    data: Vec<u8>,
+    /// Bytes of `data` that have come.
+    received: usize,
+}
+
 /// A client after negotiation.
 pub struct Transmission {
     share: Arc<MemoryShare>,
     /// Bytes of the share that this client's input buffer takes.
-    ground: usize,
+    input_share: usize,
     /// The next request waits for memory that other clients have.
-    short: bool,
-    /// Number of requests here that are [`LONG`].
-    long: usize,
-    /// Bytes moved either way, and whole requests received.
-    moved: u64,
+    waits_for_others: bool,
+    /// Number of requests here that are longer than [`LONG_BYTES`].
+    long_requests: usize,
+    /// Bytes received and sent.
+    bytes_moved: u64,
+    /// Whole requests received.
     requests: u64,
     export: Export,
-    negotiated: TransmissionTerms,
-    /// Received bytes, from `from` to `to`.
-    came: Box<[u8]>,
-    from: usize,
-    to: usize,
-    /// A write whose data are coming, and how many bytes of them have come.
-    coming: Option<(RequestHead, Vec<u8>, usize)>,
+    terms: TransmissionTerms,
+    /// Received bytes that are not parsed yet lie from `input_start` to `input_end`.
+    input: Box<[u8]>,
+    input_start: usize,
+    input_end: usize,
+    partial_write: Option<PartialWrite>,
     /// Bytes of a refused write's data that are still to come.
-    refused: usize,
+    bytes_to_skip: usize,
     /// Nothing more is read.
-    over: bool,
+    has_ended: bool,
     /// The next request waits for memory.
-    full: bool,
-    /// Bytes to be sent, and how many of them are.
-    out: Vec<u8>,
+    waits_for_memory: bool,
+    output: Vec<u8>,
+    /// Bytes of `output` that are sent.
     sent: usize,
-    /// Cost of all requests here, and of those whose answers are in `out`.
-    taken: usize,
-    answered: usize,
+    /// Cost of all requests here.
+    cost: usize,
+    /// Cost of the requests whose answers are in `output`.
+    answered_cost: usize,
 }
 
 impl Transmission {
     /// Creates the state of a client that has agreed upon an export.
-    pub fn new(export: Export, negotiated: TransmissionTerms) -> Transmission {
+    pub fn new(export: Export, terms: TransmissionTerms) -> Transmission {
         Transmission {
             share: Arc::default(),
-            ground: 0,
-            short: false,
-            long: 0,
-            moved: 0,
+            input_share: 0,
+            waits_for_others: false,
+            long_requests: 0,
+            bytes_moved: 0,
             requests: 0,
             export,
-            negotiated,
-            came: vec![0; READ].into_boxed_slice(),
-            from: 0,
-            to: 0,
-            coming: None,
-            refused: 0,
-            over: false,
-            full: false,
-            out: Vec::new(),
+            terms,
+            input: vec![0; INPUT_BYTES].into_boxed_slice(),
+            input_start: 0,
+            input_end: 0,
+            partial_write: None,
+            bytes_to_skip: 0,
+            has_ended: false,
+            waits_for_memory: false,
+            output: Vec::new(),
             sent: 0,
-            taken: 0,
-            answered: 0,
+            cost: 0,
+            answered_cost: 0,
         }
     }
 
     /// Sends the rest of the negotiation first.
     pub(crate) fn send_first(&mut self, bytes: &[u8]) {
-        self.out.extend(bytes);
+        self.output.extend(bytes);
     }
 
     /// Takes its memory from `share` from now on.
     pub(crate) fn use_share(&mut self, share: Arc<MemoryShare>) {
-        share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
-        self.share.give_back(self.ground + self.taken);
-        (self.share, self.ground) = (share, READ);
+        share.taken.fetch_add(INPUT_BYTES + self.cost, Ordering::Relaxed);
+        self.share.give_back(self.input_share + self.cost);
+        (self.share, self.input_share) = (share, INPUT_BYTES);
     }
 
     /// Whether the next request waits for memory that other clients have.
     pub(crate) fn waits_for_share(&self) -> bool {
-        self.short && self.full
+        self.waits_for_others && self.waits_for_memory
     }
 
     /// Whether the client holds memory until it reads, or sends the rest of a write.
     pub(crate) fn holds_memory(&self) -> bool {
-        self.wants_write() || self.coming.is_some()
+        self.wants_write() || self.partial_write.is_some()
     }
 
     /// Bytes moved either way until now.
     pub(crate) fn bytes_moved(&self) -> u64 {
-        self.moved
+        self.bytes_moved
     }
 
     /// Number of whole requests received.
@@ -174,37 +184,37 @@ impl Transmission {
 
     /// Whether more is to be read now.
     pub fn wants_read(&self) -> bool {
-        !self.over && !self.full
+        !self.has_ended && !self.waits_for_memory
     }
 
     /// Whether there are bytes to be written.
     pub(crate) fn wants_write(&self) -> bool {
-        !self.out.is_empty()
+        !self.output.is_empty()
     }
 
     /// Whether the client has left and all its requests are answered.
     pub fn is_over(&self) -> bool {
-        self.over && self.taken == 0
+        self.has_ended && self.cost == 0
     }
 
     /// Reads the bytes that are there; waits only if `stream` does.
     pub fn read_from(&mut self, stream: &mut impl Read) -> io::Result<()> {
-        let read = match &mut self.coming {
-            Some((_, data, filled)) => {
-                let end = data.len().min(*filled + DATA);
-                stream.read(&mut data[*filled..end])
+        let read = match &mut self.partial_write {
+            Some(write) => {
+                let end = write.data.len().min(write.received + DATA_READ_BYTES);
+                stream.read(&mut write.data[write.received..end])
             }
             None => {
-                self.came.copy_within(self.from..self.to, 0);
-                (self.from, self.to) = (0, self.to - self.from);
-                stream.read(&mut self.came[self.to..])
+                self.input.copy_within(self.input_start..self.input_end, 0);
+                (self.input_start, self.input_end) = (0, self.input_end - self.input_start);
+                stream.read(&mut self.input[self.input_end..])
             }
         };
-        self.moved += *read.as_ref().unwrap_or(&0) as u64;
-        match (read, &mut self.coming) {
+        self.bytes_moved += *read.as_ref().unwrap_or(&0) as u64;
+        match (read, &mut self.partial_write) {
             (Ok(0), _) => self.stop_reading(),
-            (Ok(bytes), Some((_, _, filled))) => *filled += bytes,
-            (Ok(bytes), None) => self.to += bytes,
+            (Ok(bytes), Some(write)) => write.received += bytes,
+            (Ok(bytes), None) => self.input_end += bytes,
             (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             (Err(error), _) => return Err(error),
         }
@@ -213,65 +223,69 @@ impl Transmission {
 
     /// Stops reading; a request that did not come whole is dropped.
     fn stop_reading(&mut self) {
-        self.over = true;
-        self.full = false;
-        self.to = self.from;
-        if let Some((head, ..)) = self.coming.take() {
-            let cost = self.request_cost(&head);
+        self.has_ended = true;
+        self.waits_for_memory = false;
+        self.input_end = self.input_start;
+        if let Some(write) = self.partial_write.take() {
+            let cost = self.request_cost(&write.head);
             self.free_cost(cost);
         }
     }
 
     fn free_cost(&mut self, cost: usize) {
-        self.taken -= cost;
+        self.cost -= cost;
         self.share.give_back(cost);
     }
 
     /// Returns the next valid request, with the data of a write; answers invalid ones.
     pub fn next_request(&mut self) -> Option<(RequestHead, Vec<u8>)> {
         loop {
-            let there = self.to - self.from;
-            let skipped = self.refused.min(there);
-            self.refused -= skipped;
-            self.from += skipped;
-            if let Some((_, data, filled)) = &mut self.coming {
-                let more = (data.len() - *filled).min(self.to - self.from);
-                data[*filled..*filled + more].copy_from_slice(&self.came[self.from..self.from + more]);
-                (*filled, self.from) = (*filled + more, self.from + more);
-                return if *filled == data.len() {
-                    self.requests += 1;
-                    self.coming.take().map(|(head, data, _)| (head, data))
-                } else {
-                    None
-                };
+            let skipped = self.bytes_to_skip.min(self.input_end - self.input_start);
+            self.bytes_to_skip -= skipped;
+            self.input_start += skipped;
+            if let Some(write) = &mut self.partial_write {
+                let more = (write.data.len() - write.received).min(self.input_end - self.input_start);
+                let new_data = &self.input[self.input_start..self.input_start + more];
+                write.data[write.received..write.received + more].copy_from_slice(new_data);
+                write.received += more;
+                self.input_start += more;
+                if write.received < write.data.len() {
+                    return None;
+                }
+                self.requests += 1;
+                return self.partial_write.take().map(|write| (write.head, write.data));
             }
-            let bytes = self.came[self.from..self.to].first_chunk::<HEAD>().filter(|_| !self.over)?;
+            let bytes =
+                self.input[self.input_start..self.input_end].first_chunk::<HEAD>().filter(|_| !self.has_ended)?;
             let Some(head) = RequestHead::parse(bytes).filter(|head| head.command != NbdCommand::Disconnect) else {
                 // A goodbye, or bytes that are no request.
                 self.stop_reading();
                 return None;
             };
             let cost = self.request_cost(&head);
-            // A request larger than the budget goes alone.
-            let own = self.taken > 0 && self.taken + cost > BUDGET;
-            let own = own || is_long(&head) && self.long >= LONG_ONES;
-            self.short = !own && !self.share.try_take(cost, self.taken == 0 && cost <= SMALL);
-            self.full = own || self.short;
-            if self.full {
+            // A request larger than the budget is taken alone.
+            let exceeds_budget = self.cost > 0 && self.cost + cost > CLIENT_BUDGET;
+            let waits_for_own = exceeds_budget || is_long(&head) && self.long_requests >= MAX_LONG;
+            let is_forced = self.cost == 0 && cost <= SMALL_COST;
+            self.waits_for_others = !waits_for_own && !self.share.try_take(cost, is_forced);
+            self.waits_for_memory = waits_for_own || self.waits_for_others;
+            if self.waits_for_memory {
                 return None;
             }
-            self.taken += cost;
-            self.long += usize::from(is_long(&head));
-            self.from += HEAD;
+            self.cost += cost;
+            self.long_requests += usize::from(is_long(&head));
+            self.input_start += HEAD;
             let length = head.length as usize;
-            match (request_error(&head, &self.export, self.negotiated), head.command) {
-                (None, NbdCommand::Write) => self.coming = Some((head, vec![0; length], 0)),
+            match (request_error(&head, &self.export, self.terms), head.command) {
+                (None, NbdCommand::Write) => {
+                    self.partial_write = Some(PartialWrite { head, data: vec![0; length], received: 0 });
+                }
                 (None, _) => {
                     self.requests += 1;
                     return Some((head, Vec::new()));
                 }
                 (Some(error), command) => {
-                    self.refused = if command == NbdCommand::Write { length } else { 0 };
+                    self.bytes_to_skip = if command == NbdCommand::Write { length } else { 0 };
                     self.answer_failed(&head, error);
                 }
             }
@@ -280,32 +294,31 @@ impl Transmission {
 
     /// Cost of a request in the budget.
     fn request_cost(&self, head: &RequestHead) -> usize {
-        let most = self.export.largest;
-        REQUEST
+        REQUEST_COST
             + match head.command {
-                NbdCommand::Read | NbdCommand::Write if head.length > most => 0,
-                NbdCommand::BlockStatus => 8 * EXTENTS,
+                NbdCommand::Read | NbdCommand::Write if head.length > self.export.largest => 0,
+                NbdCommand::BlockStatus => 8 * MAX_EXTENTS,
                 NbdCommand::Read | NbdCommand::Write => head.length as usize,
                 _ => 0,
             }
     }
 
     fn uses_chunks(&self, head: &RequestHead) -> bool {
-        self.negotiated.structured && matches!(head.command, NbdCommand::Read | NbdCommand::BlockStatus)
+        self.terms.structured && matches!(head.command, NbdCommand::Read | NbdCommand::BlockStatus)
     }
 
-    /// Answers a finished request; `fill` puts the data of a read into zeroes, or returns an error.
+    /// Answers a finished request; `fill` writes the data of a read over zeroes, or returns an error.
     pub fn answer_done(&mut self, head: &RequestHead, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
         let length = if head.command == NbdCommand::Read { head.length as usize } else { 0 };
-        let begin = self.out.len();
+        let answer_start = self.output.len();
         match self.uses_chunks(head) {
-            true => self.out.extend(wire::data_chunk(head.cookie, head.offset, length)),
-            false => self.out.extend(wire::simple_reply(0, head.cookie)),
+            true => self.output.extend(wire::data_chunk_head(head.cookie, head.offset, length)),
+            false => self.output.extend(wire::simple_reply_head(0, head.cookie)),
         }
-        let data = self.out.len();
-        self.out.resize(data + length, 0);
-        if let Err(error) = fill(&mut self.out[data..]) {
-            self.out.truncate(begin);
+        let data_start = self.output.len();
+        self.output.resize(data_start + length, 0);
+        if let Err(error) = fill(&mut self.output[data_start..]) {
+            self.output.truncate(answer_start);
             return self.answer_failed(head, error);
         }
         self.count_answered(head);
@@ -313,37 +326,41 @@ impl Transmission {
 
     /// Accounts for an answered request.
     fn count_answered(&mut self, head: &RequestHead) {
-        self.answered += self.request_cost(head);
-        self.long -= usize::from(is_long(head));
+        self.answered_cost += self.request_cost(head);
+        self.long_requests -= usize::from(is_long(head));
     }
 
     /// Answers a block status with extents: bytes, and flags of `base:allocation`.
     pub fn answer_extents(&mut self, head: &RequestHead, extents: &[(u32, u32)]) {
-        self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
+        self.output.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
         self.count_answered(head);
     }
 
     /// Answers a request with an error ([`wire::error`]).
     pub fn answer_failed(&mut self, head: &RequestHead, error: u32) {
         match self.uses_chunks(head) {
-            true => self.out.extend(wire::error_chunk(head.cookie, error)),
-            false => self.out.extend(wire::simple_reply(error, head.cookie)),
+            true => self.output.extend(wire::error_chunk(head.cookie, error)),
+            false => self.output.extend(wire::simple_reply_head(error, head.cookie)),
         }
         self.count_answered(head);
     }
 
-    /// Writes what the other end takes; waits only if `stream` does. `hear` takes the requests for which there is memory again. The rest
-    /// waits for the other end, or for an answer.
-    pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(RequestHead, Vec<u8>)) -> io::Result<()> {
+    /// Sends as many bytes as the other end takes; waits only if `stream` does. `on_request` gets the requests for
+    /// which there is memory again.
+    pub fn write_to(
+        &mut self,
+        stream: &mut impl Write,
+        mut on_request: impl FnMut(RequestHead, Vec<u8>),
+    ) -> io::Result<()> {
         loop {
             self.send_output(stream)?;
-            if !self.full || self.wants_write() {
+            if !self.waits_for_memory || self.wants_write() {
                 return Ok(());
             }
             while let Some((head, data)) = self.next_request() {
-                hear(head, data);
+                on_request(head, data);
             }
-            // Refusals are to be written, too.
+            // Answers to refused requests are to be sent, too.
             if !self.wants_write() {
                 return Ok(());
             }
@@ -351,12 +368,12 @@ impl Transmission {
     }
 
     fn send_output(&mut self, stream: &mut impl Write) -> io::Result<()> {
-        while self.sent < self.out.len() {
-            match stream.write(&self.out[self.sent..]) {
+        while self.sent < self.output.len() {
+            match stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(bytes) => {
                     self.sent += bytes;
-                    self.moved += bytes as u64;
+                    self.bytes_moved += bytes as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.free_sent();
@@ -367,57 +384,58 @@ impl Transmission {
             }
         }
         self.sent = 0;
-        self.out.clear();
-        if self.out.capacity() > KEPT {
-            self.out = Vec::new();
+        self.output.clear();
+        if self.output.capacity() > KEPT_BUFFER_BYTES {
+            self.output = Vec::new();
         }
-        let answered = std::mem::take(&mut self.answered);
+        let answered = std::mem::take(&mut self.answered_cost);
         self.free_cost(answered);
         Ok(())
     }
 
-    /// Frees the memory of answers that were sent, while others were not. An answer is never longer than its cost.
+    /// Frees the memory of answers that are sent while others are not. An answer is never longer than its cost.
     fn free_sent(&mut self) {
-        // At least half of them: fewer bytes are moved than were sent.
-        if self.sent >= KEPT.max(self.out.len() / 2) {
-            let free = self.sent.min(self.answered);
-            self.answered -= free;
-            self.free_cost(free);
-            self.out.drain(..std::mem::take(&mut self.sent));
+        // At least half of the buffer is sent: fewer bytes are copied than were sent.
+        if self.sent >= KEPT_BUFFER_BYTES.max(self.output.len() / 2) {
+            let freed = self.sent.min(self.answered_cost);
+            self.answered_cost -= freed;
+            self.free_cost(freed);
+            self.output.drain(..std::mem::take(&mut self.sent));
         }
     }
 }
 
 impl Drop for Transmission {
     fn drop(&mut self) {
-        self.share.give_back(self.ground + self.taken);
+        self.share.give_back(self.input_share + self.cost);
     }
 }
 
-/// See [`LONG`].
+/// Whether a request is one of zeroes or a trim beyond [`LONG_BYTES`].
 fn is_long(head: &RequestHead) -> bool {
-    matches!(head.command, NbdCommand::Trim | NbdCommand::WriteZeroes) && head.length > LONG
+    matches!(head.command, NbdCommand::Trim | NbdCommand::WriteZeroes) && head.length > LONG_BYTES
 }
 
-/// Returns the error of the protocol for an invalid request.
-fn request_error(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> Option<u32> {
-    let within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
-    let aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
-    let range = match () {
-        () if head.length == 0 || !aligned => Some(error::INVALID),
-        () if !within && matches!(head.command, NbdCommand::Write | NbdCommand::WriteZeroes) => Some(error::NO_SPACE),
-        () if !within => Some(error::INVALID),
+/// Returns the error of the protocol for an invalid request; `None` if the request is valid.
+fn request_error(head: &RequestHead, export: &Export, terms: TransmissionTerms) -> Option<u32> {
+    let is_within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
+    let is_aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
+    let is_write = matches!(head.command, NbdCommand::Write | NbdCommand::WriteZeroes);
+    let range_error = match () {
+        () if head.length == 0 || !is_aligned => Some(error::INVALID),
+        () if !is_within && is_write => Some(error::NO_SPACE),
+        () if !is_within => Some(error::INVALID),
         () => None,
     };
     match head.command {
         _ if head.flags & !wire::FLAGS != 0 => Some(error::INVALID),
         NbdCommand::WriteZeroes if head.flags & wire::FAST_ZERO != 0 && !export.fast_zeroes => {
-            range.or(Some(error::UNSUPPORTED))
+            range_error.or(Some(error::UNSUPPORTED))
         }
         NbdCommand::Read | NbdCommand::Write if head.length > export.largest => Some(error::INVALID),
-        NbdCommand::Read | NbdCommand::Write | NbdCommand::Trim | NbdCommand::WriteZeroes => range,
-        NbdCommand::BlockStatus if !negotiated.status => Some(error::INVALID),
-        NbdCommand::BlockStatus => range,
+        NbdCommand::Read | NbdCommand::Write | NbdCommand::Trim | NbdCommand::WriteZeroes => range_error,
+        NbdCommand::BlockStatus if !terms.status => Some(error::INVALID),
+        NbdCommand::BlockStatus => range_error,
         // A flush covers everything, so it names no range.
         NbdCommand::Flush if (head.offset, head.length) != (0, 0) => Some(error::INVALID),
         NbdCommand::Flush | NbdCommand::Disconnect => None,
@@ -462,7 +480,8 @@ mod tests {
         assert_eq!(said(of(NbdCommand::Unknown(77), 0, 512)), Some(error::INVALID));
     }
 
-    /// proto.md: zero lengths, parts of blocks, and ranges beyond the end are invalid; writes beyond the end have no space.
+    /// proto.md: zero lengths, parts of blocks, and ranges beyond the end are invalid; writes beyond the end have no
+    /// space.
     #[test]
     fn every_range_about_the_ends_is_judged_as_the_specification_says() {
         const BYTES: u128 = 1 << 20;
@@ -577,10 +596,13 @@ mod tests {
             let said = |answer: &dyn Fn(&mut Transmission)| {
                 let mut line = Transmission::new(export(), terms);
                 answer(&mut line);
-                line.out.clone()
+                line.output.clone()
             };
-            let error =
-                if in_chunks { wire::error_chunk(1, error::IO) } else { wire::simple_reply(error::IO, 1).to_vec() };
+            let error = if in_chunks {
+                wire::error_chunk(1, error::IO)
+            } else {
+                wire::simple_reply_head(error::IO, 1).to_vec()
+            };
             assert_eq!(said(&|line| line.answer_failed(&head, error::IO)), error, "{command:?}");
             assert_eq!(said(&|line| line.answer_done(&head, |_| Err(error::IO))), error, "{command:?}");
             if command == BlockStatus {
@@ -592,8 +614,11 @@ mod tests {
                 continue;
             }
             let length = if command == Read { 512 } else { 0 };
-            let begin =
-                if in_chunks { wire::data_chunk(1, 512, length).to_vec() } else { wire::simple_reply(0, 1).to_vec() };
+            let begin = if in_chunks {
+                wire::data_chunk_head(1, 512, length).to_vec()
+            } else {
+                wire::simple_reply_head(0, 1).to_vec()
+            };
             let filled = said(&|line| {
                 line.answer_done(&head, |data| {
                     data.fill(7);
@@ -660,7 +685,7 @@ mod tests {
             let commands: Vec<_> = heard.iter().map(|(head, _)| head.command).collect();
             assert_eq!(commands, [NbdCommand::Read, NbdCommand::Write, NbdCommand::Flush]);
             assert!(heard[1].1 == data, "in pieces of {piece}");
-            assert_eq!(line.out, wire::simple_reply(error::INVALID, u64::from_be_bytes([9; 8])));
+            assert_eq!(line.output, wire::simple_reply_head(error::INVALID, u64::from_be_bytes([9; 8])));
             line.read_from(&mut &[][..]).unwrap();
             assert!(!line.wants_read() && !line.is_over(), "three are not answered");
             for (head, _) in &heard {
@@ -692,9 +717,9 @@ mod tests {
         assert_eq!((calls, line.wants_write(), line.wants_read()), (4, false, true), "half of it at each second call");
         let second = heard[0];
         assert_eq!(heard[1].length, 512, "there is room for a small one");
-        assert!(line.out.capacity() == 0, "a large answer's room is given back");
+        assert!(line.output.capacity() == 0, "a large answer's room is given back");
         line.answer_done(&second, |_| Err(error::IO));
-        assert_eq!(line.out, wire::simple_reply(error::IO, second.cookie), "no data come with an error");
+        assert_eq!(line.output, wire::simple_reply_head(error::IO, second.cookie), "no data come with an error");
     }
 
     #[test]
@@ -710,7 +735,7 @@ mod tests {
                 && !line.wants_read()
                 && !line.waits_for_share()
         );
-        assert_eq!(line.taken, 2 * REQUEST);
+        assert_eq!(line.cost, 2 * REQUEST_COST);
         line.answer_done(&first, |_| Ok(()));
         let mut third = None;
         line.write_to(&mut io::sink(), |head, _| third = Some(head)).unwrap();

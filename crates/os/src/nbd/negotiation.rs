@@ -1,4 +1,4 @@
-//! From the first byte to transmission: a client's options for the one export there is.
+//! Negotiates with a client, from the first byte to transmission: answers its options for the one export of a server.
 
 use std::io::{self, Read, Write};
 
@@ -6,7 +6,7 @@ use seekwise_disk::block::{Limits, SECTOR};
 
 use super::wire::{self, WireReader, answer, can, info, option};
 
-/// An export.
+/// A disk as a server offers it to clients.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// Description for people.
@@ -14,11 +14,11 @@ pub struct Export {
     pub bytes: u64,
     /// Smallest request, in bytes.
     pub smallest: u32,
-    /// Preferred request.
+    /// Preferred request, in bytes.
     pub preferred: u32,
-    /// Largest request.
+    /// Largest request, in bytes.
     pub largest: u32,
-    /// Zeroes are written faster than their bytes would be.
+    /// Whether zeroes are written faster than their bytes would be.
     pub fast_zeroes: bool,
 }
 
@@ -31,34 +31,35 @@ pub struct TransmissionTerms {
     pub status: bool,
 }
 
-/// The name of the one context, and its number.
+/// The name of the one metadata context.
 const ALLOCATION: &str = "base:allocation";
-/// See [`ALLOCATION`].
+/// The number of that context.
 pub(super) const ALLOCATION_ID: u32 = 1;
 
 /// Longest data of an option: names have at most 4096 bytes, and there are few.
-const LONGEST: u32 = 64 << 10;
+const MAX_OPTION_BYTES: u32 = 64 << 10;
 
-/// Largest request that clients may send, even if a stack takes longer ones: the most that a disk's command carries, and half of
-/// what one client can have here.
-pub const LARGEST: u64 = 32 << 20;
+/// Largest request that clients may send, even if a stack takes longer ones: the most that a disk's command carries,
+/// and half of what one client can have here.
+pub const MAX_REQUEST_BYTES: u64 = 32 << 20;
 
 impl Export {
-    /// Creates the export of a disk with these limits, which writes zeroes as other data: drives of the catalogue know no command for them.
+    /// Creates the export of a disk with these limits, which writes zeroes as other data: drives of the catalogue know
+    /// no command for them.
     pub fn new(limits: &Limits, description: String) -> Export {
         Export {
             description,
             bytes: limits.sectors * SECTOR,
             smallest: limits.logical,
             preferred: limits.physical.max(4096),
-            largest: (u64::from(limits.max_transfer) * SECTOR).min(LARGEST) as u32,
+            largest: (u64::from(limits.max_transfer) * SECTOR).min(MAX_REQUEST_BYTES) as u32,
             fast_zeroes: false,
         }
     }
 
     /// Transmission flags.
-    fn transmission_flags(&self, negotiated: TransmissionTerms) -> u16 {
-        let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };
+    fn transmission_flags(&self, terms: TransmissionTerms) -> u16 {
+        let fragments = if terms.structured { can::DONT_FRAGMENT } else { 0 };
         can::FLAGS
             | can::FLUSH
             | can::FUA
@@ -71,26 +72,26 @@ impl Export {
     }
 
     /// Builds the reply to GO and INFO: size and flags, block sizes, and the information asked for.
-    fn info_reply(&self, option: u32, wanted: &[u16], negotiated: TransmissionTerms) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut piece = |kind: u16, data: &[u8]| {
+    fn info_reply(&self, option: u32, kinds: &[u16], terms: TransmissionTerms) -> Vec<u8> {
+        let mut reply = Vec::new();
+        let mut push_info = |kind: u16, data: &[u8]| {
             let data = [&kind.to_be_bytes(), data].concat();
-            out.extend(wire::option_reply(option, answer::INFO, &data));
+            reply.extend(wire::option_reply(option, answer::INFO, &data));
         };
-        piece(
+        push_info(
             info::EXPORT,
-            &[&self.bytes.to_be_bytes()[..], &self.transmission_flags(negotiated).to_be_bytes()].concat(),
+            &[&self.bytes.to_be_bytes()[..], &self.transmission_flags(terms).to_be_bytes()].concat(),
         );
         let sizes = [self.smallest, self.preferred, self.largest].map(u32::to_be_bytes).concat();
-        piece(info::BLOCK_SIZE, &sizes);
-        if wanted.contains(&info::NAME) {
-            piece(info::NAME, b"");
+        push_info(info::BLOCK_SIZE, &sizes);
+        if kinds.contains(&info::NAME) {
+            push_info(info::NAME, b"");
         }
-        if wanted.contains(&info::DESCRIPTION) {
-            piece(info::DESCRIPTION, self.description.as_bytes());
+        if kinds.contains(&info::DESCRIPTION) {
+            push_info(info::DESCRIPTION, self.description.as_bytes());
         }
-        out.extend(wire::option_reply(option, answer::ACK, &[]));
-        out
+        reply.extend(wire::option_reply(option, answer::ACK, &[]));
+        reply
     }
 }
 
@@ -99,11 +100,11 @@ impl Export {
 pub struct Handshake {
     export: Export,
     stage: HandshakeStage,
-    /// Received bytes of the next item.
-    came: Vec<u8>,
-    /// Zeroes follow EXPORT_NAME.
-    zeroes: bool,
-    negotiated: TransmissionTerms,
+    /// Received bytes of the item that is not whole yet.
+    received: Vec<u8>,
+    /// Whether zeroes follow the reply to EXPORT_NAME.
+    sends_zeroes: bool,
+    terms: TransmissionTerms,
 }
 
 /// The next item of a negotiation.
@@ -113,40 +114,40 @@ enum HandshakeStage {
     Flags,
     /// An option's head.
     Head,
-    /// An option's data, of so many bytes.
-    Data(u32, u32),
-    /// Longer data than any option has: the option, and the bytes still to come, which are dropped.
-    TooMuch(u32, u32),
+    /// An option's data.
+    Data { option: u32, bytes: u32 },
+    /// Longer data than any option has, which are dropped.
+    TooLong { option: u32, bytes_left: u32 },
 }
 
 /// State of a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeStep {
-    /// Negotiation goes on.
-    On,
+    /// Negotiation continues.
+    Continues,
     /// Transmission begins.
-    Goes(TransmissionTerms),
+    Begins(TransmissionTerms),
     /// The client leaves, or is to be disconnected.
     Leaves,
 }
 
 impl Handshake {
-    /// Begins with a client that has just come; also returns its greeting.
+    /// Begins with a client that has just connected; also returns the greeting to be sent.
     pub fn new(export: Export) -> (Handshake, Vec<u8>) {
         let mut hello = wire::GREETING.to_be_bytes().to_vec();
         hello.extend(wire::OPTIONS.to_be_bytes());
         hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
-        let (stage, came, negotiated) = (HandshakeStage::Flags, Vec::new(), TransmissionTerms::default());
-        (Handshake { export, stage, came, zeroes: false, negotiated }, hello)
+        let (stage, terms) = (HandshakeStage::Flags, TransmissionTerms::default());
+        (Handshake { export, stage, received: Vec::new(), sends_zeroes: false, terms }, hello)
     }
 
-    /// How many bytes it takes at most now: transmission may begin after them.
+    /// How many bytes may be passed to `receive` now: transmission may begin after them.
     pub(crate) fn bytes_wanted(&self) -> usize {
         match self.stage {
-            HandshakeStage::Flags => 4 - self.came.len(),
-            HandshakeStage::Head => 16 - self.came.len(),
-            HandshakeStage::Data(_, length) => length as usize - self.came.len(),
-            HandshakeStage::TooMuch(_, left) => left as usize,
+            HandshakeStage::Flags => 4 - self.received.len(),
+            HandshakeStage::Head => 16 - self.received.len(),
+            HandshakeStage::Data { bytes, .. } => bytes as usize - self.received.len(),
+            HandshakeStage::TooLong { bytes_left, .. } => bytes_left as usize,
         }
     }
 
@@ -155,30 +156,30 @@ impl Handshake {
         &self.export
     }
 
-    /// Takes bytes, no more than it wants, and appends the answer to `out`.
-    pub(crate) fn take_bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
-        if let HandshakeStage::TooMuch(option, left) = &mut self.stage {
-            *left -= bytes.len() as u32;
-            if *left == 0 {
+    /// Processes received bytes, at most [`Handshake::bytes_wanted`], and appends the answer to `out`.
+    pub(crate) fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
+        if let HandshakeStage::TooLong { option, bytes_left } = &mut self.stage {
+            *bytes_left -= bytes.len() as u32;
+            if *bytes_left == 0 {
                 out.extend(wire::option_reply(*option, answer::TOO_BIG, &[]));
                 self.stage = HandshakeStage::Head;
             }
-            return HandshakeStep::On;
+            return HandshakeStep::Continues;
         }
-        self.came.extend(bytes);
+        self.received.extend(bytes);
         if self.bytes_wanted() > 0 {
-            return HandshakeStep::On;
+            return HandshakeStep::Continues;
         }
-        let came = std::mem::take(&mut self.came);
-        let mut reader = WireReader(&came);
+        let item = std::mem::take(&mut self.received);
+        let mut reader = WireReader(&item);
         match self.stage {
             HandshakeStage::Flags => {
                 let flags = reader.read_u32().unwrap_or(u32::MAX);
-                self.zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
+                self.sends_zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
                 self.stage = HandshakeStage::Head;
-                // A client with an unknown flag is of another time: the specification has the server disconnect.
+                // A client with an unknown flag is newer than this server: the specification has the server disconnect.
                 let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
-                if flags & !known == 0 { HandshakeStep::On } else { HandshakeStep::Leaves }
+                if flags & !known == 0 { HandshakeStep::Continues } else { HandshakeStep::Leaves }
             }
             HandshakeStage::Head => {
                 let (magic, option, length) = (reader.read_u64(), reader.read_u32(), reader.read_u32());
@@ -186,33 +187,33 @@ impl Handshake {
                     return HandshakeStep::Leaves;
                 };
                 match length {
-                    0 => self.handle_option(option, &[], out),
-                    1..=LONGEST => {
-                        self.stage = HandshakeStage::Data(option, length);
-                        HandshakeStep::On
+                    0 => self.answer_option(option, &[], out),
+                    1..=MAX_OPTION_BYTES => {
+                        self.stage = HandshakeStage::Data { option, bytes: length };
+                        HandshakeStep::Continues
                     }
                     _ => {
-                        self.stage = HandshakeStage::TooMuch(option, length);
-                        HandshakeStep::On
+                        self.stage = HandshakeStage::TooLong { option, bytes_left: length };
+                        HandshakeStep::Continues
                     }
                 }
             }
-            HandshakeStage::Data(option, _) => {
+            HandshakeStage::Data { option, .. } => {
                 self.stage = HandshakeStage::Head;
-                self.handle_option(option, &came, out)
+                self.answer_option(option, &item, out)
             }
-            HandshakeStage::TooMuch(..) => HandshakeStep::On,
+            HandshakeStage::TooLong { .. } => HandshakeStep::Continues,
         }
     }
 
-    /// Handles a whole option.
-    fn handle_option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
+    /// Carries out a whole option, and appends the answer to `out`.
+    fn answer_option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         match option {
             option::EXPORT_NAME if data.is_empty() => {
                 out.extend(self.export.bytes.to_be_bytes());
-                out.extend(self.export.transmission_flags(self.negotiated).to_be_bytes());
-                out.extend(vec![0; if self.zeroes { 124 } else { 0 }]);
-                HandshakeStep::Goes(self.negotiated)
+                out.extend(self.export.transmission_flags(self.terms).to_be_bytes());
+                out.extend(vec![0; if self.sends_zeroes { 124 } else { 0 }]);
+                HandshakeStep::Begins(self.terms)
             }
             option::EXPORT_NAME => HandshakeStep::Leaves,
             option::ABORT => {
@@ -220,9 +221,9 @@ impl Handshake {
                 HandshakeStep::Leaves
             }
             _ => {
-                let (reply, goes) = option_answer(option, data, &self.export, &mut self.negotiated);
-                out.extend(reply);
-                if goes { HandshakeStep::Goes(self.negotiated) } else { HandshakeStep::On }
+                let reply = reply_to_option(option, data, &self.export, &mut self.terms);
+                out.extend(reply.bytes);
+                if reply.begins_transmission { HandshakeStep::Begins(self.terms) } else { HandshakeStep::Continues }
             }
         }
     }
@@ -230,63 +231,74 @@ impl Handshake {
 
 /// Negotiates with a client, waiting for it. `None` if it left or was disconnected; errors are those of the connection.
 pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<TransmissionTerms>> {
-    let (mut talk, mut out) = Handshake::new(export.clone());
+    let (mut handshake, mut out) = Handshake::new(export.clone());
     let mut piece = [0; 4096];
     loop {
         stream.write_all(&out)?;
         out.clear();
-        let wanted = talk.bytes_wanted().min(piece.len());
-        let came = stream.read(&mut piece[..wanted])?;
-        if came == 0 {
+        let wanted = handshake.bytes_wanted().min(piece.len());
+        let received = stream.read(&mut piece[..wanted])?;
+        if received == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let step = talk.take_bytes(&piece[..came], &mut out);
+        let step = handshake.receive(&piece[..received], &mut out);
         // A client that leaves may not wait for this.
-        let written = if step == HandshakeStep::On { Ok(()) } else { stream.write_all(&out) };
+        let written = if step == HandshakeStep::Continues { Ok(()) } else { stream.write_all(&out) };
         match step {
-            HandshakeStep::On => {}
-            HandshakeStep::Goes(negotiated) => return written.map(|()| Some(negotiated)),
+            HandshakeStep::Continues => {}
+            HandshakeStep::Begins(terms) => return written.map(|()| Some(terms)),
             HandshakeStep::Leaves => return Ok(None),
         }
     }
 }
 
-/// Returns the answer to an option, and whether transmission begins.
-fn option_answer(option: u32, data: &[u8], export: &Export, negotiated: &mut TransmissionTerms) -> (Vec<u8>, bool) {
-    let only = |kind: u32| (wire::option_reply(option, kind, &[]), false);
-    match option {
+/// The reply to an option.
+struct OptionReply {
+    bytes: Vec<u8>,
+    begins_transmission: bool,
+}
+
+/// Returns the reply to an option, which may change the terms.
+fn reply_to_option(option: u32, data: &[u8], export: &Export, terms: &mut TransmissionTerms) -> OptionReply {
+    let only = |answer: u32| wire::option_reply(option, answer, &[]);
+    let mut begins_transmission = false;
+    let bytes = match option {
         option::LIST if data.is_empty() => {
-            let mut out = wire::option_reply(option, answer::SERVER, &0u32.to_be_bytes());
-            out.extend(wire::option_reply(option, answer::ACK, &[]));
-            (out, false)
+            let mut listed = wire::option_reply(option, answer::SERVER, &0u32.to_be_bytes());
+            listed.extend(only(answer::ACK));
+            listed
         }
         option::STRUCTURED_REPLY if data.is_empty() => {
-            negotiated.structured = true;
+            terms.structured = true;
             only(answer::ACK)
         }
         option::INFO | option::GO => match parse_info_request(data) {
             None => only(answer::INVALID),
-            Some(("", wanted)) => (export.info_reply(option, &wanted, *negotiated), option == option::GO),
+            Some(("", kinds)) => {
+                begins_transmission = option == option::GO;
+                export.info_reply(option, &kinds, *terms)
+            }
             Some(_) => only(answer::UNKNOWN),
         },
         option::LIST_META_CONTEXT | option::SET_META_CONTEXT => match parse_context_request(data) {
             None => only(answer::INVALID),
             Some((name, _)) if !name.is_empty() => only(answer::UNKNOWN),
             // A status needs chunks, which this client has not asked for.
-            Some(_) if !negotiated.structured => only(answer::INVALID),
-            Some((_, queries)) => (context_reply(option, &queries, negotiated), false),
+            Some(_) if !terms.structured => only(answer::INVALID),
+            Some((_, queries)) => context_reply(option, &queries, terms),
         },
         option::LIST | option::STRUCTURED_REPLY => only(answer::INVALID),
         _ => only(answer::UNSUPPORTED),
-    }
+    };
+    OptionReply { bytes, begins_transmission }
 }
 
 /// Parses the data of GO and INFO: the export's name, and the kinds of information asked for.
 fn parse_info_request(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut reader = WireReader(data);
     let name = reader.read_text()?;
-    let wanted = (0..reader.read_u16()?).map(|_| reader.read_u16()).collect::<Option<Vec<u16>>>()?;
-    reader.0.is_empty().then_some((name, wanted))
+    let kinds = (0..reader.read_u16()?).map(|_| reader.read_u16()).collect::<Option<Vec<u16>>>()?;
+    reader.0.is_empty().then_some((name, kinds))
 }
 
 /// Parses the data of the options about contexts: the export's name, and queries.
@@ -302,20 +314,21 @@ fn parse_context_request(data: &[u8]) -> Option<(&str, Vec<&str>)> {
     reader.0.is_empty().then_some((name, queries))
 }
 
-fn context_reply(option: u32, queries: &[&str], negotiated: &mut TransmissionTerms) -> Vec<u8> {
-    let lists = option == option::LIST_META_CONTEXT;
-    let named = queries.iter().any(|query| *query == ALLOCATION || lists && *query == "base:");
-    let given = named || lists && queries.is_empty();
-    let mut out = Vec::new();
-    if given {
-        let data = [&if lists { 0 } else { ALLOCATION_ID }.to_be_bytes(), ALLOCATION.as_bytes()].concat();
-        out = wire::option_reply(option, answer::META_CONTEXT, &data);
+/// Returns the reply to an option about contexts: the one context, if a query names it. SET chooses it in the terms.
+fn context_reply(option: u32, queries: &[&str], terms: &mut TransmissionTerms) -> Vec<u8> {
+    let is_list = option == option::LIST_META_CONTEXT;
+    let is_named = queries.iter().any(|query| *query == ALLOCATION || is_list && *query == "base:");
+    let is_given = is_named || is_list && queries.is_empty();
+    let mut reply = Vec::new();
+    if is_given {
+        let data = [&if is_list { 0 } else { ALLOCATION_ID }.to_be_bytes(), ALLOCATION.as_bytes()].concat();
+        reply = wire::option_reply(option, answer::META_CONTEXT, &data);
     }
-    if !lists {
-        negotiated.status = given;
+    if !is_list {
+        terms.status = is_given;
     }
-    out.extend(wire::option_reply(option, answer::ACK, &[]));
-    out
+    reply.extend(wire::option_reply(option, answer::ACK, &[]));
+    reply
 }
 
 #[cfg(test)]
@@ -421,7 +434,7 @@ mod tests {
             option(option::INFO, &unknown),
             option(option::SET_META_CONTEXT, &many),
             option(option::SET_META_CONTEXT, &[0; 8]),
-            option(99, &vec![0; LONGEST as usize + 1]),
+            option(99, &vec![0; MAX_OPTION_BYTES as usize + 1]),
             option(option::ABORT, &[]),
         ];
         let (negotiated, got) = talk(1, &options);
@@ -443,8 +456,9 @@ mod tests {
         all
     }
 
-    /// proto.md of the protocol: flags are bit 0; flush, FUA, rotational, trim, zeroes are bits 2 to 6, one reply a read bit 7,
-    /// several connections bit 8, fast zeroes bit 11. Read-only (1), resize (9) and cache (10) are never promised.
+    /// proto.md of the protocol: flags are bit 0; flush, FUA, rotational, trim, zeroes are bits 2 to 6, one reply a
+    /// read bit 7, several connections bit 8, fast zeroes bit 11. Read-only (1), resize (9) and cache (10) are never
+    /// promised.
     #[test]
     fn the_flags_promise_what_a_disk_does_and_no_more() {
         let all = [0, 2, 3, 4, 5, 6, 8, 11].iter().map(|bit| 1u16 << bit).sum::<u16>();
@@ -528,8 +542,8 @@ mod tests {
             (option(option::LIST, &[1]), answer::INVALID),
             (option(option::STRUCTURED_REPLY, &[1]), answer::INVALID),
             (go(&[0]), answer::INVALID),
-            (option(99, &vec![0; LONGEST as usize]), answer::UNSUPPORTED),
-            (option(99, &vec![0; LONGEST as usize + 1]), answer::TOO_BIG),
+            (option(99, &vec![0; MAX_OPTION_BYTES as usize]), answer::UNSUPPORTED),
+            (option(99, &vec![0; MAX_OPTION_BYTES as usize + 1]), answer::TOO_BIG),
             (option(option::ABORT, &[]), answer::ACK),
         ] {
             let (negotiated, got) = talk(3, &[wrong, option(option::ABORT, &[])]);

@@ -1,8 +1,9 @@
-//! Numbers and layouts of the protocol. Big-endian throughout. Nothing here reads or waits.
+//! Numbers and layouts of the protocol, big-endian throughout: bytes are parsed to requests, replies are built as
+//! bytes. Nothing here reads or waits.
 
-/// `NBDMAGIC`.
+/// Begins a server's greeting: `NBDMAGIC`.
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
-/// `IHAVEOPT`.
+/// Follows it, and begins each option: `IHAVEOPT`.
 pub const OPTIONS: u64 = 0x4948_4156_454f_5054;
 /// Begins an option's reply.
 pub(crate) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
@@ -13,9 +14,9 @@ pub const SIMPLE_REPLY: u32 = 0x6744_6698;
 /// Begins a chunk of a structured reply.
 pub const CHUNK: u32 = 0x668e_33ef;
 
-/// The server's handshake flags: fixed newstyle, and no zeroes after EXPORT_NAME if the client agrees.
+/// Handshake flag of a server: it keeps to the fixed newstyle negotiation.
 pub(crate) const FIXED_NEWSTYLE: u16 = 1;
-/// See [`FIXED_NEWSTYLE`].
+/// Handshake flag: no zeroes follow the reply to EXPORT_NAME, if the client agrees.
 pub(crate) const NO_ZEROES: u16 = 2;
 
 /// Options of a client.
@@ -58,7 +59,7 @@ pub mod answer {
     pub(crate) const TOO_BIG: u32 = 0x8000_0009;
 }
 
-/// Kinds of information.
+/// Kinds of information about an export.
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
@@ -70,7 +71,7 @@ pub mod info {
     pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
-/// Transmission flags.
+/// Transmission flags: what an export can do.
 pub mod can {
     /// The other flags are valid.
     pub(crate) const FLAGS: u16 = 1;
@@ -230,18 +231,18 @@ impl<'a> WireReader<'a> {
 }
 
 /// Builds an option's reply.
-pub(crate) fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn option_reply(option: u32, answer: u32, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(20 + data.len());
     out.extend(OPTION_REPLY.to_be_bytes());
     out.extend(option.to_be_bytes());
-    out.extend(kind.to_be_bytes());
+    out.extend(answer.to_be_bytes());
     out.extend((data.len() as u32).to_be_bytes());
     out.extend(data);
     out
 }
 
 /// Builds the head of a simple reply.
-pub(crate) fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
+pub(crate) fn simple_reply_head(error: u32, cookie: u64) -> [u8; 16] {
     let mut out = [0; 16];
     out[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
     out[4..8].copy_from_slice(&error.to_be_bytes());
@@ -262,7 +263,7 @@ fn chunk_head(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
 }
 
 /// Builds the head of a read's structured reply: all of its bytes follow, in one chunk.
-pub(crate) fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
+pub(crate) fn data_chunk_head(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
     let mut out = [0; 28];
     out[..20].copy_from_slice(&chunk_head(1, cookie, 8 + length));
     out[20..].copy_from_slice(&offset.to_be_bytes());
@@ -277,7 +278,7 @@ pub(crate) fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
     out
 }
 
-/// Builds a block status: extents as bytes and flags, in the context that was chosen.
+/// Builds the reply to a block status: extents, each with its bytes and flags, in the context that was chosen.
 pub fn status_chunk(cookie: u64, context: u32, extents: &[(u32, u32)]) -> Vec<u8> {
     let mut out = chunk_head(5, cookie, 4 + 8 * extents.len()).to_vec();
     out.extend(context.to_be_bytes());
@@ -316,7 +317,7 @@ mod tests {
 
     #[test]
     fn replies_have_the_length_they_say() {
-        assert_eq!(data_chunk(1, 0, 5)[16..20], 13u32.to_be_bytes());
+        assert_eq!(data_chunk_head(1, 0, 5)[16..20], 13u32.to_be_bytes());
         assert_eq!(error_chunk(1, error::IO)[16..20], 6u32.to_be_bytes());
         assert_eq!(status_chunk(1, 1, &[(512, 3)]).len(), 20 + 4 + 8);
         assert_eq!(option_reply(option::GO, answer::ACK, &[]).len(), 20);

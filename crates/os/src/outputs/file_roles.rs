@@ -1,8 +1,8 @@
-//! Files that must not be taken for others: inputs and outputs of the commands at work, and files that hold nothing but our own data.
-//! Nothing is opened or judged here.
+//! Knows which files are inputs or outputs of the commands at work, so that none is taken for another, and which files
+//! were found to hold nothing but our own data. No file is opened or judged here.
 //!
-//! The list is one variable, shared by the whole process: readers and places deep below a command mark files without knowing it, and
-//! a file that was found to be ours is not read again by a later command.
+//! The list is one variable of the process. Readers and places deep below a command mark files without knowing the
+//! command, and a file that was found to be ours is not read again by a later command.
 
 #[cfg(target_os = "linux")]
 use std::collections::BTreeMap;
@@ -52,47 +52,48 @@ fn known_files() -> MutexGuard<'static, KnownFiles> {
 }
 
 impl KnownFiles {
-    /// The place of this thread's command in the list; `None` outside of [`guard_files`].
+    /// The index of this thread's innermost command; `None` outside of [`guard_files`].
     fn command_index(&self) -> Option<usize> {
         let own = thread::current().id();
         self.commands.iter().rposition(|(thread, _)| *thread == own)
     }
 
+    /// The files of this thread's innermost command.
     fn command_files(&mut self) -> Option<&mut CommandFiles> {
-        let at = self.command_index()?;
-        Some(&mut self.commands[at].1)
+        let index = self.command_index()?;
+        Some(&mut self.commands[index].1)
     }
 }
 
-/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a second
-/// output of the same name ([`admit`](super::admit)).
-pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
+/// Runs a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a
+/// second output of the same name ([`prepare_output`](super::prepare_output)).
+pub fn guard_files<R>(command: impl FnOnce() -> R) -> R {
     /// Forgets the command's files, also after a panic.
     struct FilesGuard;
     impl Drop for FilesGuard {
         fn drop(&mut self) {
             let mut known = known_files();
-            if let Some(at) = known.command_index() {
-                known.commands.remove(at);
+            if let Some(index) = known.command_index() {
+                known.commands.remove(index);
             }
         }
     }
     known_files().commands.push((thread::current().id(), CommandFiles::default()));
     let _guard = FilesGuard;
-    work()
+    command()
 }
 
 /// Marks a file as an input of the command, so that it is no output under any name.
-pub fn mark_input(of: &Metadata) {
-    let Some(key) = file_key(of).filter(|_| of.is_file()) else { return };
+pub fn mark_input(metadata: &Metadata) {
+    let Some(key) = file_key(metadata).filter(|_| metadata.is_file()) else { return };
     if let Some(files) = known_files().command_files() {
         files.inputs.push(key);
     }
 }
 
 /// True if this thread's command reads the file.
-pub(super) fn is_input(of: &Metadata) -> bool {
-    file_key(of).is_some_and(|key| known_files().command_files().is_some_and(|files| files.inputs.contains(&key)))
+pub(super) fn is_input(metadata: &Metadata) -> bool {
+    file_key(metadata).is_some_and(|key| known_files().command_files().is_some_and(|files| files.inputs.contains(&key)))
 }
 
 /// Marks a path as an output of the command; an error if another output has that name, however it is spelled.
@@ -111,7 +112,7 @@ pub(super) fn mark_output(path: &Path) -> io::Result<()> {
 #[cfg(unix)]
 fn folder_key(folder: &Path) -> io::Result<FolderKey> {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata(folder).map(|of| (of.dev(), of.ino()))
+    fs::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
@@ -120,9 +121,9 @@ fn folder_key(folder: &Path) -> io::Result<FolderKey> {
 }
 
 #[cfg(unix)]
-fn file_key(of: &Metadata) -> Option<FileKey> {
+fn file_key(metadata: &Metadata) -> Option<FileKey> {
     use std::os::unix::fs::MetadataExt;
-    Some((of.dev(), of.ino()))
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
@@ -135,29 +136,30 @@ fn file_key(_: &Metadata) -> Option<FileKey> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     bytes: u64,
+    /// Seconds and nanoseconds.
     changed: (i64, i64),
 }
 
 #[cfg(target_os = "linux")]
 impl FileStamp {
-    pub(crate) fn new(of: &Metadata) -> FileStamp {
+    pub(crate) fn new(metadata: &Metadata) -> FileStamp {
         use std::os::unix::fs::MetadataExt;
-        FileStamp { bytes: of.len(), changed: (of.ctime(), of.ctime_nsec()) }
+        FileStamp { bytes: metadata.len(), changed: (metadata.ctime(), metadata.ctime_nsec()) }
     }
 }
 
 /// Records that a file, as it is now, holds nothing of anybody else's.
 #[cfg(target_os = "linux")]
-pub(crate) fn record_own(of: &Metadata) {
-    if let Some(key) = file_key(of) {
-        known_files().own.insert(key, FileStamp::new(of));
+pub(crate) fn record_as_own(metadata: &Metadata) {
+    if let Some(key) = file_key(metadata) {
+        known_files().own.insert(key, FileStamp::new(metadata));
     }
 }
 
 /// True if the file was recorded as ours and has not changed since.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_own(of: &Metadata) -> bool {
-    file_key(of).is_some_and(|key| known_files().own.get(&key) == Some(&FileStamp::new(of)))
+pub(crate) fn is_recorded_own(metadata: &Metadata) -> bool {
+    file_key(metadata).is_some_and(|key| known_files().own.get(&key) == Some(&FileStamp::new(metadata)))
 }
 
 #[cfg(all(test, unix))]

@@ -1,4 +1,5 @@
-//! Reads the test bench of a measurement from the system. Nothing is measured here.
+//! Reads the test bench of a measurement from the system: the device, its file system, the kernel, the load. No time is
+//! measured here.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst.
 
@@ -23,7 +24,7 @@ fn read_bench_in(path: &Path, system: &SystemRoot) -> TestBench {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let device = system.device_number(&path).ok().flatten();
     let below = || Some(DeviceNumber::new(std::fs::metadata(&path).ok()?.dev()));
-    let mount = if device.is_none() { mount_of(&path, &system.read_mounts()) } else { None };
+    let mount = if device.is_none() { find_mount(&path, &system.read_mounts()) } else { None };
     let source = || system.device_number(Path::new(&mount.as_ref()?.source)).ok().flatten();
     let node = device.or_else(below).and_then(|number| system.find_device(number));
     // A file system of several devices has a number of its own: then its source names the device.
@@ -31,11 +32,11 @@ fn read_bench_in(path: &Path, system: &SystemRoot) -> TestBench {
     let memory = system.read_text("proc/meminfo").unwrap_or_default();
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     TestBench {
-        device: node.map(|node| device_info(&node)),
-        file_system: mount.map(|MountLine { point, kind, source, options, .. }| FileSystemInfo {
+        device: node.map(|node| read_device_info(&node)),
+        file_system: mount.map(|MountLine { mount_point, kind, source, options, .. }| FileSystemInfo {
             kind,
             source,
-            point,
+            point: mount_point,
             options,
         }),
         kernel: system.read_text("proc/sys/kernel/osrelease"),
@@ -49,13 +50,13 @@ fn read_bench_in(path: &Path, system: &SystemRoot) -> TestBench {
 
 /// Returns the mount of a path: the one with the longest matching mount point, of several the last.
 #[cfg(target_os = "linux")]
-fn mount_of(path: &Path, mounts: &[MountLine]) -> Option<MountLine> {
-    let in_it = mounts.iter().filter(|mount| path.starts_with(&mount.point));
-    in_it.max_by_key(|mount| Path::new(&mount.point).components().count()).cloned()
+fn find_mount(path: &Path, mounts: &[MountLine]) -> Option<MountLine> {
+    let matching = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+    matching.max_by_key(|mount| Path::new(&mount.mount_point).components().count()).cloned()
 }
 
 #[cfg(target_os = "linux")]
-fn device_info(node: &BlockDevice) -> DeviceInfo {
+fn read_device_info(node: &BlockDevice) -> DeviceInfo {
     let number = |word: &str| node.read_attribute(word).and_then(|text| text.parse::<u64>().ok());
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     let serial = ["serial", "device/serial", "wwid", "device/wwid"].iter().find_map(|word| node.read_attribute(word));
@@ -70,7 +71,7 @@ fn device_info(node: &BlockDevice) -> DeviceInfo {
         write_cache: node.read_attribute("queue/write_cache"),
         fua: number("queue/fua").map(|fua| fua != 0),
         scheduler: node.read_attribute("queue/scheduler").and_then(chosen),
-        link: node.folder_chain().find_map(link_rate),
+        link: node.folder_and_parents().find_map(link_bytes_per_second),
         queue_depth: number("device/queue_depth"),
         requests: number("queue/nr_requests"),
         rotational: number("queue/rotational").map(|turns| turns != 0),
@@ -78,14 +79,14 @@ fn device_info(node: &BlockDevice) -> DeviceInfo {
     }
 }
 
-/// Returns the bytes per second of the link of a disk, if this folder is that of a SATA port (`ata1`): it reports `6.0 Gbps`, of which
-/// eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
+/// Returns the rate of a disk's link, if this folder is that of a SATA port (`ata1`). The port reports `6.0 Gbps`, of
+/// which eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
 #[cfg(target_os = "linux")]
-fn link_rate(port: &Path) -> Option<u64> {
+fn link_bytes_per_second(port: &Path) -> Option<u64> {
     let number = port.file_name()?.to_str()?.strip_prefix("ata")?;
     let link = format!("link{number}");
-    let said = std::fs::read_to_string(port.join(&link).join("ata_link").join(&link).join("sata_spd")).ok()?;
-    let gigabits: f64 = said.trim().strip_suffix("Gbps")?.trim().parse().ok()?;
+    let speed = std::fs::read_to_string(port.join(&link).join("ata_link").join(&link).join("sata_spd")).ok()?;
+    let gigabits: f64 = speed.trim().strip_suffix("Gbps")?.trim().parse().ok()?;
     Some((gigabits * 1e9 / 10.0).round() as u64)
 }
 
@@ -162,7 +163,7 @@ mod tests {
         let root = std::env::temp_dir().join(format!("seekwise-link-{}", std::process::id()));
         put(&root, "pci0/ata3/link3/ata_link/link3/sata_spd", "3.0 Gbps");
         put(&root, "pci0/ata4/link4/ata_link/link4/sata_spd", "<unknown>");
-        let of = |disk: &str| root.join(disk).ancestors().find_map(link_rate);
+        let of = |disk: &str| root.join(disk).ancestors().find_map(link_bytes_per_second);
         assert_eq!(of("pci0/ata3/host2/target2:0:0/2:0:0:0/block/sda"), Some(300_000_000));
         assert_eq!(of("pci0/ata4/host3/target3:0:0/3:0:0:0/block/sdb"), None);
         assert_eq!(of("pci0/virtio1/block/vda"), None);

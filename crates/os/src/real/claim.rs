@@ -1,6 +1,6 @@
-//! Claims a file or device for writing: judged through the very opening that holds it, and held for as long as a run lasts. A device
-//! is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array or volume. A file is locked
-//! (`flock`) against other runs of this program. Other users are looked for again at the end.
+//! Claims a file or device for writing. It is judged through the opening that then holds it for as long as a run lasts.
+//! A device is open exclusively (`O_EXCL`), so the kernel does not use it meanwhile: no mount, swap, array or volume. A
+//! file is locked (`flock`) against other runs of this program. Other users are looked for again at the end.
 
 #![expect(clippy::disallowed_methods, reason = "claims the file or device of a run")]
 
@@ -21,11 +21,11 @@ use crate::system::in_use::{self, FileIdentity};
 #[derive(Debug)]
 pub(crate) struct WriteClaim {
     file: LockedFile,
-    found: ResolvedPath,
+    resolved: ResolvedPath,
 }
 
-/// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy of the
-/// opening, and the lock with it, until it runs.
+/// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy
+/// of the opening, and the lock with it, until it runs.
 #[derive(Debug)]
 struct LockedFile(File);
 
@@ -37,67 +37,67 @@ impl Drop for LockedFile {
 }
 
 impl WriteClaim {
-    /// Claims it, if it may be written, where `destroy` is the name that the user gave.
-    pub(crate) fn acquire(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
-        let shown = found.path.display();
+    /// Claims a file or device, if it may be written. `destroyed_name` is the name by which the user agreed to that.
+    pub(crate) fn acquire(resolved: &ResolvedPath, destroyed_name: Option<&str>) -> Result<WriteClaim, String> {
+        let shown = resolved.path.display();
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
-        flags.set(OFlags::EXCL, found.kind == PathKind::Device);
-        let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&found.path);
-        let held = opened.map(LockedFile).map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
-        let LockedFile(file) = &held;
-        found.check_identity(file)?;
-        match found.kind {
-            PathKind::Device => probe::may_write_open(file, &found.path, destroy)?,
+        flags.set(OFlags::EXCL, resolved.kind == PathKind::Device);
+        let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&resolved.path);
+        let locked = opened.map(LockedFile).map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
+        let LockedFile(file) = &locked;
+        resolved.check_identity(file)?;
+        match resolved.kind {
+            PathKind::Device => probe::check_open_device(file, &resolved.path, destroyed_name)?,
             PathKind::File => {
                 lock_file(file).map_err(|why| format!("{shown}: {why}"))?;
-                may_write(found, destroy)?;
+                may_write(resolved, destroyed_name)?;
                 let bytes = file.metadata().map_err(|why| format!("{shown}: {why}"))?.len();
-                if bytes < found.sectors * SECTOR {
-                    let meant = found.sectors * SECTOR;
-                    return Err(format!("{shown}: was cut off to {bytes} bytes meanwhile; expected {meant}"));
+                if bytes < resolved.sectors * SECTOR {
+                    let expected_bytes = resolved.sectors * SECTOR;
+                    return Err(format!("{shown}: was cut off to {bytes} bytes meanwhile; expected {expected_bytes}"));
                 }
             }
         }
-        Ok(WriteClaim { file: held, found: found.clone() })
+        Ok(WriteClaim { file: locked, resolved: resolved.clone() })
     }
 
     /// Releases the claim; the error names other users meanwhile.
     pub fn release(self) -> Result<(), String> {
-        let used = find_users(&self.found);
-        if used.is_empty() {
-            if self.found.kind == PathKind::File {
+        let uses = describe_uses(&self.resolved);
+        if uses.is_empty() {
+            if self.resolved.kind == PathKind::File {
                 foreign_data::record_as_ours(&self.file.0);
             }
             return Ok(());
         }
         Err(format!(
             "{}: {} since the run began; expected nobody beside it",
-            self.found.path.display(),
-            used.join(", ")
+            self.resolved.path.display(),
+            uses.join(", ")
         ))
     }
 }
 
-/// Whether a file may be written, where `destroy` is the name that the user gave; the error says why not. The file is opened for
-/// reading alone.
-pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), String> {
-    let shown = found.path.display();
-    let used = find_users(found);
-    if !used.is_empty() {
+/// Checks whether a file may be written; the error says why not. `destroyed_name` is the name by which the user agreed
+/// to that. The file is opened for reading alone.
+pub fn may_write(resolved: &ResolvedPath, destroyed_name: Option<&str>) -> Result<(), String> {
+    let shown = resolved.path.display();
+    let uses = describe_uses(resolved);
+    if !uses.is_empty() {
         return Err(format!(
             "{shown}: {}; expected a file that nothing uses, whatever --destroy names",
-            used.join(", ")
+            uses.join(", ")
         ));
     }
-    let name = found.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if destroy == Some(name) || found.identity().is_none() {
-        // The user gave it up, or it is not made yet.
+    let name = resolved.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if destroyed_name == Some(name) || resolved.identity().is_none() {
+        // The user agreed, or the file is not made yet.
         return Ok(());
     }
-    let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
-    let holds = match foreign_data::find_foreign(&file, found.sectors * SECTOR) {
+    let file = resolved.open(PathMode { write: false, direct: resolved.direct_alignment.is_some() })?;
+    let holds = match foreign_data::find_foreign_sector(&file, resolved.sectors * SECTOR) {
         Ok(None) => return Ok(()),
-        Ok(Some(at)) => format!("holds something that Seekwise did not write (at byte {at})"),
+        Ok(Some(offset)) => format!("holds something that Seekwise did not write (at byte {offset})"),
         Err(why) => format!("cannot be read ({why}), so nobody knows what it holds"),
     };
     Err(format!(
@@ -105,13 +105,13 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
     ))
 }
 
-fn find_users(found: &ResolvedPath) -> Vec<String> {
+fn describe_uses(resolved: &ResolvedPath) -> Vec<String> {
     let system = SystemRoot::this_machine();
-    match found.identity() {
+    match resolved.identity() {
         None => Vec::new(),
-        Some(file @ FileIdentity::File { .. }) => in_use::file_uses(file, &system),
+        Some(file @ FileIdentity::File { .. }) => in_use::describe_file_uses(file, &system),
         Some(FileIdentity::Device(number)) => {
-            system.find_device(number).map_or(Vec::new(), |node| in_use::device_uses(&node, &system))
+            system.find_device(number).map_or(Vec::new(), |node| in_use::describe_device_uses(&node, &system))
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A real file as a device: requests in, by the kernel's ring ([`RingDevice`]) or one call after another ([`CallDevice`]), and
-//! completions out. A transfer that ends short continues where it ended, an interrupted call is repeated; a failure is reported
-//! with operation, place, size and the system's reason.
+//! A real file as a device: its requests go to the kernel by io_uring ([`RingDevice`]) or one call after another
+//! ([`CallDevice`]). A transfer that ends short continues where it ended, and an interrupted call is repeated. A
+//! failure is reported with operation, place, size and the system's reason.
 //!
-//! The time of a request until the kernel has taken it (fio's submission latency) counts as `processor`, the time after that (fio's
-//! completion latency) as `queue`: nothing behind the kernel is seen from here. The wait for its turn to be submitted counts, as
-//! everywhere, as `driver`.
+//! The time of a request until the kernel has taken it (fio's submission latency) counts as `processor`, the time after
+//! that (fio's completion latency) as `queue`: what happens in the kernel is not known here. The wait for its turn to
+//! be submitted counts as `driver`, as for all devices.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -27,19 +27,19 @@ use seekwise_run::receipt::Receipt;
 
 use super::pattern;
 use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
-use crate::clock::{AWAKE, Clock};
+use crate::clock::{BUSY_WAIT, Clock};
 use crate::real_time::{TimedDevice, answer_control};
 
-/// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is
-/// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
-/// the processor time 4 to 14 % below.
+/// Requests that go to the kernel in one call, at most, while there are more. Each takes it some 2 us, and the first is
+/// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with
+/// 64, and the processor time 4 to 14 % below.
 const BATCH: usize = 4;
 
 /// Failures that are reported one by one; the others are counted.
-const TOLD: usize = 3;
+const MAX_REPORTS: usize = 3;
 
 /// Retries of a request for which the system has no room (`EAGAIN`), a millisecond apart at most.
-const PATIENCE: u32 = 10_000;
+const MAX_RETRIES: u32 = 10_000;
 
 /// Properties that all devices of a file share.
 pub(crate) struct FileShape {
@@ -51,19 +51,19 @@ pub(crate) struct FileShape {
     pub handles: Vec<RealHandle>,
     /// By worker: index of its file.
     pub files: Vec<usize>,
-    /// The worker of the first handle: requests name their worker.
-    pub first: u16,
+    /// The worker of the first handle; a request's origin is its worker.
+    pub first_worker: u16,
     /// Bytes of a slot: larger requests are split.
-    pub size: usize,
-    /// Reads and writes have slots of their own, so that data that were read are never written.
-    pub apart: bool,
+    pub slot_bytes: usize,
+    /// Whether reads and writes have slots of their own, so that data that were read are never written.
+    pub has_write_slots: bool,
     /// Seed of the pattern that is written.
     pub seed: Seed,
 }
 
 impl FileShape {
     fn worker_index(&self, origin: u16) -> usize {
-        usize::from(origin.saturating_sub(self.first)).min(self.handles.len() - 1)
+        usize::from(origin.saturating_sub(self.first_worker)).min(self.handles.len() - 1)
     }
 
     /// Returns the operation of a request; `None` if a file has none for it.
@@ -75,16 +75,16 @@ impl FileShape {
                 RingOperation::Write(if handle.whole { RingDurability::Whole } else { RingDurability::Data })
             }
             Op::Write => RingOperation::Write(RingDurability::Not),
-            Op::Flush => RingOperation::Sync { data: handle.data_only },
+            Op::Flush => RingOperation::Sync { data_only: handle.data_only },
             Op::Trim => RingOperation::Hole,
             Op::WriteZeroes => RingOperation::Zeroes,
             Op::Compute => return None,
         })
     }
 
-    /// Returns the status of a request that ends before it begins.
-    fn refusal_status(&self, request: &Request, ask: Option<RingOperation>) -> Option<Status> {
-        match ask {
+    /// Returns the status of a request that is not sent to the kernel; `None` if it is.
+    fn status_without_kernel(&self, request: &Request, operation: Option<RingOperation>) -> Option<Status> {
+        match operation {
             None => Some(Status::Unsupported),
             Some(RingOperation::Sync { .. }) => None,
             Some(_) if request.end() > self.limits.sectors => Some(Status::OutOfRange),
@@ -97,37 +97,39 @@ impl FileShape {
 #[derive(Clone, Copy)]
 struct InFlightRequest {
     request: Request,
-    ask: RingOperation,
+    operation: RingOperation,
+    /// Index of the open file.
     file: usize,
     submitted: Instant,
-    /// When those before it had been submitted, and its own turn came.
-    begun: Instant,
+    /// When the requests before it were with the kernel, and its own turn came.
+    turn_began: Instant,
     /// When the kernel had taken it.
-    issued: Instant,
-    /// Bytes done.
-    done: u64,
-    /// Number of retries.
-    tries: u32,
+    taken: Instant,
+    bytes_done: u64,
+    retries: u32,
 }
 
 impl InFlightRequest {
+    fn has_data(&self) -> bool {
+        matches!(self.operation, RingOperation::Read | RingOperation::Write(_))
+    }
+
     fn length_bytes(&self) -> u64 {
         u64::from(self.request.sectors) * SECTOR
     }
 
-    /// Bytes of the next piece, if a slot holds `size`.
-    fn next_piece_bytes(&self, size: usize) -> u64 {
-        let left = self.length_bytes() - self.done;
-        if matches!(self.ask, RingOperation::Read | RingOperation::Write(_)) { left.min(size as u64) } else { left }
+    fn next_piece_bytes(&self, slot_bytes: usize) -> u64 {
+        let left = self.length_bytes() - self.bytes_done;
+        if self.has_data() { left.min(slot_bytes as u64) } else { left }
     }
 
-    fn completion_at(&self, status: Status, finished: Instant) -> Completion {
+    fn completion(&self, status: Status, finished: Instant) -> Completion {
         let mut parts = Parts::default();
-        let begun = self.begun.clamp(self.submitted, finished);
-        let issued = self.issued.clamp(begun, finished);
-        parts.add(Part::Driver, begun.since(self.submitted));
-        parts.add(Part::Processor, issued.since(begun));
-        parts.add(Part::Queue, finished.since(issued));
+        let turn_began = self.turn_began.clamp(self.submitted, finished);
+        let taken = self.taken.clamp(turn_began, finished);
+        parts.add(Part::Driver, turn_began.since(self.submitted));
+        parts.add(Part::Processor, taken.since(turn_began));
+        parts.add(Part::Queue, finished.since(taken));
         let (tag, submitted) = (self.request.tag, self.submitted);
         Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND }
     }
@@ -136,22 +138,24 @@ impl InFlightRequest {
 /// Reports of failed requests.
 #[derive(Default)]
 struct FailureReports {
-    told: Vec<String>,
+    reports: Vec<String>,
+    /// Number of further failures.
     more: u64,
 }
 
 impl FailureReports {
-    fn add(&mut self, shape: &FileShape, flight: &InFlightRequest, why: &dyn std::fmt::Display) {
-        if self.told.len() == TOLD {
+    fn add(&mut self, shape: &FileShape, failed: &InFlightRequest, reason: &dyn std::fmt::Display) {
+        if self.reports.len() == MAX_REPORTS {
             self.more += 1;
             return;
         }
         let name = &shape.name;
-        let (bytes, offset) = (flight.length_bytes() - flight.done, flight.request.lba * SECTOR + flight.done);
-        self.told.push(match flight.ask {
-            RingOperation::Sync { data: true } => format!("{name}: fdatasync: {why}"),
-            RingOperation::Sync { data: false } => format!("{name}: fsync: {why}"),
-            ask => format!("{name}: {} of {bytes} bytes at {offset}: {why}", operation_name(ask)),
+        let (bytes, offset) =
+            (failed.length_bytes() - failed.bytes_done, failed.request.lba * SECTOR + failed.bytes_done);
+        self.reports.push(match failed.operation {
+            RingOperation::Sync { data_only: true } => format!("{name}: fdatasync: {reason}"),
+            RingOperation::Sync { data_only: false } => format!("{name}: fsync: {reason}"),
+            operation => format!("{name}: {} of {bytes} bytes at {offset}: {reason}", operation_name(operation)),
         });
     }
 
@@ -159,12 +163,12 @@ impl FailureReports {
     fn take(&mut self) -> Vec<String> {
         let more = (self.more > 0).then(|| format!("and {} more requests failed", self.more));
         self.more = 0;
-        std::mem::take(&mut self.told).into_iter().chain(more).collect()
+        std::mem::take(&mut self.reports).into_iter().chain(more).collect()
     }
 }
 
-fn operation_name(ask: RingOperation) -> &'static str {
-    match ask {
+fn operation_name(operation: RingOperation) -> &'static str {
+    match operation {
         RingOperation::Read => "read",
         RingOperation::Write(_) => "write",
         RingOperation::Hole => "trim",
@@ -174,103 +178,105 @@ fn operation_name(ask: RingOperation) -> &'static str {
 }
 
 /// Error of a transfer that met an end of the file where there should be none.
-const ENDED: &str = "the file ended there: it was cut off meanwhile";
+const FILE_ENDED: &str = "the file ended there: it was cut off meanwhile";
 
 /// A device by the kernel's ring.
 pub(crate) struct RingDevice {
     shape: FileShape,
     ring: Ring,
-    flights: Vec<Option<InFlightRequest>>,
+    /// By slot.
+    in_flight: Vec<Option<InFlightRequest>>,
     /// Free slots, for reads and for writes.
-    free: [Vec<u32>; 2],
-    /// Slots that the kernel has not taken yet.
-    fresh: Vec<u32>,
+    free_slots: [Vec<u32>; 2],
+    /// Slots whose entries are not submitted to the kernel yet.
+    unsubmitted: Vec<u32>,
     /// Slots to be retried.
-    again: Vec<u32>,
+    to_retry: Vec<u32>,
     /// The run's clock, after the first wait.
     clock: Option<Clock>,
     /// When the kernel had taken the last submitted request.
-    given: Instant,
-    done: VecDeque<Completion>,
+    last_taken: Instant,
+    completions: VecDeque<Completion>,
     now: Instant,
-    faults: FailureReports,
+    failures: FailureReports,
 }
 
 impl RingDevice {
     /// Creates a device of open files, with `depth` requests in flight.
     pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> io::Result<RingDevice> {
-        let slots = if shape.apart { 2 * depth } else { depth };
-        let mut ring = Ring::new(files, slots, shape.size)?;
-        let writing = slots - depth..slots;
-        writing.clone().for_each(|slot| pattern::fill_pattern(ring.slot(slot), Seed(shape.seed.0 ^ slot as u64)));
+        let slots = if shape.has_write_slots { 2 * depth } else { depth };
+        let mut ring = Ring::new(files, slots, shape.slot_bytes)?;
+        let write_slots = slots - depth..slots;
+        write_slots.for_each(|slot| pattern::fill_pattern(ring.slot(slot), Seed(shape.seed.0 ^ slot as u64)));
         let numbers = |from: usize, to: usize| (from as u32..to as u32).rev().collect();
-        let free = match shape.apart {
+        let free_slots = match shape.has_write_slots {
             true => [numbers(0, depth), numbers(depth, slots)],
             false => [numbers(0, slots), Vec::new()],
         };
         Ok(RingDevice {
             shape,
             ring,
-            flights: vec![None; slots],
-            free,
-            fresh: Vec::with_capacity(depth),
-            again: Vec::new(),
+            in_flight: vec![None; slots],
+            free_slots,
+            unsubmitted: Vec::with_capacity(depth),
+            to_retry: Vec::new(),
             clock: None,
-            given: Instant::ZERO,
-            done: VecDeque::with_capacity(depth),
+            last_taken: Instant::ZERO,
+            completions: VecDeque::with_capacity(depth),
             now: Instant::ZERO,
-            faults: FailureReports::default(),
+            failures: FailureReports::default(),
         })
     }
 
-    /// Returns the list that a request's slot comes from.
-    fn slot_list(&self, op: Op) -> usize {
-        usize::from(self.shape.apart && op == Op::Write)
+    /// Returns the index of the list in `free_slots` that a request's slot comes from.
+    fn slot_list_index(&self, op: Op) -> usize {
+        usize::from(self.shape.has_write_slots && op == Op::Write)
     }
 
     /// Puts the next piece of a slot's request into the ring.
     fn push_piece(&mut self, slot: u32) {
-        let flight = self.flights[slot as usize].expect("a slot in use");
-        let (bytes, offset) = (flight.next_piece_bytes(self.shape.size), flight.request.lba * SECTOR + flight.done);
-        let entry = RingEntry { file: flight.file, ask: flight.ask, offset, from: 0, bytes };
+        let in_flight = self.in_flight[slot as usize].expect("a slot in use");
+        let (bytes, offset) =
+            (in_flight.next_piece_bytes(self.shape.slot_bytes), in_flight.request.lba * SECTOR + in_flight.bytes_done);
+        let entry = RingEntry { file: in_flight.file, operation: in_flight.operation, offset, slot_offset: 0, bytes };
         match self.ring.push(slot as usize, &entry) {
-            Ok(()) => self.fresh.push(slot),
+            Ok(()) => self.unsubmitted.push(slot),
             Err(error) => self.finish_slot(slot, Err(&error)),
         }
     }
 
     fn finish_slot(&mut self, slot: u32, result: Result<(), &dyn std::fmt::Display>) {
-        let flight = self.flights[slot as usize].take().expect("a slot in use");
+        let in_flight = self.in_flight[slot as usize].take().expect("a slot in use");
         let status = match result {
             Ok(()) => Status::Done,
             Err(why) => {
-                self.faults.add(&self.shape, &flight, why);
+                self.failures.add(&self.shape, &in_flight, why);
                 Status::MediumError
             }
         };
-        self.done.push_back(flight.completion_at(status, self.now.max(flight.submitted)));
-        let side = self.slot_list(flight.request.op);
-        self.free[side].push(slot);
+        self.completions.push_back(in_flight.completion(status, self.now.max(in_flight.submitted)));
+        let list = self.slot_list_index(in_flight.request.op);
+        self.free_slots[list].push(slot);
     }
 
-    /// Handles the completion of a slot.
-    fn handle_completion(&mut self, slot: u32, result: i32) {
-        let flight = self.flights[slot as usize].as_mut().expect("a slot in use");
-        let moves = matches!(flight.ask, RingOperation::Read | RingOperation::Write(_));
+    /// Ends, continues or repeats the request of a slot after its piece; `result` is that of [`RingCompletion`].
+    fn complete_piece(&mut self, slot: u32, result: i32) {
+        let in_flight = self.in_flight[slot as usize].as_mut().expect("a slot in use");
+        let has_data = in_flight.has_data();
         match result {
             // EINTR, EAGAIN.
-            -4 | -11 if flight.tries < PATIENCE => {
-                flight.tries += 1;
-                self.again.push(slot);
+            -4 | -11 if in_flight.retries < MAX_RETRIES => {
+                in_flight.retries += 1;
+                self.to_retry.push(slot);
             }
             error if error < 0 => {
                 let why = io::Error::from_raw_os_error(-error);
                 self.finish_slot(slot, Err(&why));
             }
-            0 if moves => self.finish_slot(slot, Err(&ENDED)),
-            bytes if moves => {
-                flight.done += bytes as u64;
-                match flight.done < flight.length_bytes() {
+            0 if has_data => self.finish_slot(slot, Err(&FILE_ENDED)),
+            bytes if has_data => {
+                in_flight.bytes_done += bytes as u64;
+                match in_flight.bytes_done < in_flight.length_bytes() {
                     true => self.push_piece(slot),
                     false => self.finish_slot(slot, Ok(())),
                 }
@@ -279,24 +285,26 @@ impl RingDevice {
         }
     }
 
-    /// Submits fresh requests to the kernel, and notes when it had them.
-    fn submit_fresh(&mut self) {
-        let Some(clock) = self.clock.filter(|_| !self.fresh.is_empty()) else { return };
+    /// Submits new entries to the kernel, and notes when it had taken them.
+    fn submit_new(&mut self) {
+        let Some(clock) = self.clock.filter(|_| !self.unsubmitted.is_empty()) else { return };
         if let Err(error) = self.ring.submit() {
-            // The outcome is not known: fresh requests are reported as failed when they come back, or are never sent.
-            self.faults.told.push(format!("{}: io_uring_enter: {error}", self.shape.name));
+            // The outcome is not known: new entries are reported as failed when they are completed, or are never sent.
+            self.failures.reports.push(format!("{}: io_uring_enter: {error}", self.shape.name));
         }
-        let issued = clock.now();
-        self.given = issued;
-        for slot in self.fresh.drain(..) {
-            if let Some(flight) = self.flights[slot as usize].as_mut().filter(|flight| flight.done == 0) {
-                flight.issued = issued;
+        let taken = clock.now();
+        self.last_taken = taken;
+        for slot in self.unsubmitted.drain(..) {
+            if let Some(in_flight) =
+                self.in_flight[slot as usize].as_mut().filter(|in_flight| in_flight.bytes_done == 0)
+            {
+                in_flight.taken = taken;
             }
         }
     }
 
     fn retry_slots(&mut self) {
-        for slot in std::mem::take(&mut self.again) {
+        for slot in std::mem::take(&mut self.to_retry) {
             self.push_piece(slot);
         }
     }
@@ -304,25 +312,25 @@ impl RingDevice {
 
 impl TimedDevice for RingDevice {
     fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
-        if until.is_none() && self.ring.in_flight() == 0 && self.again.is_empty() && self.done.is_empty() {
+        if until.is_none() && self.ring.in_flight() == 0 && self.to_retry.is_empty() && self.completions.is_empty() {
             return Err(EngineError::Silent(self.now));
         }
-        if !self.again.is_empty() {
+        if !self.to_retry.is_empty() {
             self.ring.wait_for_completion(Some(Duration::from_millis(1))).map_err(|_| EngineError::Silent(self.now))?;
             self.retry_slots();
         }
         self.clock = Some(*clock);
-        self.submit_fresh();
+        self.submit_new();
         loop {
-            if self.ring.completions_ready() || !self.done.is_empty() {
+            if self.ring.completions_ready() || !self.completions.is_empty() {
                 return Ok(());
             }
             let left = until.map(|until| until.saturating_since(clock.now()));
             if left == Some(Span::ZERO) {
                 return Ok(());
             }
-            // The last part is waited for awake.
-            match left.map(|left| left.saturating_sub(AWAKE)) {
+            // The last part is waited for busily.
+            match left.map(|left| left.saturating_sub(BUSY_WAIT)) {
                 Some(Span::ZERO) => {
                     // Completions wait until this thread asks for them.
                     self.ring.wait_for_completion(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
@@ -337,12 +345,12 @@ impl TimedDevice for RingDevice {
     }
 
     fn end_run(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
-        let left = self.ring.settle().map_err(|left| RunError::Unfit(format!("{}: {left}", self.shape.name)));
-        left.map(|()| None)
+        let settled = self.ring.settle();
+        settled.map_err(|remainder| RunError::Unfit(format!("{}: {remainder}", self.shape.name))).map(|()| None)
     }
 
     fn take_troubles(&mut self) -> Vec<String> {
-        self.faults.take()
+        self.failures.take()
     }
 }
 
@@ -352,50 +360,59 @@ impl Device for RingDevice {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
-        let side = self.slot_list(request.op);
-        let Some(slot) = self.free[side].pop() else { return Err(request) };
+        let list = self.slot_list_index(request.op);
+        let Some(slot) = self.free_slots[list].pop() else { return Err(request) };
         self.now = now;
-        let ask = self.shape.ring_operation(&request);
+        let operation = self.shape.ring_operation(&request);
         let file = self.shape.files[self.shape.worker_index(request.origin)];
-        let refused = self.shape.refusal_status(&request, ask);
-        let ask = ask.unwrap_or(RingOperation::Sync { data: true });
-        let begun = self.given.max(now);
-        let flight = InFlightRequest { request, ask, file, submitted: now, begun, issued: begun, done: 0, tries: 0 };
-        if let Some(status) = refused {
-            self.free[side].push(slot);
-            self.done.push_back(flight.completion_at(status, now));
+        let status_at_once = self.shape.status_without_kernel(&request, operation);
+        let operation = operation.unwrap_or(RingOperation::Sync { data_only: true });
+        let turn_began = self.last_taken.max(now);
+        let in_flight = InFlightRequest {
+            request,
+            operation,
+            file,
+            submitted: now,
+            turn_began,
+            taken: turn_began,
+            bytes_done: 0,
+            retries: 0,
+        };
+        if let Some(status) = status_at_once {
+            self.free_slots[list].push(slot);
+            self.completions.push_back(in_flight.completion(status, now));
             return Ok(now);
         }
-        self.flights[slot as usize] = Some(flight);
+        self.in_flight[slot as usize] = Some(in_flight);
         if request.op == Op::Write {
-            let bytes = flight.next_piece_bytes(self.shape.size) as usize;
+            let bytes = in_flight.next_piece_bytes(self.shape.slot_bytes) as usize;
             pattern::stamp_pages(&mut self.ring.slot(slot as usize)[..bytes], request.stamp);
         }
         self.push_piece(slot);
-        if self.fresh.len() >= BATCH {
-            self.submit_fresh();
+        if self.unsubmitted.len() >= BATCH {
+            self.submit_new();
         }
         Ok(now)
     }
 
-    /// Requests in flight come back by themselves.
+    /// Requests in flight complete by themselves.
     fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         answer_control(control)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.done.front().map(|_| self.now + Span::from_nanos(1))
+        self.completions.front().map(|_| self.now + Span::from_nanos(1))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
-        while let Some((slot, result)) = self.ring.reap() {
-            self.handle_completion(slot as u32, result);
+        while let Some(completion) = self.ring.reap() {
+            self.complete_piece(completion.slot as u32, completion.result);
         }
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+        self.completions.pop_front()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
@@ -416,40 +433,41 @@ pub(crate) struct CallDevice {
     memory: SlotMemory,
     waiting: VecDeque<InFlightRequest>,
     depth: usize,
-    done: VecDeque<Completion>,
+    completions: VecDeque<Completion>,
     now: Instant,
-    faults: FailureReports,
+    failures: FailureReports,
 }
 
 impl CallDevice {
     /// Creates a device of open files; `depth` requests may wait for their turn.
     pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> CallDevice {
-        let mut memory = SlotMemory::new(2, shape.size);
+        let mut memory = SlotMemory::new(2, shape.slot_bytes);
         pattern::fill_pattern(memory.slot(1), shape.seed);
-        let (waiting, done) = (VecDeque::new(), VecDeque::new());
-        CallDevice { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: FailureReports::default() }
+        let (waiting, completions, failures) = (VecDeque::new(), VecDeque::new(), FailureReports::default());
+        CallDevice { shape, files, memory, waiting, depth, completions, now: Instant::ZERO, failures }
     }
 
     /// Transfers one piece and returns its bytes.
-    fn transfer_piece(&mut self, flight: &InFlightRequest) -> io::Result<u64> {
-        let bytes = flight.next_piece_bytes(self.shape.size);
-        let offset = flight.request.lba * SECTOR + flight.done;
-        let file = &self.files[flight.file];
-        let written = |done: usize| done as u64;
-        match flight.ask {
-            RingOperation::Read => file.read_at(&mut self.memory.slot(0)[..bytes as usize], offset).map(written),
-            RingOperation::Write(through) => {
-                let from = &mut self.memory.slot(1)[..bytes as usize];
-                pattern::stamp_pages(from, flight.request.stamp);
-                let flags = match through {
-                    RingDurability::Not => return file.write_at(from, offset).map(written),
+    fn transfer_piece(&mut self, in_flight: &InFlightRequest) -> io::Result<u64> {
+        let bytes = in_flight.next_piece_bytes(self.shape.slot_bytes);
+        let offset = in_flight.request.lba * SECTOR + in_flight.bytes_done;
+        let file = &self.files[in_flight.file];
+        match in_flight.operation {
+            RingOperation::Read => {
+                file.read_at(&mut self.memory.slot(0)[..bytes as usize], offset).map(|done| done as u64)
+            }
+            RingOperation::Write(durability) => {
+                let data = &mut self.memory.slot(1)[..bytes as usize];
+                pattern::stamp_pages(data, in_flight.request.stamp);
+                let flags = match durability {
+                    RingDurability::Not => return file.write_at(data, offset).map(|done| done as u64),
                     RingDurability::Data => ReadWriteFlags::DSYNC,
                     RingDurability::Whole => ReadWriteFlags::SYNC,
                 };
-                Ok(written(pwritev2(file, &[IoSlice::new(from)], offset, flags)?))
+                Ok(pwritev2(file, &[IoSlice::new(data)], offset, flags)? as u64)
             }
-            RingOperation::Sync { data: true } => file.sync_data().map(|()| 0),
-            RingOperation::Sync { data: false } => file.sync_all().map(|()| 0),
+            RingOperation::Sync { data_only: true } => file.sync_data().map(|()| 0),
+            RingOperation::Sync { data_only: false } => file.sync_all().map(|()| 0),
             RingOperation::Hole => {
                 Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)
                     .map(|()| bytes)?)
@@ -462,19 +480,21 @@ impl CallDevice {
     }
 
     /// Carries out a whole request.
-    fn serve_request(&mut self, flight: &mut InFlightRequest) -> Status {
-        while flight.done < flight.length_bytes() || matches!(flight.ask, RingOperation::Sync { .. }) {
-            let why: &dyn std::fmt::Display = match self.transfer_piece(flight) {
-                Ok(_) if matches!(flight.ask, RingOperation::Sync { .. }) => return Status::Done,
-                Ok(0) => &ENDED,
+    fn carry_out(&mut self, in_flight: &mut InFlightRequest) -> Status {
+        while in_flight.bytes_done < in_flight.length_bytes()
+            || matches!(in_flight.operation, RingOperation::Sync { .. })
+        {
+            let reason: &dyn std::fmt::Display = match self.transfer_piece(in_flight) {
+                Ok(_) if matches!(in_flight.operation, RingOperation::Sync { .. }) => return Status::Done,
+                Ok(0) => &FILE_ENDED,
                 Ok(bytes) => {
-                    flight.done += bytes;
+                    in_flight.bytes_done += bytes;
                     continue;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => &error.to_string(),
             };
-            self.faults.add(&self.shape, flight, why);
+            self.failures.add(&self.shape, in_flight, reason);
             return Status::MediumError;
         }
         Status::Done
@@ -483,20 +503,20 @@ impl CallDevice {
 
 impl TimedDevice for CallDevice {
     fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
-        if let Some(mut flight) = self.waiting.pop_front() {
-            let status = self.serve_request(&mut flight);
-            let finished = clock.now().max(flight.submitted);
-            self.done.push_back(flight.completion_at(status, finished));
+        if let Some(mut in_flight) = self.waiting.pop_front() {
+            let status = self.carry_out(&mut in_flight);
+            let finished = clock.now().max(in_flight.submitted);
+            self.completions.push_back(in_flight.completion(status, finished));
             return Ok(());
         }
-        if self.done.is_empty() {
+        if self.completions.is_empty() {
             clock.wait_until(until.ok_or(EngineError::Silent(self.now))?);
         }
         Ok(())
     }
 
     fn take_troubles(&mut self) -> Vec<String> {
-        self.faults.take()
+        self.failures.take()
     }
 }
 
@@ -510,25 +530,34 @@ impl Device for CallDevice {
             return Err(request);
         }
         self.now = now;
-        let ask = self.shape.ring_operation(&request);
+        let operation = self.shape.ring_operation(&request);
         let file = self.shape.files[self.shape.worker_index(request.origin)];
-        let refused = self.shape.refusal_status(&request, ask);
-        let ask = ask.unwrap_or(RingOperation::Sync { data: true });
-        let flight = InFlightRequest { request, ask, file, submitted: now, begun: now, issued: now, done: 0, tries: 0 };
-        match refused {
-            Some(status) => self.done.push_back(flight.completion_at(status, now)),
-            None => self.waiting.push_back(flight),
+        let status_at_once = self.shape.status_without_kernel(&request, operation);
+        let operation = operation.unwrap_or(RingOperation::Sync { data_only: true });
+        let in_flight = InFlightRequest {
+            request,
+            operation,
+            file,
+            submitted: now,
+            turn_began: now,
+            taken: now,
+            bytes_done: 0,
+            retries: 0,
+        };
+        match status_at_once {
+            Some(status) => self.completions.push_back(in_flight.completion(status, now)),
+            None => self.waiting.push_back(in_flight),
         }
         Ok(now)
     }
 
-    /// Nothing is in flight between two calls.
+    /// Between two calls no request is in flight.
     fn control(&mut self, _: Instant, control: &Control) -> Result<(), ControlError> {
         answer_control(control)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.done.front().map(|done| done.finished.max(self.now) + Span::from_nanos(1))
+        self.completions.front().map(|done| done.finished.max(self.now) + Span::from_nanos(1))
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -536,7 +565,7 @@ impl Device for CallDevice {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+        self.completions.pop_front()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
@@ -569,7 +598,16 @@ mod tests {
             computes: false,
         };
         let files = vec![0; handles.len()];
-        FileShape { name: "it".to_owned(), limits, handles, files, first: 3, size: 4096, apart: true, seed: Seed(7) }
+        FileShape {
+            name: "it".to_owned(),
+            limits,
+            handles,
+            files,
+            first_worker: 3,
+            slot_bytes: 4096,
+            has_write_slots: true,
+            seed: Seed(7),
+        }
     }
 
     /// A device of each kind for a file; no ring where the kernel forbids them.
@@ -614,7 +652,11 @@ mod tests {
             (Op::Write, Flags::PRIORITY, [plain; 2]),
             (Op::Write, Flags::FUA, forced),
             (Op::Write, urgent, forced),
-            (Op::Flush, Flags::NONE, [RingOperation::Sync { data: true }, RingOperation::Sync { data: false }]),
+            (
+                Op::Flush,
+                Flags::NONE,
+                [RingOperation::Sync { data_only: true }, RingOperation::Sync { data_only: false }],
+            ),
             (Op::Trim, Flags::NONE, [RingOperation::Hole; 2]),
             (Op::WriteZeroes, Flags::NONE, [RingOperation::Zeroes; 2]),
         ] {

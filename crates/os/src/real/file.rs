@@ -1,4 +1,5 @@
-//! A real file or device as a place: its preparation for a job, and its refusals before a run.
+//! A real file or device as a place: prepared for a job, refused before a run if the job does not fit, opened by its
+//! workers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,74 +19,75 @@ use super::claim::{self, WriteClaim};
 use super::device::{CallDevice, FileShape, RingDevice};
 use super::path::{self, PathKind, PathMode, ResolvedPath};
 use super::settings::{DeviceSettings, SettingsGuard};
-use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
+use super::{DEVICE, FILE, MAX_THREADS, check_ring, probe, uring};
 use crate::measured_place::Measured;
 use crate::real_time::{RealTime, RunGuard, TimedDevice};
 
-/// Most requests of a scene or a session in flight.
+/// Requests of a scene or a session in flight, at most.
 const SCENE_DEPTH: u32 = 128;
 
-/// Bytes of a piece of such a request: larger ones are split.
-const SCENE_PIECE: usize = 256 << 10;
+/// Bytes of a piece of a request of a scene or a session: larger ones are split.
+const SCENE_PIECE_BYTES: usize = 256 << 10;
 
-/// Most memory for requests in flight.
-const MOST_MEMORY: u64 = 1 << 30;
+/// Memory for requests in flight, at most.
+const MAX_MEMORY: u64 = 1 << 30;
 
 /// A file or device.
 #[derive(Clone, Debug)]
 pub(crate) struct RealPlace {
-    found: ResolvedPath,
-    wanted: RealOptions,
+    resolved: ResolvedPath,
+    options: RealOptions,
     /// Settings of the disk during a run.
     settings: DeviceSettings,
-    fit: PlaceRequirements,
+    requirements: PlaceRequirements,
 }
 
-/// Requirements of the work on a place.
+/// Requirements of the work that runs on a place.
 #[derive(Clone, Debug)]
 struct PlaceRequirements {
     /// By worker; one for all work without workers.
     handles: Vec<RealHandle>,
     /// By worker: requests in flight.
     depths: Vec<u32>,
-    /// Bytes of the largest request.
-    largest: usize,
+    largest_bytes: usize,
     reads: bool,
     writes: bool,
 }
 
 impl RealPlace {
     /// Opens the file at this path.
-    pub(crate) fn for_file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-        RealPlace::for_path(path, PathKind::File, wanted)
+    pub(crate) fn for_file(path: &str, options: &RealOptions) -> Result<Arc<dyn Place>, String> {
+        RealPlace::for_path(path, PathKind::File, options)
     }
 
     /// Opens the device at this path.
-    pub(crate) fn for_device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-        if wanted.layout.is_some() {
+    pub(crate) fn for_device(path: &str, options: &RealOptions) -> Result<Arc<dyn Place>, String> {
+        if options.layout.is_some() {
             return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
         }
-        RealPlace::for_path(path, PathKind::Device, wanted)
+        RealPlace::for_path(path, PathKind::Device, options)
     }
 
-    fn for_path(path: &str, kind: PathKind, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    fn for_path(path: &str, kind: PathKind, options: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if path.is_empty() {
             return Err("expected a path behind the colon".to_owned());
         }
         let mut settings = DeviceSettings::default();
-        for (key, value) in &wanted.settings {
+        for (key, value) in &options.settings {
             settings.set(key, value)?;
         }
-        let found = path::resolve_path(Path::new(path), kind, wanted.layout)?;
-        let handle = RealHandle { direct: found.direct.is_some(), ..RealHandle::default() };
-        let fit = PlaceRequirements { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
-        Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
+        let resolved = path::resolve_path(Path::new(path), kind, options.layout)?;
+        let handle = RealHandle { direct: resolved.direct_alignment.is_some(), ..RealHandle::default() };
+        let requirements =
+            PlaceRequirements { handles: vec![handle], depths: vec![1], largest_bytes: 0, reads: false, writes: false };
+        Ok(Arc::new(Measured(RealPlace { resolved, options: options.clone(), settings, requirements })))
     }
 
-    /// Prepares the place for `work`, whose workers open it as `handles` say (one for all: all alike), or says why that cannot be.
+    /// Prepares the place for `work`, whose workers open it as `handles` say; a single handle is for all. The error
+    /// says why the work does not fit.
     fn fit_to_work(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
-        let shown = self.found.path.display();
-        let mut fit = match work {
+        let shown = self.resolved.path.display();
+        let mut requirements = match work {
             Work::Job(job) => PlaceRequirements::for_job(&job.workers, handles)?,
             Work::Cached(_) => {
                 return Err(format!(
@@ -96,51 +98,51 @@ impl RealPlace {
             _ => PlaceRequirements {
                 handles: vec![handles.first().copied().unwrap_or_default()],
                 depths: vec![SCENE_DEPTH],
-                largest: SCENE_PIECE,
+                largest_bytes: SCENE_PIECE_BYTES,
                 reads: true,
                 writes: work.may_write(),
             },
         };
-        fit.largest = fit.largest.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
-        if self.found.direct.is_none() && fit.handles.iter().any(|handle| handle.direct) {
+        requirements.largest_bytes = requirements.largest_bytes.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
+        if self.resolved.direct_alignment.is_none() && requirements.handles.iter().any(|handle| handle.direct) {
             return Err(format!(
                 "{shown}: its file system takes no requests past the page cache (O_DIRECT); expected \
                                 direct=0 in the job, or real.direct=false"
             ));
         }
-        let memory = fit.memory_bytes();
-        if memory > MOST_MEMORY {
+        let memory = requirements.memory_bytes();
+        if memory > MAX_MEMORY {
             return Err(format!(
-                "requests in flight take {memory} bytes of memory; expected at most {MOST_MEMORY}: a \
+                "requests in flight take {memory} bytes of memory; expected at most {MAX_MEMORY}: a \
                                 smaller depth, fewer workers or smaller blocks"
             ));
         }
-        if fit.writes {
+        if requirements.writes {
             self.may_write()?;
         }
-        Ok(RealPlace { fit, ..self.clone() })
+        Ok(RealPlace { requirements, ..self.clone() })
     }
 
-    /// Whether the content may be overwritten. A run asks again when it begins ([`WriteClaim`]).
+    /// Checks whether the content may be overwritten. A run checks again when it begins ([`WriteClaim`]).
     fn may_write(&self) -> Result<(), String> {
-        let destroy = self.wanted.destroy.as_deref();
-        match self.found.kind {
-            PathKind::Device => probe::may_write(&self.found.path, destroy),
-            PathKind::File => claim::may_write(&self.found, destroy),
+        let destroyed_name = self.options.destroy.as_deref();
+        match self.resolved.kind {
+            PathKind::Device => probe::may_write(&self.resolved.path, destroyed_name),
+            PathKind::File => claim::may_write(&self.resolved, destroyed_name),
         }
     }
 
-    /// Claims what the run writes, and makes the settings of the disk.
+    /// Claims the file or device if the run writes, and applies the settings of the disk.
     fn claim_for_run(&self) -> Result<RealRunGuard, String> {
-        let claim = || WriteClaim::acquire(&self.found, self.wanted.destroy.as_deref());
-        let claim = self.fit.writes.then(claim).transpose()?;
-        Ok(RealRunGuard { settings: self.settings.apply(&self.found.path)?, claim })
+        let claim = || WriteClaim::acquire(&self.resolved, self.options.destroy.as_deref());
+        let claim = self.requirements.writes.then(claim).transpose()?;
+        Ok(RealRunGuard { settings: self.settings.apply(&self.resolved.path)?, claim })
     }
 
-    /// Opens a device for the workers from `first` on, with these handles.
+    /// Opens a device for the workers from `first_worker` on, one for each handle.
     fn open_device(
         &self,
-        first: u16,
+        first_worker: u16,
         handles: &[RealHandle],
         depth: u32,
         seed: Seed,
@@ -149,34 +151,34 @@ impl RealPlace {
         let mut modes: Vec<PathMode> = Vec::new();
         let mut files = Vec::new();
         for handle in handles {
-            let mode = PathMode { write: self.fit.writes, direct: handle.direct };
-            let at = modes.iter().position(|known| *known == mode).unwrap_or(modes.len());
-            if at == modes.len() {
+            let mode = PathMode { write: self.requirements.writes, direct: handle.direct };
+            let index = modes.iter().position(|known| *known == mode).unwrap_or(modes.len());
+            if index == modes.len() {
                 modes.push(mode);
             }
-            files.push(at);
+            files.push(index);
         }
         let opened: Vec<_> =
-            modes.iter().map(|mode| self.found.open(*mode)).collect::<Result<_, _>>().map_err(unfit)?;
-        for (handle, &at) in handles.iter().zip(&files) {
+            modes.iter().map(|mode| self.resolved.open(*mode)).collect::<Result<_, _>>().map_err(unfit)?;
+        for (handle, &file) in handles.iter().zip(&files) {
             let hint = match handle.hint {
                 AccessHint::None => None,
                 AccessHint::Random => Some(Advice::Random),
                 AccessHint::Sequential => Some(Advice::Sequential),
             };
             for advice in handle.invalidate.then_some(Advice::DontNeed).into_iter().chain(hint) {
-                fadvise(&opened[at], 0, None, advice)
-                    .map_err(|why| unfit(format!("{}: its cached pages: {why}", self.found.path.display())))?;
+                fadvise(&opened[file], 0, None, advice)
+                    .map_err(|why| unfit(format!("{}: its cached pages: {why}", self.resolved.path.display())))?;
             }
         }
         let shape = FileShape {
-            name: self.found.path.display().to_string(),
+            name: self.resolved.path.display().to_string(),
             limits: Limits { depth, ..self.limits() },
             handles: handles.to_vec(),
             files,
-            first,
-            size: self.fit.largest,
-            apart: self.fit.reads && self.fit.writes,
+            first_worker,
+            slot_bytes: self.requirements.largest_bytes,
+            has_write_slots: self.requirements.reads && self.requirements.writes,
             seed,
         };
         if handles.iter().all(|handle| handle.engine == RealEngine::Calls) {
@@ -187,7 +189,7 @@ impl RealPlace {
     }
 }
 
-/// Holds the settings of the disk during a run, and the claim of what it writes. Settings are restored first.
+/// Keeps the settings of the disk and the claim of a file or device during a run. Settings are restored first.
 struct RealRunGuard {
     settings: SettingsGuard,
     claim: Option<WriteClaim>,
@@ -200,14 +202,14 @@ impl RunGuard for RealRunGuard {
     }
 }
 
-/// Returns the bytes of the file or device that a path names, or would name.
-pub(crate) fn path_length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
-    let kind = if device { PathKind::Device } else { PathKind::File };
+/// Returns the length of the file or device at a path, or of the file that the options would create there.
+pub(crate) fn path_bytes(path: &str, is_device: bool, options: &RealOptions) -> Result<u64, String> {
+    let kind = if is_device { PathKind::Device } else { PathKind::File };
     let path = Path::new(path);
-    let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();
-    match wanted.layout {
-        Some(bytes) if !there && kind == PathKind::File => Ok(bytes),
-        _ => path::resolve_path(path, kind, None).map(|found| found.sectors * SECTOR),
+    let exists = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA_FILE).exists();
+    match options.layout {
+        Some(bytes) if !exists && kind == PathKind::File => Ok(bytes),
+        _ => path::resolve_path(path, kind, None).map(|resolved| resolved.sectors * SECTOR),
     }
 }
 
@@ -215,72 +217,89 @@ impl PlaceRequirements {
     /// Bytes that requests in flight take; reads and writes have separate slots.
     fn memory_bytes(&self) -> u64 {
         let requests: u64 = self.depths.iter().map(|depth| u64::from(*depth)).sum();
-        requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
+        requests * self.largest_bytes as u64 * if self.reads && self.writes { 2 } else { 1 }
     }
 
     fn for_job(workers: &[Worker], handles: &[RealHandle]) -> Result<PlaceRequirements, String> {
-        if workers.len() > MOST_THREADS {
+        if workers.len() > MAX_THREADS {
             let count = workers.len();
-            return Err(format!("the job has {count} workers; expected at most {MOST_THREADS}: each is a thread here"));
+            return Err(format!("the job has {count} workers; expected at most {MAX_THREADS}: each is a thread here"));
         }
-        let mut fit =
-            PlaceRequirements { handles: Vec::new(), depths: Vec::new(), largest: 0, reads: false, writes: false };
+        let mut requirements = PlaceRequirements {
+            handles: Vec::new(),
+            depths: Vec::new(),
+            largest_bytes: 0,
+            reads: false,
+            writes: false,
+        };
         for (index, worker) in workers.iter().enumerate() {
             let handle = handles.get(index).or(handles.first()).copied().unwrap_or_default();
-            fit.handles.push(handle);
-            fit.depths.push(worker.depth);
-            let (largest, [reads, writes]) = request_extent(&worker.pattern);
-            fit.largest = fit.largest.max(largest as usize);
-            (fit.reads, fit.writes) = (fit.reads || reads, fit.writes || writes);
+            requirements.handles.push(handle);
+            requirements.depths.push(worker.depth);
+            let use_of_place = pattern_use(&worker.pattern);
+            requirements.largest_bytes = requirements.largest_bytes.max(use_of_place.largest_bytes as usize);
+            requirements.reads |= use_of_place.reads;
+            requirements.writes |= use_of_place.writes;
         }
-        Ok(fit)
+        Ok(requirements)
     }
 }
 
-/// Returns the bytes of a pattern's largest request, and whether it reads and writes.
-fn request_extent(pattern: &Pattern) -> (u64, [bool; 2]) {
+/// The requests that a pattern may make.
+struct PatternUse {
+    largest_bytes: u64,
+    reads: bool,
+    writes: bool,
+}
+
+fn pattern_use(pattern: &Pattern) -> PatternUse {
     match pattern {
         Pattern::Fio(fio) => {
-            let (used, does) = match fio.direction {
-                Direction::Read => (&[0][..], [true, false]),
-                Direction::Write => (&[1][..], [fio.verify, true]),
-                Direction::Trim => (&[2][..], [false, true]),
-                Direction::Mixed => (&[0, 1][..], [true, true]),
-                Direction::TrimWrite => (&[1, 2][..], [false, true]),
+            // Indices of `blocks`: reads, writes, trims.
+            let (used, reads, writes) = match fio.direction {
+                Direction::Read => (&[0][..], true, false),
+                Direction::Write => (&[1][..], fio.verify, true),
+                Direction::Trim => (&[2][..], false, true),
+                Direction::Mixed => (&[0, 1][..], true, true),
+                Direction::TrimWrite => (&[1, 2][..], false, true),
             };
             let used = if fio.sizes_by_randomness { &[0, 1][..] } else { used };
-            (used.iter().map(|direction| fio.blocks[*direction].largest()).max().unwrap_or(0), does)
+            let largest = used.iter().map(|direction| fio.blocks[*direction].largest()).max();
+            PatternUse { largest_bytes: largest.unwrap_or(0), reads, writes }
         }
         Pattern::Iometer(iometer) => {
             let lines = &iometer.spec.lines;
             let largest = lines.iter().map(|line| line.size.max(line.reply)).max().unwrap_or(0);
-            let reads = lines.iter().any(|line| line.reads > 0 || line.reply > 0);
-            (largest.into(), [reads, lines.iter().any(|line| line.reads < 100 || line.reply > 0)])
+            PatternUse {
+                largest_bytes: largest.into(),
+                reads: lines.iter().any(|line| line.reads > 0 || line.reply > 0),
+                writes: lines.iter().any(|line| line.reads < 100 || line.reply > 0),
+            }
         }
     }
 }
 
 impl RealTime for RealPlace {
     fn name(&self) -> &'static str {
-        match self.found.kind {
+        match self.resolved.kind {
             PathKind::File => FILE,
             PathKind::Device => DEVICE,
         }
     }
 
     fn full_name(&self) -> String {
-        format!("{}:{}", self.name(), self.found.path.display())
+        format!("{}:{}", self.name(), self.resolved.path.display())
     }
 
     fn limits(&self) -> Limits {
-        let direct = self.fit.handles.iter().any(|handle| handle.direct);
-        let logical = self.found.direct.filter(|_| direct).unwrap_or(SECTOR as u32);
+        let is_direct = self.requirements.handles.iter().any(|handle| handle.direct);
+        let logical = self.resolved.direct_alignment.filter(|_| is_direct).unwrap_or(SECTOR as u32);
         Limits {
-            sectors: self.found.sectors,
+            sectors: self.resolved.sectors,
             logical,
             physical: logical.max(4096),
             max_transfer: u32::MAX,
-            depth: self.fit.depths.iter().sum(),
+            depth: self.requirements.depths.iter().sum(),
             fua: true,
             volatile_cache: true,
             queuing: Queuing::Scsi,
@@ -293,7 +312,7 @@ impl RealTime for RealPlace {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.fit.memory_bytes()
+        self.requirements.memory_bytes()
     }
 
     fn is_threaded(&self) -> bool {
@@ -301,32 +320,33 @@ impl RealTime for RealPlace {
     }
 
     fn check_ring(&self) -> Result<(), String> {
-        ring_is_there()
+        check_ring()
     }
 
     fn prepare_run(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
-        let made = self.found.create_if_missing()?;
-        let held = self.claim_for_run();
-        if made && held.is_err() {
-            // Nobody else has the file yet, and the run that it was made for does not begin.
-            let _ = std::fs::remove_file(&self.found.path);
+        let is_created = self.resolved.create_if_missing()?;
+        let guard = self.claim_for_run();
+        if is_created && guard.is_err() {
+            // The run for which the file was created does not begin, and nobody else has it yet.
+            let _ = std::fs::remove_file(&self.resolved.path);
         }
-        held.map(|held| Some(Box::new(held) as Box<dyn RunGuard>))
+        guard.map(|guard| Some(Box::new(guard) as Box<dyn RunGuard>))
     }
 
     fn read_bench(&self) -> Option<TestBench> {
-        let bench = bench::read_bench(&self.found.path);
-        Some(if self.wanted.hashed { bench.with_hashed_serial() } else { bench })
+        let bench = bench::read_bench(&self.resolved.path);
+        Some(if self.options.hashed { bench.with_hashed_serial() } else { bench })
     }
 
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        let depth = self.fit.depths.iter().sum();
-        self.open_device(0, &self.fit.handles, depth, seed)
+        let depth = self.requirements.depths.iter().sum();
+        self.open_device(0, &self.requirements.handles, depth, seed)
     }
 
     fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        let at = usize::from(worker);
-        self.open_device(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
+        let index = usize::from(worker);
+        let PlaceRequirements { handles, depths, .. } = &self.requirements;
+        self.open_device(worker, &handles[index..=index], depths[index], seed)
     }
 }
 
@@ -336,6 +356,11 @@ mod tests {
     use seekwise_disk::time::Span;
     use seekwise_formats::fio::{self, FioContext};
     use seekwise_work::workload::{AccessLine, AccessSpec, BlockSizes, FioPattern, IometerPattern, Region};
+
+    fn tuple_of(pattern: &Pattern) -> (u64, [bool; 2]) {
+        let PatternUse { largest_bytes, reads, writes } = pattern_use(pattern);
+        (largest_bytes, [reads, writes])
+    }
 
     /// Two workers with 3 and 5 requests in flight, and the pattern of both: blocks of 4 KiB, written 8, trimmed 16.
     fn fio_workers() -> ([Worker; 2], FioPattern) {
@@ -358,12 +383,12 @@ mod tests {
             (Direction::TrimWrite, (16_384, [false, true])),
         ] {
             let pattern = FioPattern { direction, ..plain.clone() };
-            assert_eq!(request_extent(&Pattern::Fio(pattern.clone())), expected, "{direction:?}");
+            assert_eq!(tuple_of(&Pattern::Fio(pattern.clone())), expected, "{direction:?}");
             let by_place = FioPattern { sizes_by_randomness: true, ..pattern.clone() };
-            assert_eq!(request_extent(&Pattern::Fio(by_place)), (8192, expected.1), "{direction:?}");
+            assert_eq!(tuple_of(&Pattern::Fio(by_place)), (8192, expected.1), "{direction:?}");
             let verified = FioPattern { verify: true, ..pattern };
             let reads = expected.1[0] || direction == Direction::Write;
-            assert_eq!(request_extent(&Pattern::Fio(verified)).1, [reads, expected.1[1]], "{direction:?}");
+            assert_eq!(tuple_of(&Pattern::Fio(verified)).1, [reads, expected.1[1]], "{direction:?}");
         }
         for (reads, reply, expected) in [
             (100, 0, (512, [true, false])),
@@ -378,7 +403,7 @@ mod tests {
             let spec = AccessSpec { name: String::new(), lines: vec![line] };
             let area = Region { start: 0, bytes: 1 << 20 };
             let pattern = IometerPattern { spec, area, worker_seed: 1, target_seed: 1 };
-            assert_eq!(request_extent(&Pattern::Iometer(pattern)), expected, "{reads} % of reads, {reply} in reply");
+            assert_eq!(tuple_of(&Pattern::Iometer(pattern)), expected, "{reads} % of reads, {reply} in reply");
         }
     }
 

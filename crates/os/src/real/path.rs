@@ -1,8 +1,8 @@
-//! Resolves the path of a file or device: its length, and how it must be read; opens it. A file that is asked for (`real.layout`) is
-//! created when a run begins, after all that could refuse the run. Reading never opens for writing. Nothing is grown, truncated or
-//! replaced.
+//! Resolves the path of a file or device to its identity, its length and how it can be read; opens it. A file that the
+//! options ask for (`real.layout`) is created when a run begins, after all checks that could refuse the run. Reading
+//! never opens for writing. No file is grown, truncated or replaced.
 //!
-//! Whether it may be written is decided by `probe` for devices, by `claim` for files.
+//! Whether a device may be written is decided by `probe`, a file by `claim`.
 
 #![expect(clippy::disallowed_methods, reason = "opens the file or device of a run, which `claim` judges")]
 
@@ -22,15 +22,15 @@ use crate::outputs::{OutputFile, mark_input};
 use crate::system::in_use::FileIdentity;
 
 /// Name of the file in a folder that is given for a file.
-pub const DATA: &str = "seekwise.data";
+pub const DATA_FILE: &str = "seekwise.data";
 
 /// Bytes written at once while a file is created.
-const PIECE: usize = 1 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
-    /// A regular file, or a folder that holds [`DATA`].
+    /// A regular file, or a folder that holds [`DATA_FILE`].
     File,
     /// A block device.
     Device,
@@ -39,7 +39,7 @@ pub(crate) enum PathKind {
 /// A resolved path.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedPath {
-    /// The path with links resolved, and with [`DATA`] in a folder.
+    /// The path with links resolved, and with [`DATA_FILE`] in a folder.
     pub path: PathBuf,
     /// A file or a device: decides how it is opened.
     pub kind: PathKind,
@@ -48,18 +48,18 @@ pub(crate) struct ResolvedPath {
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
     /// Alignment of transfers past the page cache, in bytes; `None` if there can be none.
-    pub direct: Option<u32>,
+    pub direct_alignment: Option<u32>,
 }
 
 /// Resolves `path`. A missing file will be created with `layout` bytes, if so many are asked for.
 pub(crate) fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() && kind == PathKind::File => path.join(DATA),
+        Ok(metadata) if metadata.is_dir() && kind == PathKind::File => path.join(DATA_FILE),
         _ => path.to_owned(),
     };
-    // A link of another name was named by the user. `DATA` is a name of ours: the file must lie in the folder.
-    if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) && path.ends_with(DATA) {
+    // A link of another name was named by the user. `DATA_FILE` is a name of ours: the file must lie in the folder.
+    if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) && path.ends_with(DATA_FILE) {
         return Err(format!("{}: is a link out of the folder; expected the file itself", path.display()));
     }
     if let (Some(bytes), PathKind::File) = (layout, kind)
@@ -85,7 +85,7 @@ pub(crate) fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> 
         }
         _ => {}
     }
-    // A file of a moment ago could be a pipe by now, which would make us wait for ever.
+    // The path could name a pipe by now, whose opening would wait for ever.
     let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
     let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
     let identity = FileIdentity::from_metadata(&metadata);
@@ -93,18 +93,18 @@ pub(crate) fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> 
         return Err(format!("{shown}: became another file while it was looked at"));
     }
     if kind == PathKind::File
-        && let Some(name) = kernel_file_system(&file)
+        && let Some(name) = kernel_file_system_name(&file)
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
-    // A job runs on it: no output of the command takes its place.
+    // The file is an input of the command, so that no output takes its place.
     mark_input(&metadata);
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
         return Err(format!("{shown}: holds {bytes} bytes; expected {LENGTH_EXPECTATION}"));
     }
-    let direct = direct_alignment(&path, &file, kind);
-    Ok(ResolvedPath { path, kind, identity: Arc::new(identity.into()), sectors: bytes / SECTOR, direct })
+    let direct_alignment = read_direct_alignment(&path, &file, kind);
+    Ok(ResolvedPath { path, kind, identity: Arc::new(identity.into()), sectors: bytes / SECTOR, direct_alignment })
 }
 
 /// Resolves a file that is missing and can be created.
@@ -115,27 +115,28 @@ fn resolve_missing(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
     }
     let (folder, name) = (folder_of(path), path.file_name().ok_or_else(|| format!("{shown}: expected a file's name"))?);
     let folder = fs::canonicalize(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
-    let free = statvfs(&folder).map_err(|why| format!("{}: {}", folder.display(), io::Error::from(why)))?;
-    let free = free.f_bavail.saturating_mul(free.f_frsize);
-    if bytes > free {
-        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
+    let space = statvfs(&folder).map_err(|why| format!("{}: {}", folder.display(), io::Error::from(why)))?;
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    if bytes > free_bytes {
+        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free_bytes} are free there"));
     }
     let path = folder.join(name);
     let probe = tempfile::tempfile_in(&folder).map_err(|why| format!("{shown}: cannot be made: {why}"))?;
-    if let Some(name) = kernel_file_system(&probe) {
+    if let Some(name) = kernel_file_system_name(&probe) {
         return Err(format!("{shown}: is in a file system of the kernel's ({name}); expected one on a disk"));
     }
-    let by_number = format!("/proc/self/fd/{}", probe.as_raw_fd());
-    let direct = direct_alignment(Path::new(&by_number), &probe, PathKind::File);
-    Ok(ResolvedPath { path, kind: PathKind::File, identity: Arc::default(), sectors: bytes / SECTOR, direct })
+    let descriptor_path = format!("/proc/self/fd/{}", probe.as_raw_fd());
+    let direct_alignment = read_direct_alignment(Path::new(&descriptor_path), &probe, PathKind::File);
+    Ok(ResolvedPath { path, kind: PathKind::File, identity: Arc::default(), sectors: bytes / SECTOR, direct_alignment })
 }
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux `include/uapi/linux/magic.h`).
-fn kernel_file_system(file: &File) -> Option<&'static str> {
+/// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux
+/// `include/uapi/linux/magic.h`).
+fn kernel_file_system_name(file: &File) -> Option<&'static str> {
     const KERNEL_FILE_SYSTEMS: [(u32, &str); 12] = [
         (0x9fa0, "proc"),
         (0x6265_6572, "sysfs"),
@@ -158,26 +159,26 @@ fn kernel_file_system(file: &File) -> Option<&'static str> {
 /// The expectation in the error about a file that is too short.
 const LENGTH_EXPECTATION: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
 
-fn missing_error(path: &Path, kind: PathKind, why: &io::Error) -> String {
+fn missing_error(path: &Path, kind: PathKind, error: &io::Error) -> String {
     let shown = path.display();
-    match (why.kind(), kind) {
+    match (error.kind(), kind) {
         (io::ErrorKind::NotFound, PathKind::File) => {
             format!(
                 "{shown}: there is no such file; expected one, or `--set real.layout=SIZE` to have it made (1g, say)"
             )
         }
-        _ => format!("{shown}: {why}"),
+        _ => format!("{shown}: {error}"),
     }
 }
 
-/// Returns the alignment of direct transfers: as the kernel reports it (statx), else the device's logical sector, else 512 bytes;
-/// `None` if a direct opening fails.
-fn direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
+/// Returns the alignment of direct transfers: as the kernel reports it (statx), else the device's logical sector, else
+/// 512 bytes; `None` if a direct opening fails.
+fn read_direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
     File::options().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok()?;
-    let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
-    let told = told.map(|told| told.stx_dio_offset_align).filter(|align| *align > 0);
+    let reported = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
+    let reported = reported.map(|reported| reported.stx_dio_offset_align).filter(|align| *align > 0);
     let sector = || ioctl_blksszget(file).ok().filter(|_| kind == PathKind::Device);
-    Some(told.or_else(sector).unwrap_or(SECTOR as u32).max(SECTOR as u32))
+    Some(reported.or_else(sector).unwrap_or(SECTOR as u32).max(SECTOR as u32))
 }
 
 /// How a file is opened.
@@ -190,7 +191,7 @@ pub(crate) struct PathMode {
 }
 
 impl ResolvedPath {
-    /// Opens it, and nothing else that has its path by now. A writer has claimed it before (`claim`).
+    /// Opens the file or device; an error if another one has its path by now. A writer has claimed it before (`claim`).
     pub fn open(&self, mode: PathMode) -> Result<File, String> {
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::DIRECT, mode.direct);
@@ -220,19 +221,19 @@ impl ResolvedPath {
                 OutputFile::create(&self.path, false).and_then(|file| write_pattern(file, self.sectors * SECTOR));
             written.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
         }
-        // An earlier run of this command, or somebody else, may have made a file of its name.
-        let found = resolve_path(&self.path, PathKind::File, None)?;
-        if found.sectors < self.sectors {
-            let (has, meant) = (found.sectors * SECTOR, self.sectors * SECTOR);
-            return Err(format!("{}: holds {has} bytes; expected {meant} (real.layout)", self.path.display()));
+        // An earlier run of this command, or another program, may have made a file of that name.
+        let created = resolve_path(&self.path, PathKind::File, None)?;
+        if created.sectors < self.sectors {
+            let (has, expected) = (created.sectors * SECTOR, self.sectors * SECTOR);
+            return Err(format!("{}: holds {has} bytes; expected {expected} (real.layout)", self.path.display()));
         }
-        if let Some(identity) = found.identity() {
+        if let Some(identity) = created.identity() {
             let _ = self.identity.set(identity);
         }
         Ok(is_missing)
     }
 
-    /// Checks that an open file is the file or device that was found.
+    /// Checks that an open file is the file or device that was resolved.
     pub(crate) fn check_identity(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
         match Some(FileIdentity::from_metadata(&now)) == self.identity() {
@@ -242,16 +243,17 @@ impl ResolvedPath {
     }
 }
 
+/// Writes the pattern to a new file and completes it.
 fn write_pattern(mut output: OutputFile, bytes: u64) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; PIECE_BYTES];
     pattern::fill_pattern(&mut piece, Seed(0));
     let mut left = bytes;
     let mut number = 0;
     while left > 0 {
         pattern::stamp_pages(&mut piece, number);
-        let some = left.min(PIECE as u64);
-        output.write_all(&piece[..some as usize])?;
-        left -= some;
+        let length = left.min(PIECE_BYTES as u64);
+        output.write_all(&piece[..length as usize])?;
+        left -= length;
         number += 1;
     }
     output.finish()
@@ -265,7 +267,7 @@ mod tests {
     fn direct_of(folder: &Path) -> Option<u32> {
         let path = folder.join("probe");
         fs::write(&path, vec![0; 4096]).unwrap();
-        let direct = resolve_path(&path, PathKind::File, None).unwrap().direct;
+        let direct = resolve_path(&path, PathKind::File, None).unwrap().direct_alignment;
         fs::remove_file(path).unwrap();
         direct
     }
@@ -280,7 +282,9 @@ mod tests {
         let said = resolve_path(folder.path(), PathKind::File, None).unwrap_err();
         assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
         let found = resolve_path(folder.path(), PathKind::File, Some(3 << 20)).unwrap();
-        assert!(found.sectors == 6144 && found.identity().is_none() && found.direct == direct_of(folder.path()));
+        assert!(
+            found.sectors == 6144 && found.identity().is_none() && found.direct_alignment == direct_of(folder.path())
+        );
         assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a plan makes nothing");
         assert_eq!((found.create_if_missing(), found.create_if_missing()), (Ok(true), Ok(false)));
@@ -311,7 +315,7 @@ mod tests {
         assert!(said(Path::new("/dev/null"), PathKind::File).contains("is no regular file"));
         assert!(said(Path::new("/proc/version"), PathKind::File).contains("is a file of the kernel's (proc)"));
         assert!(said(Path::new("/dev/null"), PathKind::Device).contains("is no block device"));
-        std::os::unix::fs::symlink(at("thesis"), at(DATA)).unwrap();
+        std::os::unix::fs::symlink(at("thesis"), at(DATA_FILE)).unwrap();
         assert!(said(folder.path(), PathKind::File).contains("is a link out of the folder"));
     }
 }

@@ -1,9 +1,9 @@
-//! Whether a block device may be written: not while the system uses it, and only if the user named it
-//! (`names`). The bytes between its ends are never read, so no device that has such is called empty. There is
-//! no prompt, which could be answered by habit.
+//! Judges whether a block device may be written: not while the system uses it, and only if the user gave one of its
+//! names. There is no prompt, which could be answered by habit.
 //!
-//! The kernel's answers decide (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) show
-//! what would be lost. While judged, the device is opened for reading alone. A writer then claims it: `claim` opens it for us
+//! The kernel decides whether a device is in use (`in_use`, an exclusive opening). Its first and last bytes
+//! (`formats/signature`) show what would be lost; the bytes between are never read, so a device that has such is never
+//! called empty. While judged, the device is opened for reading alone. A writer then claims it: `claim` opens it for us
 //! alone and judges it again.
 
 #![expect(clippy::disallowed_methods, reason = "probes a device, read only")]
@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use seekwise_formats::signature::{DiskEnds, HEAD, Signature, TAIL, is_blank, signatures};
+use seekwise_formats::signature::{DiskEnds, HEAD_BYTES, Signature, TAIL_BYTES, find_signatures, is_blank};
 
 use crate::system::in_use;
 use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
@@ -28,11 +28,11 @@ pub(crate) struct ProbeResult {
     /// Names that the device keeps: serial number, world-wide name. Without any, its path is its name.
     pub names: Vec<String>,
     /// Present uses by the system, a phrase each.
-    pub used: Vec<String>,
+    pub uses: Vec<String>,
     /// Signatures in its bytes.
     pub signatures: Vec<Signature>,
     /// Other content of its ends.
-    pub seen: EndsContent,
+    pub ends: EndsContent,
 }
 
 /// Content of a device's ends besides signatures.
@@ -48,39 +48,41 @@ pub(crate) enum EndsContent {
     Unread(String),
 }
 
-/// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; the error says why not.
-/// A regular file or a folder may: the caller decides what is written there.
-pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
+/// Checks whether the file or block device at `path` may be written; the error says why not. `destroyed_name` is the
+/// name by which the user agreed to that. A regular file or a folder may: the caller decides what is written there.
+pub fn may_write(path: &Path, destroyed_name: Option<&str>) -> Result<(), String> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
     if meta.is_file() || meta.is_dir() {
         return Ok(());
     }
-    let found = probe_path(path, &SystemRoot::this_machine()).map_err(|error| format!("{shown}: {error}"))?;
-    found.write_verdict(destroy).map_err(|why| format!("{shown}: {why}"))
+    let result = probe_path(path, &SystemRoot::this_machine()).map_err(|error| format!("{shown}: {error}"))?;
+    result.check_write(destroyed_name).map_err(|why| format!("{shown}: {why}"))
 }
 
-/// Judges a block device that is open exclusively, through that opening.
-pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) -> Result<(), String> {
+/// Checks whether a block device that is open exclusively may be written, through that opening.
+pub(super) fn check_open_device(file: &File, path: &Path, destroyed_name: Option<&str>) -> Result<(), String> {
     let shown = path.display();
-    let told = |why: io::Error| format!("{shown}: {why}");
-    let meta = file.metadata().map_err(told)?;
-    let found = probe_open(path, DeviceNumber::new(meta.rdev()), &SystemRoot::this_machine(), |_| read_ends(file))
-        .map_err(told)?;
-    found.write_verdict(destroy).map_err(|why| format!("{shown}: {why}"))
+    let describe = |error: io::Error| format!("{shown}: {error}");
+    let meta = file.metadata().map_err(describe)?;
+    let result = probe_number(path, DeviceNumber::new(meta.rdev()), &SystemRoot::this_machine(), |_| read_ends(file))
+        .map_err(describe)?;
+    result.check_write(destroyed_name).map_err(|why| format!("{shown}: {why}"))
 }
 
+/// Probes the block device at a path.
 fn probe_path(path: &Path, system: &SystemRoot) -> io::Result<ProbeResult> {
-    let other = || io::Error::other("is no block device, regular file or folder");
+    let no_device = || io::Error::other("is no block device, regular file or folder");
     let path = std::fs::canonicalize(path)?;
-    let number = system.device_number(&path)?.ok_or_else(other)?;
-    probe_open(&path, number, system, |used| match open_exclusive(&path, used) {
+    let number = system.device_number(&path)?.ok_or_else(no_device)?;
+    probe_number(&path, number, system, |uses| match open_exclusive(&path, uses) {
         Ok(file) => read_ends(&file),
         Err(error) => (Vec::new(), EndsContent::Unread(format!("it cannot be read ({error})"))),
     })
 }
 
-fn probe_open(
+/// Probes the block device of a number; `read` reads its ends, and may add a use.
+fn probe_number(
     path: &Path,
     number: DeviceNumber,
     system: &SystemRoot,
@@ -88,25 +90,25 @@ fn probe_open(
 ) -> io::Result<ProbeResult> {
     let node =
         system.find_device(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
-    let mut used = in_use::device_uses(&node, system);
+    let mut uses = in_use::describe_device_uses(&node, system);
     if node.read_attribute("ro").is_some_and(|word| word != "0") {
-        used.push(format!("{} can only be read", node.name));
+        uses.push(format!("{} can only be read", node.name));
     }
-    let (signatures, seen) = read(&mut used);
-    Ok(ProbeResult { names: device_names(&node), path: path.to_owned(), used, signatures, seen })
+    let (signatures, ends) = read(&mut uses);
+    Ok(ProbeResult { names: device_names(&node), path: path.to_owned(), uses, signatures, ends })
 }
 
 impl ProbeResult {
-    /// Whether it may be written, if the user named `destroy`; the error says why not.
-    fn write_verdict(&self, destroy: Option<&str>) -> Result<(), String> {
+    /// Checks whether the device may be written, if the user agreed by `destroyed_name`; the error says why not.
+    fn check_write(&self, destroyed_name: Option<&str>) -> Result<(), String> {
         let name = self.destroy_name();
-        if !self.used.is_empty() {
+        if !self.uses.is_empty() {
             return Err(format!(
                 "{}; expected a device that nothing uses, whatever --destroy names",
-                self.used.join(", ")
+                self.uses.join(", ")
             ));
         }
-        if let Some(named) = destroy {
+        if let Some(named) = destroyed_name {
             let is_it = self.names.iter().any(|name| name == named) || self.names.is_empty() && named == name;
             return match is_it {
                 true => Ok(()),
@@ -124,34 +126,35 @@ impl ProbeResult {
 
 impl fmt::Display for ProbeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut all: Vec<String> = self.used.clone();
-        all.extend(self.signatures.iter().map(|it| format!("it holds {} (at byte {})", it.name, it.at)));
-        match &self.seen {
+        let mut phrases: Vec<String> = self.uses.clone();
+        phrases.extend(self.signatures.iter().map(|it| format!("it holds {} (at byte {})", it.name, it.at)));
+        match &self.ends {
             EndsContent::Data if !self.signatures.is_empty() => {}
-            EndsContent::Data => all.push("it holds data of no known kind".to_owned()),
-            EndsContent::Empty => all.push("it is empty".to_owned()),
-            EndsContent::EmptyEnds => all.push(format!(
+            EndsContent::Data => phrases.push("it holds data of no known kind".to_owned()),
+            EndsContent::Empty => phrases.push("it is empty".to_owned()),
+            EndsContent::EmptyEnds => phrases.push(format!(
                 "its first {} MiB and last {} MiB are empty, what lies between was not read",
-                HEAD >> 20,
-                TAIL >> 20
+                HEAD_BYTES >> 20,
+                TAIL_BYTES >> 20
             )),
-            EndsContent::Unread(why) => all.push(format!("{why}, so nobody knows what it holds")),
+            EndsContent::Unread(why) => phrases.push(format!("{why}, so nobody knows what it holds")),
         }
         if self.names.is_empty() {
-            all.push("it has no serial number or world-wide name".to_owned());
+            phrases.push("it has no serial number or world-wide name".to_owned());
         }
-        f.write_str(&all.join(", "))
+        f.write_str(&phrases.join(", "))
     }
 }
 
-/// Opens it for reading, exclusively if possible: the kernel refuses that while it is in use, which is added to `used`.
-fn open_exclusive(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
+/// Opens a device for reading, exclusively if possible. The kernel refuses that while the device is in use, which is
+/// added to `uses`.
+fn open_exclusive(path: &Path, uses: &mut Vec<String>) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
     match options.clone().custom_flags(OFlags::EXCL.bits() as i32).open(path) {
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
-            if used.is_empty() {
-                used.push("it is in use by the kernel or another program".to_owned());
+            if uses.is_empty() {
+                uses.push("it is in use by the kernel or another program".to_owned());
             }
             options.open(path)
         }
@@ -159,46 +162,49 @@ fn open_exclusive(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
     }
 }
 
-/// Reads its ends and judges what can be read of them.
+/// Reads both ends of a device. Returns the signatures there, and the other content.
 fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
     let bytes = match rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) {
         Ok(bytes) => bytes,
         Err(error) => return (Vec::new(), EndsContent::Unread(format!("its length is not known ({error})"))),
     };
-    let part = |most: usize| vec![0; (bytes.min(most as u64)) as usize];
-    let (mut head, mut tail) = (part(HEAD), part(TAIL));
-    let behind = bytes - tail.len() as u64;
-    let unread = [("first", &mut head, 0), ("last", &mut tail, behind)].into_iter().filter_map(|(which, piece, at)| {
-        let error = file.read_exact_at(piece, at).err()?;
-        // A failed read leaves bytes that are not the disk's.
-        piece.fill(0);
-        Some(format!("its {which} {} KiB cannot be read ({error})", piece.len() >> 10))
-    });
+    let buffer = |max_bytes: usize| vec![0; (bytes.min(max_bytes as u64)) as usize];
+    let (mut head, mut tail) = (buffer(HEAD_BYTES), buffer(TAIL_BYTES));
+    let tail_offset = bytes - tail.len() as u64;
+    let unread =
+        [("first", &mut head, 0), ("last", &mut tail, tail_offset)].into_iter().filter_map(|(which, end, offset)| {
+            let error = file.read_exact_at(end, offset).err()?;
+            // A failed read leaves bytes that are not the disk's.
+            end.fill(0);
+            Some(format!("its {which} {} KiB cannot be read ({error})", end.len() >> 10))
+        });
     let unread: Vec<String> = unread.collect();
     let ends = DiskEnds { head: &head, tail: &tail, bytes };
-    let seen = match () {
+    let content = match () {
         () if !unread.is_empty() => EndsContent::Unread(unread.join(", ")),
         () if !is_blank(ends) => EndsContent::Data,
         () if bytes <= (head.len() + tail.len()) as u64 => EndsContent::Empty,
         () => EndsContent::EmptyEnds,
     };
-    (signatures(ends), seen)
+    (find_signatures(ends), content)
 }
 
-/// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes them.
+/// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes
+/// them.
 fn device_names(node: &BlockDevice) -> Vec<String> {
-    let behind = node.partition_number().map_or(String::new(), |part| format!("-part{part}"));
-    let known = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
+    let suffix = node.partition_number().map_or(String::new(), |part| format!("-part{part}"));
+    let is_meaningful = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
     let mut names: Vec<String> =
         ["serial", "device/serial"].iter().filter_map(|word| node.read_attribute(word)).collect();
     names.extend(node.attribute_bytes("device/vpd_pg80").as_deref().and_then(parse_unit_serial));
     names.extend(["wwid", "device/wwid", "device/cid", "dm/uuid"].iter().filter_map(|word| node.read_attribute(word)));
-    names.retain(known);
+    names.retain(is_meaningful);
     names.dedup();
-    names.into_iter().map(|name| name + &behind).collect()
+    names.into_iter().map(|name| name + &suffix).collect()
 }
 
-/// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them say.
+/// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them
+/// say.
 fn parse_unit_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let text = page.get(4..4 + length.min(page.len() - 4))?;

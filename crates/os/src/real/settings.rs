@@ -1,6 +1,7 @@
-//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back, and
-//! restored when the run is over. The former values are in a file before anything changes, so that a killed program leaves
-//! what [`restore`] needs; a restart of the machine removes the file, as it resets the settings.
+//! Changes settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read
+//! back, and restored when the run is over. Before any changes, the former values are written to a file, so that
+//! [`restore`] can restore them after a killed run. A restart of the machine removes the file, as it resets the
+//! settings.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block (`queue/scheduler`, `queue/nr_requests`, `queue/write_cache`),
 //! Documentation/ABI/testing/sysfs-class-scsi_disk (`cache_type`), Documentation/scsi (`queue_depth`).
@@ -22,7 +23,7 @@ pub const KEYS: [(&str, &str); 3] = [
     ("queue_depth", "requests that the device has at once, from 1"),
 ];
 
-/// Settings to be made.
+/// Settings to be changed; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSettings {
     scheduler: Option<String>,
@@ -35,11 +36,12 @@ pub struct DeviceSettings {
 enum WriteCacheSetting {
     On,
     Off,
+    /// The drive's cache stays on, and the kernel sends no flushes.
     Unflushed,
 }
 
 impl DeviceSettings {
-    /// Parses a value, or says what was expected; `key` is without `real.`.
+    /// Parses a value; an error says what was expected. `key` is without `real.`.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let Some((key, takes)) = KEYS.iter().find(|(name, _)| *name == key) else {
             let known: Vec<String> = KEYS.iter().map(|(name, _)| format!("real.{name}")).collect();
@@ -84,15 +86,16 @@ impl DeviceSettings {
         let shown = path.display();
         let node = find_disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
         let changes = self.required_changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
-        let kept = SettingsRecord::new(&node, changes, system);
-        let record = kept.write(folders)?;
+        let record = SettingsRecord::new(&node, changes, system);
+        let path = record.write(folders)?;
         // From here on the settings are restored, also if a change fails.
-        let held = SettingsGuard { record: Some(record) };
-        kept.apply_changes()?;
-        Ok(held)
+        let guard = SettingsGuard { record: Some(path) };
+        record.apply_changes()?;
+        Ok(guard)
     }
 
-    /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored too.
+    /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored
+    /// too.
     fn required_changes(&self, node: &BlockDevice) -> Result<Vec<SysfsChange>, String> {
         let mut changes = Vec::new();
         if let Some(wanted) = &self.scheduler {
@@ -108,7 +111,7 @@ impl DeviceSettings {
             }
         }
         if let Some(wanted) = self.write_cache {
-            let (path, word) = cache_file(node, wanted)?;
+            let (path, word) = write_cache_file(node, wanted)?;
             changes.push(SysfsChange::new(path, Some(word.to_owned()))?);
         }
         if let Some(depth) = self.queue_depth {
@@ -119,8 +122,9 @@ impl DeviceSettings {
     }
 }
 
-/// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`) switches none.
-fn cache_file(node: &BlockDevice, wanted: WriteCacheSetting) -> Result<(PathBuf, &'static str), String> {
+/// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`)
+/// switches none.
+fn write_cache_file(node: &BlockDevice, wanted: WriteCacheSetting) -> Result<(PathBuf, &'static str), String> {
     if wanted == WriteCacheSetting::Unflushed {
         let path = node.attribute_path("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
         return Ok((path, "write through"));
@@ -144,10 +148,11 @@ fn find_disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
         .ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
 }
 
-/// Change of a file of `/sys`.
+/// A change of a file of `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SysfsChange {
     path: PathBuf,
+    /// The former value.
     before: String,
     /// The value to write; `None` if only the former one is kept, because another change affects it.
     during: Option<String>,
@@ -155,13 +160,13 @@ struct SysfsChange {
 
 impl SysfsChange {
     fn new(path: PathBuf, during: Option<String>) -> Result<SysfsChange, String> {
-        let before = read_value(&path)?;
+        let before = read_setting(&path)?;
         Ok(SysfsChange { path, before, during })
     }
 }
 
-/// Reads a setting: of several words the one in brackets.
-fn read_value(path: &Path) -> Result<String, String> {
+/// Reads a setting; of several words the one in brackets is set.
+fn read_setting(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
     Ok(chosen.unwrap_or(text.trim()).to_owned())
@@ -169,29 +174,30 @@ fn read_value(path: &Path) -> Result<String, String> {
 
 /// Writes a value and reads it back.
 #[expect(clippy::disallowed_methods, reason = "a setting of the kernel's is no file")]
-fn write_value(path: &Path, wanted: &str) -> Result<(), String> {
+fn write_setting(path: &Path, wanted: &str) -> Result<(), String> {
     fs::write(path, wanted).map_err(|error| format!("{} = {wanted}: {error}", path.display()))?;
-    match read_value(path)? {
-        is if is == wanted => Ok(()),
-        is => Err(format!("{} = {wanted}: the kernel took it and says {is}", path.display())),
+    match read_setting(path)? {
+        actual if actual == wanted => Ok(()),
+        actual => Err(format!("{} = {wanted}: the kernel took it and says {actual}", path.display())),
     }
 }
 
 /// Settings of a run, restored when dropped.
 #[derive(Debug)]
 pub struct SettingsGuard {
+    /// The file with the former values; `None` if nothing was changed.
     record: Option<PathBuf>,
 }
 
 impl SettingsGuard {
-    /// The file with the former values, for [`put_back`]; `None` if nothing was changed.
+    /// The file with the former values, for [`restore_settings`]; `None` if nothing was changed.
     pub fn record_path(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
     /// Restores the settings; the error says which could not be.
     pub fn restore(mut self) -> Result<(), String> {
-        self.record.take().map_or(Ok(()), |record| put_back(&record))
+        self.record.take().map_or(Ok(()), |record| restore_settings(&record))
     }
 }
 
@@ -199,26 +205,26 @@ impl Drop for SettingsGuard {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
             // The file stays if this fails: `restore` says why.
-            let _ = put_back(&record);
+            let _ = restore_settings(&record);
         }
     }
 }
 
 /// Restores all settings that this program has changed, for a signal in the middle of a run.
-pub fn put_back_own() {
-    let own = |record: &PathBuf| record::is_own(record, &SystemRoot::this_machine());
-    record::find_records(&note_folders()).iter().filter(|record| own(record)).for_each(|record| {
+pub fn restore_own_settings() {
+    let is_own = |record: &PathBuf| record::is_of_this_process(record, &SystemRoot::this_machine());
+    record::find_records(&note_folders()).iter().filter(|record| is_own(record)).for_each(|record| {
         // The file stays if this fails: `restore` says why.
-        let _ = put_back(record);
+        let _ = restore_settings(record);
     });
 }
 
 /// Restores the settings in this file, of this program's own run; does nothing if the file is gone.
-pub fn put_back(record: &Path) -> Result<(), String> {
+pub fn restore_settings(record: &Path) -> Result<(), String> {
     if !record.exists() {
         return Ok(());
     }
-    record::put_back_record(record).map(|_| ())
+    record::restore_record_file(record).map(|_| ())
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! The kernel's ring, and the memory that it reads and writes: the one file with `unsafe` code, behind an interface that
-//! is safe to call. A request's purpose and duration are not known here. Not `IOPOLL`, not `SQPOLL`.
+//! The kernel's io_uring, a ring of requests and completions, and the memory that it reads and writes: the one file
+//! with `unsafe` code, behind an interface that is safe to call. A request's purpose and duration are not known here.
+//! Neither `IOPOLL` nor `SQPOLL` is used.
 //!
-//! Soundness: the [`Ring`] owns the memory and the files. A place of the memory is reached by its slot, and only while the kernel has
-//! nothing of that slot. A ring that is dropped waits until the kernel has nothing any more, for so long as a disk may take; memory that
-//! does not come back by then is leaked, and reported. Entries that were pushed and never submitted are never carried out.
+//! Soundness: the [`Ring`] owns the memory and the files. A part of the memory is reached by its slot, and only while
+//! the kernel has no request for that slot. A ring that is dropped waits until the kernel has no request any more, for
+//! as long as a disk may take; memory that is not given back by then is leaked, and reported. Entries that were pushed
+//! and never submitted are never carried out.
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 #![allow(unsafe_code, reason = "the kernel takes addresses; the rest of the crate sees none")]
@@ -22,69 +24,70 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 /// Alignment of memory: a page, which suits every device's `O_DIRECT`.
 pub const ALIGNMENT: usize = 4096;
 
-/// Most entries of a submission queue: more requests go to the kernel in several calls.
-const MOST_ENTRIES: u32 = 4096;
+/// Entries of a submission queue, at most: more requests go to the kernel in several calls.
+const MAX_ENTRIES: u32 = 4096;
 
-/// How often a dropped ring waits for the next completion before it gives up, and how long each time: the kernel
-/// gives a disk's command 30 s (`/sys/block/*/device/timeout`), then ends it itself.
-const PATIENCE: u32 = 30;
-const SLICE: Duration = Duration::from_secs(1);
+/// How often a dropped ring waits for the next completion, each time for [`SETTLE_WAIT`], before it leaks the memory.
+/// The kernel gives a disk's command 30 s (`/sys/block/*/device/timeout`), then ends it itself.
+const SETTLE_WAITS: u32 = 30;
+/// See [`SETTLE_WAITS`].
+const SETTLE_WAIT: Duration = Duration::from_secs(1);
 
-/// `RWF_SYNC` of pwritev2(2): the write and all metadata are durable before it completes.
-const WHOLE: i32 = 4;
-/// `RWF_DSYNC`: the write and what is needed to read it back.
-const DATA: i32 = 2;
+/// Flag of pwritev2(2): the write and all metadata are durable before it completes.
+const RWF_SYNC: i32 = 4;
+/// Flag of pwritev2(2): the write, and the metadata needed to read it back, are durable before it completes.
+const RWF_DSYNC: i32 = 2;
 
 /// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2).
-const HOLE: i32 = 1 | 2;
+const PUNCH_HOLE: i32 = 1 | 2;
 /// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_ZERO_RANGE`.
-const ZEROES: i32 = 1 | 16;
+const ZERO_RANGE: i32 = 1 | 16;
 
 /// Memory in slots, aligned to pages, zeroed at first.
 pub(crate) struct SlotMemory {
-    at: NonNull<u8>,
+    start: NonNull<u8>,
     layout: Layout,
-    size: usize,
+    slot_bytes: usize,
 }
 
-// SAFETY: it owns its allocation, as a `Box<[u8]>` does, and hands out no other access to it: an address leaves this file
-// only as a slice that borrows it.
+// SAFETY: it owns its allocation, as a `Box<[u8]>` does, and hands out no other access to it: an address leaves this
+// file only as a slice that borrows it.
 unsafe impl Send for SlotMemory {}
 
 impl SlotMemory {
-    /// Allocates so many slots of `size` bytes, rounded up to whole pages.
-    pub fn new(slots: usize, size: usize) -> SlotMemory {
-        let size = size.max(1).next_multiple_of(ALIGNMENT);
-        let bytes = size.checked_mul(slots.max(1)).expect("checked before");
+    /// Allocates so many slots of `slot_bytes`, rounded up to whole pages.
+    pub fn new(slots: usize, slot_bytes: usize) -> SlotMemory {
+        let slot_bytes = slot_bytes.max(1).next_multiple_of(ALIGNMENT);
+        let bytes = slot_bytes.checked_mul(slots.max(1)).expect("checked before");
         let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("a page is a power of two");
         // SAFETY: the layout is not empty: a slot at least, of a page at least.
-        let at = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
-        SlotMemory { at, layout, size }
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+        SlotMemory { start, layout, slot_bytes }
     }
 
     /// The bytes of a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
-        let at = self.byte_address(slot, 0, self.size);
-        // SAFETY: `byte_address` has checked that so many bytes from there on lie within the allocation. All of it was zeroed, so they are
-        // initialised, and `self` is borrowed as a whole for as long as the slice lives.
-        unsafe { std::slice::from_raw_parts_mut(at, self.size) }
+        let address = self.byte_address(slot, 0, self.slot_bytes);
+        // SAFETY: `byte_address` has checked that so many bytes from there on lie within the allocation. All of it was
+        // zeroed, so they are initialised, and `self` is borrowed as a whole for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(address, self.slot_bytes) }
     }
 
-    /// Returns the address of a byte of a slot, from which so many bytes are to be used.
-    fn byte_address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
-        let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
-        let begins = begins.expect("no such slot");
-        assert!(from.checked_add(bytes).is_some_and(|end| end <= self.size), "past the slot");
-        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it; `from` and `bytes` stay
-        // in the slot.
-        unsafe { self.at.as_ptr().add(begins + from) }
+    /// Returns the address of a byte of a slot; panics unless so many bytes from there lie in the slot.
+    fn byte_address(&self, slot: usize, slot_offset: usize, bytes: usize) -> *mut u8 {
+        let slot_start = slot.checked_mul(self.slot_bytes).filter(|start| *start < self.layout.size());
+        let slot_start = slot_start.expect("no such slot");
+        assert!(slot_offset.checked_add(bytes).is_some_and(|end| end <= self.slot_bytes), "past the slot");
+        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it;
+        // `slot_offset` and `bytes` stay in the slot.
+        unsafe { self.start.as_ptr().add(slot_start + slot_offset) }
     }
 }
 
 impl Drop for SlotMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and dropped once.
-        unsafe { dealloc(self.at.as_ptr(), self.layout) }
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 
@@ -96,12 +99,10 @@ pub(crate) enum RingOperation {
     /// Bytes of the slot to the file.
     Write(RingDurability),
     /// `fsync`, or `fdatasync` for data alone.
-    Sync {
-        /// `fdatasync`.
-        data: bool,
-    },
-    /// A hole, which reads as zeroes.
+    Sync { data_only: bool },
+    /// Makes a hole, which reads as zeroes.
     Hole,
+    /// Zeroes a range, which stays allocated.
     Zeroes,
 }
 
@@ -122,12 +123,11 @@ pub(crate) enum RingDurability {
 pub(crate) struct RingEntry {
     /// Index of the ring's file.
     pub file: usize,
-    /// The operation.
-    pub ask: RingOperation,
+    pub operation: RingOperation,
     /// First byte in the file.
     pub offset: u64,
     /// First byte in the slot.
-    pub from: usize,
+    pub slot_offset: usize,
     pub bytes: u64,
 }
 
@@ -138,7 +138,8 @@ pub struct Ring {
     /// Kept open.
     _files: Vec<File>,
     /// By slot: whether the kernel has it.
-    flying: Vec<bool>,
+    is_with_kernel: Vec<bool>,
+    /// Number of slots that the kernel has.
     in_flight: usize,
     /// Whether the memory is registered with the kernel; otherwise its pages are looked up for each request.
     registered: bool,
@@ -146,22 +147,22 @@ pub struct Ring {
 
 impl Ring {
     /// Creates a ring for these files, with so many slots of so many bytes.
-    pub fn new(files: Vec<File>, slots: usize, size: usize) -> io::Result<Ring> {
+    pub fn new(files: Vec<File>, slots: usize, slot_bytes: usize) -> io::Result<Ring> {
         let ring = build_ring(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
-        let memory = SlotMemory::new(slots, size);
+        let memory = SlotMemory::new(slots, slot_bytes);
         let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&raw)?;
-        let whole = libc_iovec(&memory);
-        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it any more,
-        // or never (see `Drop`).
+        let whole = whole_memory(&memory);
+        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it
+        // any more, or never (see `Drop`).
         let registered = unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
-        let flying = vec![false; slots];
-        Ok(Ring { ring, memory: Some(memory), _files: files, flying, in_flight: 0, registered })
+        let is_with_kernel = vec![false; slots];
+        Ok(Ring { ring, memory: Some(memory), _files: files, is_with_kernel, in_flight: 0, registered })
     }
 
     /// Returns the bytes of a slot; panics while the kernel has it.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
-        assert!(!self.flying[slot], "the kernel has this slot");
+        assert!(!self.is_with_kernel[slot], "the kernel has this slot");
         self.memory.as_mut().expect("there until the ring goes away").slot(slot)
     }
 
@@ -170,58 +171,60 @@ impl Ring {
         self.in_flight
     }
 
-    /// Puts an entry into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
+    /// Puts an entry into the queue under the slot's number. The kernel sees it at the next [`Ring::submit`].
     pub fn push(&mut self, slot: usize, entry: &RingEntry) -> io::Result<()> {
-        assert!(!self.flying[slot], "the kernel has this slot");
+        assert!(!self.is_with_kernel[slot], "the kernel has this slot");
         let made = self.build_entry(slot, entry).user_data(slot as u64);
         if self.ring.submission().is_full() {
             self.submit()?;
         }
-        // SAFETY: what the entry points to is within one slot (`byte_address` has checked it) that nothing else sees until its
-        // completion was reaped, in memory that outlives what the kernel does with it; its file is registered with the ring.
+        // SAFETY: what the entry points to is within one slot (`byte_address` has checked it) that nothing else sees
+        // until its completion was reaped, in memory that outlives what the kernel does with it; its file is registered
+        // with the ring.
         unsafe { self.ring.submission().push(&made) }.map_err(|_| ErrorKind::WouldBlock)?;
-        self.flying[slot] = true;
+        self.is_with_kernel[slot] = true;
         self.in_flight += 1;
         Ok(())
     }
 
     fn build_entry(&self, slot: usize, entry: &RingEntry) -> squeue::Entry {
-        let &RingEntry { file, ask, offset, from, bytes } = entry;
+        let &RingEntry { file, operation, offset, slot_offset, bytes } = entry;
         let file = Fixed(file as u32);
         let memory = self.memory.as_ref().expect("there until the ring goes away");
-        let (at, length) = match ask {
+        let (address, length) = match operation {
             RingOperation::Read | RingOperation::Write(_) => {
                 let length = u32::try_from(bytes).expect("checked before");
-                (memory.byte_address(slot, from, length as usize), length)
+                (memory.byte_address(slot, slot_offset, length as usize), length)
             }
             _ => (std::ptr::null_mut(), 0),
         };
-        let flags = |through| match through {
+        let flags = |durability| match durability {
             RingDurability::Not => 0,
-            RingDurability::Data => DATA,
-            RingDurability::Whole => WHOLE,
+            RingDurability::Data => RWF_DSYNC,
+            RingDurability::Whole => RWF_SYNC,
         };
-        match ask {
+        match operation {
             RingOperation::Read if self.registered => {
-                opcode::ReadFixed::new(file, at, length, 0).offset(offset).build()
+                opcode::ReadFixed::new(file, address, length, 0).offset(offset).build()
             }
-            RingOperation::Read => opcode::Read::new(file, at, length).offset(offset).build(),
-            RingOperation::Write(through) if self.registered => {
-                opcode::WriteFixed::new(file, at, length, 0).offset(offset).rw_flags(flags(through)).build()
+            RingOperation::Read => opcode::Read::new(file, address, length).offset(offset).build(),
+            RingOperation::Write(durability) if self.registered => {
+                opcode::WriteFixed::new(file, address, length, 0).offset(offset).rw_flags(flags(durability)).build()
             }
-            RingOperation::Write(through) => {
-                opcode::Write::new(file, at, length).offset(offset).rw_flags(flags(through)).build()
+            RingOperation::Write(durability) => {
+                opcode::Write::new(file, address, length).offset(offset).rw_flags(flags(durability)).build()
             }
-            RingOperation::Sync { data } => {
-                let flags = if data { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
+            RingOperation::Sync { data_only } => {
+                let flags = if data_only { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
                 opcode::Fsync::new(file).flags(flags).build()
             }
-            RingOperation::Hole => opcode::Fallocate::new(file, bytes).offset(offset).mode(HOLE).build(),
-            RingOperation::Zeroes => opcode::Fallocate::new(file, bytes).offset(offset).mode(ZEROES).build(),
+            RingOperation::Hole => opcode::Fallocate::new(file, bytes).offset(offset).mode(PUNCH_HOLE).build(),
+            RingOperation::Zeroes => opcode::Fallocate::new(file, bytes).offset(offset).mode(ZERO_RANGE).build(),
         }
     }
 
-    /// Gives the kernel all that was pushed. Waits only while the kernel has no room, and no completion can be reaped.
+    /// Submits all pushed entries to the kernel. Waits only while the kernel has no room and no completion can be
+    /// reaped.
     pub fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit() {
@@ -245,32 +248,40 @@ impl Ring {
         !self.ring.completion().is_empty()
     }
 
-    /// Waits until there is a completion, or for so long, or until a signal comes.
-    pub(crate) fn wait_for_completion(&mut self, longest: Option<Duration>) -> io::Result<()> {
-        let waited = match longest {
+    /// Waits until there is a completion, `limit` is over, or a signal comes.
+    pub(crate) fn wait_for_completion(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let waited = match limit {
             None => self.ring.submit_and_wait(1),
-            Some(longest) => {
-                let longest = Timespec::from(longest);
-                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&longest))
+            Some(limit) => {
+                let limit = Timespec::from(limit);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
         };
         accept_early_end(waited)
     }
 
-    /// Takes the next completion: its slot, and bytes done or the error's number, negated.
-    pub(crate) fn reap(&mut self) -> Option<(usize, i32)> {
-        let done = self.ring.completion().next()?;
-        let slot = done.user_data() as usize;
-        self.flying[slot] = false;
+    /// Takes the next completion, and its slot back from the kernel.
+    pub(crate) fn reap(&mut self) -> Option<RingCompletion> {
+        let completion = self.ring.completion().next()?;
+        let slot = completion.user_data() as usize;
+        self.is_with_kernel[slot] = false;
         self.in_flight -= 1;
-        Some((slot, done.result()))
+        Some(RingCompletion { slot, result: completion.result() })
     }
+}
+
+/// A completed entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RingCompletion {
+    pub slot: usize,
+    /// Bytes done, or the number of the error, negated.
+    pub result: i32,
 }
 
 /// Requests and memory of a dropped ring that the kernel did not give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingRemainder {
-    /// Requests that did not come back.
+    /// Requests that were not completed.
     pub requests: usize,
     /// Bytes of memory that are leaked: the kernel may still write to them.
     pub bytes: usize,
@@ -281,29 +292,29 @@ impl fmt::Display for RingRemainder {
         let RingRemainder { requests, bytes } = self;
         write!(
             f,
-            "{requests} of its requests have not come back in {PATIENCE} s; {bytes} bytes of memory stay the kernel's"
+            "{requests} of its requests have not come back in {SETTLE_WAITS} s; {bytes} bytes of memory stay the kernel's"
         )
     }
 }
 
 impl Ring {
-    /// Waits until the kernel has nothing of the memory; memory that it does not give back is leaked, for ever. Entries that were not
-    /// submitted are dropped. The ring is not to be used after this.
+    /// Waits until the kernel has no request for the memory any more. If it keeps one, the memory is leaked for ever.
+    /// Entries that were not submitted are dropped. The ring is not to be used after this.
     pub fn settle(&mut self) -> Result<(), RingRemainder> {
-        self.settle_within(PATIENCE, SLICE)
+        self.settle_within(SETTLE_WAITS, SETTLE_WAIT)
     }
 
-    fn settle_within(&mut self, patience: u32, slice: Duration) -> Result<(), RingRemainder> {
-        let mut quiet = 0;
+    fn settle_within(&mut self, max_waits: u32, wait: Duration) -> Result<(), RingRemainder> {
+        let mut idle_waits = 0;
         while self.memory.is_some() {
             while self.reap().is_some() {
-                quiet = 0;
+                idle_waits = 0;
             }
             let requests = self.in_flight - self.ring.submission().len();
             if requests == 0 {
                 return Ok(());
             }
-            if quiet == patience || self.wait_without_submit(slice).is_err() {
+            if idle_waits == max_waits || self.wait_without_submit(wait).is_err() {
                 let bytes = self.memory.take().map_or(0, |memory| {
                     let bytes = memory.layout.size();
                     std::mem::forget(memory);
@@ -311,34 +322,35 @@ impl Ring {
                 });
                 return Err(RingRemainder { requests, bytes });
             }
-            quiet += 1;
+            idle_waits += 1;
         }
         Ok(())
     }
 
     /// Waits as `wait_for_completion` does, but submits nothing.
-    fn wait_without_submit(&mut self, longest: Duration) -> io::Result<()> {
-        let longest = Timespec::from(longest);
-        let arguments = SubmitArgs::new().timespec(&longest);
+    fn wait_without_submit(&mut self, limit: Duration) -> io::Result<()> {
+        let limit = Timespec::from(limit);
+        let arguments = SubmitArgs::new().timespec(&limit);
         let flags = (EnterFlags::EXT_ARG | EnterFlags::GETEVENTS).bits();
-        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is (`repr(transparent)`); it
-        // and the time that it points to live until the call returns. No entry is given: `to_submit` is 0.
+        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is
+        // (`repr(transparent)`); it and the time that it points to live until the call returns. No entry is given:
+        // `to_submit` is 0.
         let waited = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&arguments)) };
         accept_early_end(waited)
     }
 }
 
 impl Drop for Ring {
-    /// The kernel must have nothing of the memory when that is freed.
+    /// Settles first: the kernel must have no request for the memory when that is freed.
     fn drop(&mut self) {
-        if let Err(left) = self.settle() {
+        if let Err(remainder) = self.settle() {
             // Standard error is the last way to report it, and may be closed.
-            let _ = writeln!(io::stderr(), "io_uring: {left}");
+            let _ = writeln!(io::stderr(), "io_uring: {remainder}");
         }
     }
 }
 
-/// Accepts a wait that ended without a completion.
+/// Passes on the error of a wait, except those of a wait that ended without a completion.
 fn accept_early_end(waited: io::Result<usize>) -> io::Result<()> {
     match waited {
         Ok(_) => Ok(()),
@@ -349,35 +361,35 @@ fn accept_early_end(waited: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-/// `EBUSY`.
+/// Whether an error is `EBUSY`.
 fn is_busy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(16)
 }
 
-/// Returns all of the memory, as the kernel takes it.
-fn libc_iovec(memory: &SlotMemory) -> nix::libc::iovec {
-    nix::libc::iovec { iov_base: memory.at.as_ptr().cast(), iov_len: memory.layout.size() }
+/// Returns the address and length of all of the memory, as the kernel takes them.
+fn whole_memory(memory: &SlotMemory) -> nix::libc::iovec {
+    nix::libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.layout.size() }
 }
 
-/// Creates the best ring that this kernel offers: one thread submits, and completions wait until that thread asks for them;
-/// older kernels offer less.
+/// Creates the best ring that this kernel offers. With the newest, one thread submits, and completions wait until that
+/// thread asks for them.
 fn build_ring(slots: u32) -> io::Result<IoUring> {
-    let entries = slots.clamp(1, MOST_ENTRIES).next_power_of_two();
+    let entries = slots.clamp(1, MAX_ENTRIES).next_power_of_two();
     // As many completions as can be in flight: none is ever dropped.
     let completions = slots.max(2 * entries).next_power_of_two();
-    let builder = |newest: u32| {
+    let build = |level: u32| {
         let mut builder = IoUring::builder();
         builder.setup_cqsize(completions).setup_clamp().dontfork();
-        if newest >= 1 {
+        if level >= 1 {
             builder.setup_coop_taskrun();
         }
-        if newest >= 2 {
+        if level >= 2 {
             builder.setup_single_issuer().setup_defer_taskrun();
         }
         builder.build(entries)
     };
-    match builder(2) {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => builder(1).or_else(|_| builder(0)),
+    match build(2) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => build(1).or_else(|_| build(0)),
         built => built,
     }
 }
@@ -409,7 +421,7 @@ mod tests {
         let mut done = Vec::new();
         while ring.in_flight() > 0 {
             match ring.reap() {
-                Some(one) => done.push(one),
+                Some(RingCompletion { slot, result }) => done.push((slot, result)),
                 None => ring.wait_for_completion(None).unwrap(),
             }
         }
@@ -420,8 +432,13 @@ mod tests {
     #[test]
     fn what_is_asked_comes_back_under_its_slot() {
         let Some(mut ring) = ring(3) else { return };
-        let at =
-            |page: u64, bytes| RingEntry { file: 0, ask: RingOperation::Read, offset: page * 4096, from: 0, bytes };
+        let at = |page: u64, bytes| RingEntry {
+            file: 0,
+            operation: RingOperation::Read,
+            offset: page * 4096,
+            slot_offset: 0,
+            bytes,
+        };
         ring.push(0, &at(5, 4096)).unwrap();
         ring.push(1, &at(7, 8192)).unwrap();
         ring.push(2, &at(8, 4096)).unwrap();
@@ -429,9 +446,9 @@ mod tests {
         assert_eq!(all(&mut ring), [(0, 4096), (1, 4096), (2, 0)]);
         assert_eq!((ring.slot(0)[0], ring.slot(1)[4095]), (5, 7));
         ring.slot(2).fill(9);
-        let write = RingEntry { ask: RingOperation::Write(RingDurability::Data), ..at(5, 4096) };
+        let write = RingEntry { operation: RingOperation::Write(RingDurability::Data), ..at(5, 4096) };
         ring.push(2, &write).unwrap();
-        ring.push(0, &RingEntry { ask: RingOperation::Sync { data: true }, bytes: 0, ..write }).unwrap();
+        ring.push(0, &RingEntry { operation: RingOperation::Sync { data_only: true }, bytes: 0, ..write }).unwrap();
         assert_eq!(all(&mut ring), [(0, 0), (2, 4096)]);
         ring.push(0, &at(5, 4096)).unwrap();
         assert_eq!((all(&mut ring), ring.slot(0)[4095]), (vec![(0, 4096)], 9));
@@ -442,7 +459,7 @@ mod tests {
         let Some(mut ring) = ring(2) else { return };
         ring.wait_for_completion(Some(Duration::from_millis(1))).unwrap();
         assert_eq!(ring.reap(), None);
-        let read = RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 };
+        let read = RingEntry { file: 0, operation: RingOperation::Read, offset: 0, slot_offset: 0, bytes: 4096 };
         ring.push(1, &read).unwrap();
         drop(ring);
     }
@@ -453,8 +470,13 @@ mod tests {
         file.write_all(&[1; 4096]).unwrap();
         let Ok(mut ring) = Ring::new(vec![file.try_clone().unwrap()], 2, 4096) else { return };
         ring.slot(0).fill(9);
-        let write =
-            RingEntry { file: 0, ask: RingOperation::Write(RingDurability::Not), offset: 0, from: 0, bytes: 4096 };
+        let write = RingEntry {
+            file: 0,
+            operation: RingOperation::Write(RingDurability::Not),
+            offset: 0,
+            slot_offset: 0,
+            bytes: 4096,
+        };
         ring.push(0, &write).unwrap();
         drop(ring);
         let mut read = [0; 4096];
@@ -467,7 +489,7 @@ mod tests {
     fn what_does_not_come_back_keeps_its_memory_and_no_one_waiting() {
         let (pipe, writer) = io::pipe().unwrap();
         let Ok(mut ring) = Ring::new(vec![std::os::fd::OwnedFd::from(pipe).into()], 2, 8192) else { return };
-        let read = RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 };
+        let read = RingEntry { file: 0, operation: RingOperation::Read, offset: 0, slot_offset: 0, bytes: 4096 };
         ring.push(0, &read).unwrap();
         ring.submit().unwrap();
         ring.push(1, &read).unwrap();
@@ -495,7 +517,8 @@ mod tests {
     #[should_panic(expected = "the kernel has this slot")]
     fn a_slot_in_flight_is_not_seen() {
         let Some(mut ring) = ring(2) else { panic!("the kernel has this slot: skipped") };
-        ring.push(1, &RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 }).unwrap();
+        ring.push(1, &RingEntry { file: 0, operation: RingOperation::Read, offset: 0, slot_offset: 0, bytes: 4096 })
+            .unwrap();
         ring.slot(1);
     }
 }

@@ -1,4 +1,4 @@
-//! A command that runs beside a served disk: signals are passed on to it, and its exit code is that of a shell.
+//! A command that runs while a disk is served: signals are passed on to it, and its exit code is that of a shell.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -15,38 +15,38 @@ pub struct BesideCommand {
 }
 
 impl BesideCommand {
-    /// Starts it; `ended` is called after its end.
-    pub fn start(command: &mut Command, ended: impl FnOnce() + Send + 'static) -> io::Result<BesideCommand> {
+    /// Starts the command; `on_end` is called after its end.
+    pub fn start(command: &mut Command, on_end: impl FnOnce() + Send + 'static) -> io::Result<BesideCommand> {
         let mut child = command.spawn()?;
         let process = Arc::new(Mutex::new(Some(child.id())));
         let reaped = Arc::clone(&process);
         let (sender, exit_code) = channel();
         thread::spawn(move || {
-            // Two stages: first wait without reaping, so that signals can be sent meanwhile; then reap under the lock, so
-            // that none is sent to another process that was given the id.
-            await_end(&mut child);
+            // Two stages: first wait without reaping, so that signals can be sent meanwhile; then reap under the lock,
+            // so that none is sent to another process that was given the id.
+            wait_without_reaping(&mut child);
             let status = {
                 let mut process = reaped.lock().unwrap_or_else(PoisonError::into_inner);
                 *process = None;
                 child.wait()
             };
             let _ = sender.send(status.map_or(u8::MAX, shell_exit_code));
-            ended();
+            on_end();
         });
         Ok(BesideCommand { process, exit_code })
     }
 
-    /// Returns a function, for any thread, that passes a signal on to it; false if it has ended.
+    /// Returns a function for any thread that passes a signal on to the command; false if it has ended.
     pub fn signal_sender(&self) -> impl Fn(i32) -> bool + Send + use<> {
         let process = Arc::clone(&self.process);
         move |signal| {
             let process = process.lock().unwrap_or_else(PoisonError::into_inner);
-            process.is_some_and(|process| send(process, signal))
+            process.is_some_and(|process| send_signal(process, signal))
         }
     }
 
-    /// Returns the exit code, once: `None` before the command has ended, and after the code was returned. After death by a
-    /// signal it is 128 and the signal's number.
+    /// Returns the exit code, once: `None` before the command has ended, and after the code was returned. After death
+    /// by a signal it is 128 and the signal's number.
     pub fn try_exit_code(&self) -> Option<u8> {
         self.exit_code.try_recv().ok()
     }
@@ -62,30 +62,30 @@ fn shell_exit_code(status: ExitStatus) -> u8 {
     status.code().or(signal).map_or(u8::MAX, |code| u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-/// Waits until it has ended, without reaping it.
+/// Waits until the child has ended, without reaping it.
 #[cfg(unix)]
-fn await_end(child: &mut Child) {
+fn wait_without_reaping(child: &mut Child) {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let process = Pid::from_child(child);
     let ended = || waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     while ended().is_err_and(|error| error == rustix::io::Errno::INTR) {}
 }
 
-/// Waits until it has ended. The child keeps its status, which the next wait returns.
+/// Waits until the child has ended. It keeps its status, which the next wait returns.
 #[cfg(not(unix))]
-fn await_end(child: &mut Child) {
+fn wait_without_reaping(child: &mut Child) {
     let _ = child.wait();
 }
 
 #[cfg(unix)]
-fn send(process: u32, signal: i32) -> bool {
+fn send_signal(process: u32, signal: i32) -> bool {
     use rustix::process::{Pid, Signal, kill_process};
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     process.zip(Signal::from_named_raw(signal)).is_some_and(|(process, signal)| kill_process(process, signal).is_ok())
 }
 
 #[cfg(not(unix))]
-fn send(_: u32, _: i32) -> bool {
+fn send_signal(_: u32, _: i32) -> bool {
     false
 }
 

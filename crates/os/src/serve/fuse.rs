@@ -1,8 +1,9 @@
-//! A disk as one file, `disk.img`, in a folder of the system: a loop device makes a kernel's disk of it. Requests come from
-//! the kernel, many at once, and are the same messages that a network's clients send.
+//! Serves a disk as one file, `disk.img`, in a folder of the system (FUSE); a loop device makes a kernel's disk of it.
+//! Requests come from the kernel, many at once. They become the messages that the requests of a network's clients
+//! become, too.
 //!
-//! The size of the file is fixed. Any bytes are read and written, by whole sectors below: a sector that a write covers in part
-//! is read first, as a kernel does for a block device.
+//! The size of the file is fixed. Any bytes can be read and written; the disk gets whole sectors. A sector that a write
+//! covers in part is read first, as a kernel does for a block device.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,7 +17,7 @@ use fuser::{
 };
 
 use crate::clock::FileTime;
-use crate::live::transports::{DoorProbe, DoorRecorder};
+use crate::live::transports::{LatencyRecorder, TransportProbe};
 use crate::live::{Caller, DiskMessage, DiskRequest, Inbox, ReplyTo};
 use crate::nbd::Export;
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
@@ -24,8 +25,8 @@ use crate::serve::FILE;
 use crate::serve::loops::{self, LoopFollower};
 use seekwise_run::receipt::transports::TransportKind;
 
-/// How long the kernel may keep attributes of the file: they never change.
-const FOR_GOOD: Duration = Duration::from_secs(3600);
+/// How long the kernel may keep attributes of the file, which never change.
+const ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Inode of the file.
 const INODE: INodeNo = INodeNo(2);
@@ -36,64 +37,81 @@ const ZERO_RANGE: i32 = 0x10;
 /// Open flag of writes that are on the medium when they return: O_DSYNC, which is a part of O_SYNC (`open(2)`).
 const DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 
-/// An empty attribute of the file. Reading it takes a request's way to the disk's thread and back, past the model: a probe of the latency.
-const WAY: &str = "user.seekwise.way";
+/// An empty extended attribute of the file. A read of it goes to the disk's thread and back, past the model: a probe of
+/// the latency.
+const PROBE_ATTRIBUTE: &str = "user.seekwise.way";
 
 /// The mounted folder.
 pub struct FuseFolder {
     session: Option<BackgroundSession>,
-    probes: Vec<DoorProbe>,
+    probes: Vec<TransportProbe>,
 }
 
 impl FuseFolder {
-    /// Mounts the export on `folder`. The kernel hands over `background` requests at once.
-    pub fn mount(folder: &Path, export: &Export, background: u16, inbox: Inbox) -> io::Result<FuseFolder> {
+    /// Mounts the export on `folder`. The kernel hands over up to `max_background` requests at once.
+    pub fn mount(folder: &Path, export: &Export, max_background: u16, inbox: Inbox) -> io::Result<FuseFolder> {
         let mut config = Config::default();
         config.mount_options = vec![
-            MountOption::FSName(crate::kernel::debris::SOURCE.to_owned()),
+            MountOption::FSName(crate::kernel::debris::MOUNT_SOURCE.to_owned()),
             MountOption::NoSuid,
             MountOption::NoDev,
             MountOption::NoExec,
         ];
         let (bytes, sector) = (export.bytes, u64::from(export.smallest));
-        let disk = FuseDisk { asks: FuseRequester { inbox, bytes, sector }, background, owner: folder_owner(folder)? };
+        let disk = FuseDisk {
+            requester: FuseRequester { inbox, bytes, sector },
+            max_background,
+            owner: folder_owner(folder)?,
+        };
         Ok(FuseFolder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
     }
 
     /// Probes the transport through the file at `folder`, and reads what the kernel counts of a loop device on it.
-    pub fn with_probes(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
+    pub fn with_probes(mut self, folder: &Path, latencies: &LatencyRecorder) -> FuseFolder {
         let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
         let mut follower = LoopFollower::new(&file);
-        let round_trip = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
-        let recorder = measured.clone();
-        let counts = DoorProbe::call_every(loops::EVERY, move || follower.follow_once(&recorder));
-        self.probes = vec![DoorProbe::start_probe(measured.clone(), TransportKind::File, round_trip), counts];
+        let round_trip =
+            move || rustix::fs::getxattr(&file, PROBE_ATTRIBUTE, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
+        let recorder = latencies.clone();
+        let totals = TransportProbe::call_every(loops::READ_INTERVAL, move || {
+            follower.record_totals(&recorder);
+            true
+        });
+        self.probes = vec![TransportProbe::start_probe(latencies.clone(), TransportKind::File, round_trip), totals];
         self
     }
 
-    /// Unmounts it; an error if somebody still has the file open.
+    /// Unmounts the folder; an error if somebody still has the file open.
     pub fn unmount(mut self) -> io::Result<()> {
         self.probes.clear();
         self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join)
     }
 }
 
-fn folder_owner(folder: &Path) -> io::Result<(u32, u32)> {
+/// The user and the group that own a folder.
+fn folder_owner(folder: &Path) -> io::Result<FolderOwner> {
     use std::os::unix::fs::MetadataExt;
-    let of = std::fs::metadata(folder)?;
-    if !of.is_dir() {
+    let metadata = std::fs::metadata(folder)?;
+    if !metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no folder"));
     }
-    Ok((of.uid(), of.gid()))
+    Ok(FolderOwner { user: metadata.uid(), group: metadata.gid() })
 }
 
 /// Largest part of a range that is zeroed in one request.
-const PART: u64 = 1 << 30;
+const MAX_ZEROED: u64 = 1 << 30;
 
 struct FuseDisk {
-    asks: FuseRequester,
-    background: u16,
-    owner: (u32, u32),
+    requester: FuseRequester,
+    max_background: u16,
+    owner: FolderOwner,
+}
+
+/// The numbers of a user and a group.
+#[derive(Clone, Copy)]
+struct FolderOwner {
+    user: u32,
+    group: u32,
 }
 
 /// Sends requests to the disk.
@@ -101,15 +119,16 @@ struct FuseDisk {
 struct FuseRequester {
     inbox: Inbox,
     bytes: u64,
+    /// Bytes of a sector.
     sector: u64,
 }
 
 impl FuseDisk {
     fn file_attributes(&self, inode: INodeNo) -> FileAttr {
-        let folder = inode == INodeNo::ROOT;
-        let (kind, perm) = if folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
-        let size = if folder { 0 } else { self.asks.bytes };
-        let (never, (uid, gid)) = (UNIX_EPOCH, self.owner);
+        let is_folder = inode == INodeNo::ROOT;
+        let (kind, perm) = if is_folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
+        let size = if is_folder { 0 } else { self.requester.bytes };
+        let (never, FolderOwner { user, group }) = (UNIX_EPOCH, self.owner);
         FileAttr {
             ino: inode,
             size,
@@ -120,9 +139,9 @@ impl FuseDisk {
             crtime: never,
             kind,
             perm,
-            nlink: if folder { 2 } else { 1 },
-            uid,
-            gid,
+            nlink: if is_folder { 2 } else { 1 },
+            uid: user,
+            gid: group,
             rdev: 0,
             blksize: 4096,
             flags: 0,
@@ -131,94 +150,106 @@ impl FuseDisk {
 }
 
 impl FuseRequester {
-    /// Sends a command with its offset and length to the disk; `answer` gets the outcome.
+    /// Sends a command without data for a range of bytes to the disk; `on_answer` gets the outcome.
     fn send_command(
         &self,
-        ranged: (NbdCommand, u64, u64),
-        data: Vec<u8>,
-        answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+        command: NbdCommand,
+        offset: u64,
+        length: u64,
+        on_answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
-        self.send_request(ranged, 0, DiskWrite { data, skip: 0 }, answer);
+        self.send_request((command, 0), offset, length, DiskWrite { data: Vec::new(), skip: 0 }, on_answer);
     }
 
-    /// Sends a request of whole sectors within the disk; refuses others.
+    /// Sends a request with its flags for whole sectors within the disk; refuses others.
     fn send_request(
         &self,
-        (command, offset, length): (NbdCommand, u64, u64),
-        flags: u16,
+        (command, flags): (NbdCommand, u16),
+        offset: u64,
+        length: u64,
         DiskWrite { data, skip }: DiskWrite,
-        answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+        on_answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
         let aligned = (offset | length).is_multiple_of(self.sector);
         let within = offset.checked_add(length).is_some_and(|end| end <= self.bytes);
         let length = match u32::try_from(length) {
             Ok(length) if aligned && within && (length > 0 || command == NbdCommand::Flush) => length,
-            _ if aligned && !within => return answer(Err(Errno::ENOSPC)),
-            _ => return answer(Err(Errno::EINVAL)),
+            _ if aligned && !within => return on_answer(Err(Errno::ENOSPC)),
+            _ => return on_answer(Err(Errno::EINVAL)),
         };
         let head = RequestHead { command, flags, cookie: 0, offset, length };
         let caller = Caller::new(move |outcome| {
-            answer(outcome.map_err(|error| match error {
+            on_answer(outcome.map_err(|error| match error {
                 error::NO_SPACE => Errno::ENOSPC,
                 error::UNSUPPORTED => Errno::EOPNOTSUPP,
                 _ => Errno::EIO,
             }));
         });
         // If the disk has ended, the reply is an error.
-        let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, skip, whom: ReplyTo::Caller(caller) }));
+        let _ =
+            self.inbox.send(DiskMessage::Request(DiskRequest { head, data, skip, reply_to: ReplyTo::Caller(caller) }));
     }
 
-    /// Writes any bytes. Sectors that they cover in part are read first, only for the time and the errors of a read: their other bytes
-    /// are taken when the disk takes the write, so that no concurrent write is lost.
-    fn write_bytes(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
+    /// Writes any bytes. Sectors that they cover in part are read first, only for the time and the errors of a read.
+    /// Their other bytes are added when the disk takes the write, so that no concurrent write is lost.
+    fn write_bytes(self, offset: u64, data: Vec<u8>, flags: u16, on_answer: OnAnswer) {
         let Some(end) = offset.checked_add(data.len() as u64).filter(|&end| end <= self.bytes) else {
-            return answer(Err(Errno::ENOSPC));
+            return on_answer(Err(Errno::ENOSPC));
         };
-        let (first, last) = (offset / self.sector * self.sector, end.next_multiple_of(self.sector));
-        let mut partial: Vec<u64> = if offset > first { vec![first] } else { Vec::new() };
-        if end < last && partial.last() != Some(&(last - self.sector)) {
-            partial.push(last - self.sector);
+        let (sectors_start, sectors_end) = (offset / self.sector * self.sector, end.next_multiple_of(self.sector));
+        let mut partial: Vec<u64> = if offset > sectors_start { vec![sectors_start] } else { Vec::new() };
+        if end < sectors_end && partial.last() != Some(&(sectors_end - self.sector)) {
+            partial.push(sectors_end - self.sector);
         }
-        let writes = self.clone();
-        self.read_each(partial, move |read| match read {
+        let requester = self.clone();
+        self.read_and_drop_each(partial, move |read| match read {
             Ok(_) => {
-                let write = DiskWrite { data, skip: offset - first };
-                writes.send_request((NbdCommand::Write, first, last - first), flags, write, answer);
+                let write = DiskWrite { data, skip: offset - sectors_start };
+                let length = sectors_end - sectors_start;
+                requester.send_request((NbdCommand::Write, flags), sectors_start, length, write, on_answer);
             }
-            error => answer(error),
+            error => on_answer(error),
         });
     }
 
-    /// Reads a sector at each of these places, one after another, until a read fails. The data are dropped.
-    fn read_each(self, mut places: Vec<u64>, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
-        let Some(place) = places.pop() else { return answer(Ok(Vec::new())) };
-        let (rest, answer): (FuseRequester, Answer) = (self.clone(), Box::new(answer));
-        self.send_command((NbdCommand::Read, place, self.sector), Vec::new(), move |read| match read {
-            Ok(_) => rest.read_each(places, answer),
-            error => answer(error),
+    /// Reads a sector at each of these offsets, one after another, until a read fails. The data are dropped.
+    fn read_and_drop_each(
+        self,
+        mut offsets: Vec<u64>,
+        on_answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+    ) {
+        let Some(offset) = offsets.pop() else { return on_answer(Ok(Vec::new())) };
+        let (rest, on_answer): (FuseRequester, OnAnswer) = (self.clone(), Box::new(on_answer));
+        self.send_command(NbdCommand::Read, offset, self.sector, move |read| match read {
+            Ok(_) => rest.read_and_drop_each(offsets, on_answer),
+            error => on_answer(error),
         });
     }
 
     /// Zeroes any range: its whole sectors part by part, the others by writes.
-    fn zero_range(self, offset: u64, length: u64, answer: Answer) {
+    fn zero_range(self, offset: u64, length: u64, on_answer: OnAnswer) {
         let Some(end) = offset.checked_add(length).filter(|&end| end <= self.bytes) else {
-            return answer(Err(Errno::ENOSPC));
+            return on_answer(Err(Errno::ENOSPC));
         };
-        let most = length.min(PART);
-        // Up to the next sector, or whole sectors, or the rest.
-        let part = match (offset.next_multiple_of(self.sector), end / self.sector * self.sector) {
-            (next, _) if next > offset => length.min(next - offset),
-            (_, last) if last > offset => most.min(last - offset),
-            _ => most,
+        let (next_sector, last_sector_end) = (offset.next_multiple_of(self.sector), end / self.sector * self.sector);
+        let max_part = length.min(MAX_ZEROED);
+        let part = if next_sector > offset {
+            // The rest of a sector.
+            length.min(next_sector - offset)
+        } else if last_sector_end > offset {
+            // Whole sectors.
+            max_part.min(last_sector_end - offset)
+        } else {
+            max_part
         };
         let rest = self.clone();
-        let goes_on = move |outcome: Result<Vec<u8>, Errno>| match outcome {
-            Ok(_) if part < length => rest.zero_range(offset + part, length - part, answer),
-            outcome => answer(outcome),
+        let zero_rest = move |outcome: Result<Vec<u8>, Errno>| match outcome {
+            Ok(_) if part < length => rest.zero_range(offset + part, length - part, on_answer),
+            outcome => on_answer(outcome),
         };
         match (offset | part).is_multiple_of(self.sector) {
-            true => self.send_command((NbdCommand::WriteZeroes, offset, part), Vec::new(), goes_on),
-            false => self.write_bytes(offset, vec![0; part as usize], 0, Box::new(goes_on)),
+            true => self.send_command(NbdCommand::WriteZeroes, offset, part, zero_rest),
+            false => self.write_bytes(offset, vec![0; part as usize], 0, Box::new(zero_rest)),
         }
     }
 }
@@ -229,10 +260,11 @@ struct DiskWrite {
     skip: u64,
 }
 
-/// Delivers an outcome.
-type Answer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
+/// Receives the data that were read, or an error.
+type OnAnswer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
 
-fn reply_empty(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
+/// Returns a receiver of an outcome that passes it to the kernel without data.
+fn empty_reply(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
     move |outcome| match outcome {
         Ok(_) => reply.ok(),
         Err(error) => reply.error(error),
@@ -241,22 +273,23 @@ fn reply_empty(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send 
 
 impl Filesystem for FuseDisk {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // A kernel that takes fewer returns its limit, which is then set.
-        let _ = config.set_max_background(self.background).map_err(|most| config.set_max_background(most));
-        let _ = config.set_congestion_threshold(self.background).map_err(|most| config.set_congestion_threshold(most));
+        // A kernel that takes fewer requests returns its limit, which is then set.
+        let _ = config.set_max_background(self.max_background).map_err(|most| config.set_max_background(most));
+        let _ =
+            config.set_congestion_threshold(self.max_background).map_err(|most| config.set_congestion_threshold(most));
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match parent == INodeNo::ROOT && name == FILE {
-            true => reply.entry(&FOR_GOOD, &self.file_attributes(INODE), Generation(0)),
+            true => reply.entry(&ATTRIBUTE_LIFETIME, &self.file_attributes(INODE), Generation(0)),
             false => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOR_GOOD, &self.file_attributes(inode));
+        reply.attr(&ATTRIBUTE_LIFETIME, &self.file_attributes(inode));
     }
 
     /// Accepts only changes without effect.
@@ -278,9 +311,10 @@ impl Filesystem for FuseDisk {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.asks.bytes) {
+        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.requester.bytes)
+        {
             true => reply.error(Errno::EPERM),
-            false => reply.attr(&FOR_GOOD, &self.file_attributes(inode)),
+            false => reply.attr(&ATTRIBUTE_LIFETIME, &self.file_attributes(inode)),
         }
     }
 
@@ -300,14 +334,14 @@ impl Filesystem for FuseDisk {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (from, to) = (offset.min(self.asks.bytes), (offset + u64::from(size)).min(self.asks.bytes));
-        if from == to {
+        let (start, end) = (offset.min(self.requester.bytes), (offset + u64::from(size)).min(self.requester.bytes));
+        if start == end {
             return reply.data(&[]);
         }
-        let first = from / self.asks.sector * self.asks.sector;
-        let last = to.next_multiple_of(self.asks.sector).min(self.asks.bytes);
-        let within = (from - first) as usize..(to - first) as usize;
-        self.asks.send_command((NbdCommand::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+        let first = start / self.requester.sector * self.requester.sector;
+        let last = end.next_multiple_of(self.requester.sector).min(self.requester.bytes);
+        let within = (start - first) as usize..(end - first) as usize;
+        self.requester.send_command(NbdCommand::Read, first, last - first, move |outcome| match outcome {
             Ok(data) => reply.data(&data[within]),
             Err(error) => reply.error(error),
         });
@@ -326,29 +360,30 @@ impl Filesystem for FuseDisk {
         reply: ReplyWrite,
     ) {
         // A write beyond the end is a short one, as on a block device.
-        let fits = self.asks.bytes.saturating_sub(offset).min(data.len() as u64) as usize;
+        let fits = self.requester.bytes.saturating_sub(offset).min(data.len() as u64) as usize;
         if fits == 0 && !data.is_empty() {
             return reply.error(Errno::ENOSPC);
         }
-        let forced = opened.0 & DSYNC != 0;
-        let answer = move |outcome| match outcome {
+        let is_forced = opened.0 & DSYNC != 0;
+        let on_answer = move |outcome| match outcome {
             Ok(_) => reply.written(fits as u32),
             Err(error) => reply.error(error),
         };
-        let flags = if forced { wire::FUA } else { 0 };
-        self.asks.clone().write_bytes(offset, data[..fits].to_vec(), flags, Box::new(answer));
+        let flags = if is_forced { wire::FUA } else { 0 };
+        self.requester.clone().write_bytes(offset, data[..fits].to_vec(), flags, Box::new(on_answer));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.asks.send_command((NbdCommand::Flush, 0, 0), Vec::new(), reply_empty(reply));
+        self.requester.send_command(NbdCommand::Flush, 0, 0, empty_reply(reply));
     }
 
-    /// Closing promises nothing.
+    /// Does nothing: closing a file makes no promise.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
 
-    /// Writes zeroes. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for that.
+    /// Writes zeroes. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for
+    /// that.
     fn fallocate(
         &self,
         _: &Request,
@@ -360,14 +395,14 @@ impl Filesystem for FuseDisk {
         reply: ReplyEmpty,
     ) {
         match mode & ZERO_RANGE != 0 {
-            true => self.asks.clone().zero_range(offset, length, Box::new(reply_empty(reply))),
+            true => self.requester.clone().zero_range(offset, length, Box::new(empty_reply(reply))),
             false => reply.error(Errno::EOPNOTSUPP),
         }
     }
 
-    /// See [`WAY`].
+    /// See [`PROBE_ATTRIBUTE`].
     fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, _: u32, reply: ReplyXattr) {
-        if inode != INODE || name != WAY {
+        if inode != INODE || name != PROBE_ATTRIBUTE {
             return reply.error(Errno::NO_XATTR);
         }
         let caller = Caller::new(move |outcome| match outcome {
@@ -375,7 +410,7 @@ impl Filesystem for FuseDisk {
             Err(_) => reply.error(Errno::EIO),
         });
         // If the disk has ended, the reply is an error.
-        let _ = self.asks.inbox.send(DiskMessage::Nothing(caller));
+        let _ = self.requester.inbox.send(DiskMessage::Nothing(caller));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
@@ -423,8 +458,8 @@ mod tests {
         // A reply that does not come is a failure, and no wait for good.
         wire.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let (inbox, disk) = create_inbox().unwrap();
-        let asks = FuseRequester { inbox, bytes: 1 << 20, sector: 512 };
-        let folder = FuseDisk { asks, background: 12, owner: (1000, 100) };
+        let requester = FuseRequester { inbox, bytes: 1 << 20, sector: 512 };
+        let folder = FuseDisk { requester, max_background: 12, owner: FolderOwner { user: 1000, group: 100 } };
         let version = [&7u32.to_ne_bytes()[..], &40u32.to_ne_bytes(), &[0; 56]].concat();
         wire.send(&request(INIT, INodeNo(0), &version)).unwrap();
         let session = Session::from_fd(folder, theirs.into(), SessionACL::All, Config::default()).unwrap();
@@ -497,8 +532,8 @@ mod tests {
         use NbdCommand::{Flush, Read, Write, WriteZeroes};
         let (inbox, disk) = create_inbox().unwrap();
         let bytes = 1 << 33;
-        let asks = FuseRequester { inbox, bytes, sector: 512 };
-        for (ranged, refused) in [
+        let requester = FuseRequester { inbox, bytes, sector: 512 };
+        for ((command, offset, length), refused) in [
             ((Read, 0, 512), None),
             ((Write, bytes - 1024, 1024), None),
             ((WriteZeroes, 0, (1 << 32) - 512), None),
@@ -511,15 +546,15 @@ mod tests {
             ((Write, u64::MAX - 511, 512), Some(Errno::ENOSPC)),
         ] {
             let (tells, hears) = channel();
-            asks.send_command(ranged, Vec::new(), move |outcome| tells.send(outcome).unwrap());
+            requester.send_command(command, offset, length, move |outcome| tells.send(outcome).unwrap());
             let asked = match disk.try_receive() {
-                Some(DiskMessage::Asked(DiskRequest { head, .. })) => {
+                Some(DiskMessage::Request(DiskRequest { head, .. })) => {
                     Some((head.command, head.offset, u64::from(head.length)))
                 }
                 _ => None,
             };
-            assert_eq!(asked, refused.is_none().then_some(ranged));
-            assert_eq!(hears.recv().unwrap(), Err(refused.unwrap_or(Errno::EIO)), "{ranged:?}");
+            assert_eq!(asked, refused.is_none().then_some((command, offset, length)));
+            assert_eq!(hears.recv().unwrap(), Err(refused.unwrap_or(Errno::EIO)), "{command:?} {offset} {length}");
         }
     }
 
@@ -537,14 +572,16 @@ mod tests {
     fn one_attribute_is_the_way_to_the_disk_and_there_is_no_other() {
         let (kernel, disk) = mounted();
         let named = |name: &str| [&[0u8; 8][..], name.as_bytes(), &[0]].concat();
-        for (inode, name) in [(INODE, "security.capability"), (INodeNo::ROOT, WAY), (INodeNo::ROOT, "user.other")] {
+        for (inode, name) in
+            [(INODE, "security.capability"), (INodeNo::ROOT, PROBE_ATTRIBUTE), (INodeNo::ROOT, "user.other")]
+        {
             // ENODATA.
             assert_eq!(kernel.ask(GETXATTR, inode, &named(name)), Err(61), "{name}");
             assert!(disk.try_receive().is_none(), "{name} is nothing to the disk");
         }
         // EIO.
         for (outcome, heard) in [(Ok(Vec::new()), Ok(vec![0; 8])), (Err(error::IO), Err(5))] {
-            kernel.wire.send(&request(GETXATTR, INODE, &named(WAY))).unwrap();
+            kernel.wire.send(&request(GETXATTR, INODE, &named(PROBE_ATTRIBUTE))).unwrap();
             let caller = loop {
                 match disk.try_receive() {
                     Some(DiskMessage::Nothing(caller)) => break caller,
@@ -556,7 +593,7 @@ mod tests {
             assert_eq!(kernel.hear(), heard);
         }
         drop(disk);
-        assert_eq!(kernel.ask(GETXATTR, INODE, &named(WAY)), Err(5), "the disk has ended");
+        assert_eq!(kernel.ask(GETXATTR, INODE, &named(PROBE_ATTRIBUTE)), Err(5), "the disk has ended");
         kernel.unmount();
     }
 }

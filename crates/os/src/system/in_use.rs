@@ -1,9 +1,9 @@
-//! Users of a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open for
-//! writing. A file is known by its device and inode, so all its names (hard links, symbolic links, bind mounts) are one; a
-//! device by its number.
+//! Describes what uses a file or device now: mounts, swap, devices that are made of it, loop devices, programs that
+//! have it open for writing. A file is identified by its device and inode, so all its names (hard links, symbolic
+//! links, bind mounts) are one; a device by its number.
 //!
-//! Not seen: programs of other users if we are not root, and servers inside the kernel that show no file of theirs (iSCSI
-//! and NVMe targets).
+//! Not seen: programs of other users if we are not root, and servers inside the kernel that show no file of theirs
+//! (iSCSI and NVMe targets).
 //!
 //! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), proc_locks(5), sysfs-block-loop, losetup(8).
 
@@ -44,90 +44,92 @@ impl FileIdentity {
         Some(FileIdentity::from_metadata(&fs::metadata(path).ok()?))
     }
 
-    /// Returns the identity of a file that a program has open, as the kernel remembers it: a server that is gone is not asked.
+    /// Returns the identity of a file that a program has open, as the kernel has cached it: a network server that is
+    /// gone is not asked.
     fn cached_identity(path: &Path) -> Option<FileIdentity> {
-        let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
-        Some(match FileType::from_raw_mode(told.stx_mode.into()) {
+        let stat = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+        Some(match FileType::from_raw_mode(stat.stx_mode.into()) {
             FileType::BlockDevice => {
-                FileIdentity::Device(DeviceNumber { major: told.stx_rdev_major, minor: told.stx_rdev_minor })
+                FileIdentity::Device(DeviceNumber { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor })
             }
-            _ => FileIdentity::File { device: makedev(told.stx_dev_major, told.stx_dev_minor), inode: told.stx_ino },
+            _ => FileIdentity::File { device: makedev(stat.stx_dev_major, stat.stx_dev_minor), inode: stat.stx_ino },
         })
     }
 }
 
 /// Describes the system's uses of a file, a phrase each.
-pub(crate) fn file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
-    let is_it = |other: FileIdentity| (other == file).then(|| "it".to_owned());
-    let mut used: Vec<String> = Vec::new();
+pub(crate) fn describe_file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
+    let name_of = |other: FileIdentity| (other == file).then(|| "it".to_owned());
+    let mut uses: Vec<String> = Vec::new();
     let swaps = system.read_swaps();
-    used.extend(
+    uses.extend(
         swaps
             .iter()
             .filter(|swap| FileIdentity::at_path(swap) == Some(file))
             .map(|_| "it is in use as swap".to_owned()),
     );
-    used.extend(loop_uses(&is_it, system));
-    used.extend(writer_uses(&is_it, system));
-    used
+    uses.extend(describe_loop_uses(&name_of, system));
+    uses.extend(describe_writers(&name_of, system));
+    uses
 }
 
 /// Describes the system's uses of the device, a partition of it, or a device made of it, a phrase each.
-pub(crate) fn device_uses(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
+pub(crate) fn describe_device_uses(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     let mut nodes = vec![node.clone()];
     nodes.extend(system.list_partitions(node));
-    let named = |number: DeviceNumber| nodes.iter().find(|node| node.number == number);
-    let mut used = Vec::new();
+    let find_node = |number: DeviceNumber| nodes.iter().find(|node| node.number == number);
+    let mut uses = Vec::new();
     for mount in system.read_mounts() {
         // The number of some file systems (btrfs) is no device's: then the source is its path.
         let source = system.device_number(Path::new(&mount.source)).ok().flatten();
-        if let Some(node) = named(mount.number).or_else(|| named(source?)) {
-            used.push(format!("{} is mounted on {} ({})", node.name, mount.point, mount.kind));
+        if let Some(node) = find_node(mount.number).or_else(|| find_node(source?)) {
+            uses.push(format!("{} is mounted on {} ({})", node.name, mount.mount_point, mount.kind));
         }
     }
     for swap in system.read_swaps() {
-        if let Some(node) = system.device_number(&swap).ok().flatten().and_then(named) {
-            used.push(format!("{} is in use as swap", node.name));
+        if let Some(node) = system.device_number(&swap).ok().flatten().and_then(find_node) {
+            uses.push(format!("{} is in use as swap", node.name));
         }
     }
     for node in &nodes {
-        used.extend(node.holder_names().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
+        uses.extend(node.holder_names().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
     }
-    let is_it = |other: FileIdentity| match other {
-        FileIdentity::Device(number) => named(number).map(|node| node.name.clone()),
+    let name_of = |other: FileIdentity| match other {
+        FileIdentity::Device(number) => find_node(number).map(|node| node.name.clone()),
         FileIdentity::File { .. } => None,
     };
-    used.extend(loop_uses(&is_it, system));
-    used.extend(writer_uses(&is_it, system));
-    used.sort();
-    used.dedup();
-    used
+    uses.extend(describe_loop_uses(&name_of, system));
+    uses.extend(describe_writers(&name_of, system));
+    uses.sort();
+    uses.dedup();
+    uses
 }
 
-/// Describes the loop devices on what `is_it` knows.
-fn loop_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
-    let named = |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.read_attribute("loop/backing_file")?)));
-    let backed: Vec<(String, PathBuf)> = system.list_disks().into_iter().filter_map(named).collect();
-    let mut found: Vec<(String, FileIdentity)> =
+/// Describes the loop devices on the files and devices that `name_of` names.
+fn describe_loop_uses(name_of: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
+    let with_backing_file =
+        |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.read_attribute("loop/backing_file")?)));
+    let backed: Vec<(String, PathBuf)> = system.list_disks().into_iter().filter_map(with_backing_file).collect();
+    let mut identities: Vec<(String, FileIdentity)> =
         backed.iter().filter_map(|(name, path)| Some((name.clone(), FileIdentity::at_path(path)?))).collect();
-    // A path may be gone, or may be another file's from here: the loop devices themselves know the inode.
+    // A path may be gone, or may name another file for us: the loop devices themselves know the inode.
     if !backed.is_empty() && system.is_this_machine() {
-        found.extend(list_losetup());
+        identities.extend(list_loop_devices());
     }
-    let mut used: Vec<String> = found
+    let mut uses: Vec<String> = identities
         .into_iter()
-        .filter_map(|(name, identity)| is_it(identity).map(|it| format!("the loop device {name} stands on {it}")))
+        .filter_map(|(name, identity)| name_of(identity).map(|it| format!("the loop device {name} stands on {it}")))
         .collect();
-    used.sort();
-    used.dedup();
-    used
+    uses.sort();
+    uses.dedup();
+    uses
 }
 
-/// Lists loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
-fn list_losetup() -> Vec<(String, FileIdentity)> {
-    let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
+/// Lists loop devices and the identity of the file below each, by `losetup`, which opens the devices: root alone may.
+fn list_loop_devices() -> Vec<(String, FileIdentity)> {
+    let options = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
     // `losetup` lies where only root looks.
-    let listed = Command::new("losetup").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").args(asked).output();
+    let listed = Command::new("losetup").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").args(options).output();
     let text = listed.map_or(String::new(), |listed| String::from_utf8_lossy(&listed.stdout).into_owned());
     text.lines().filter_map(parse_losetup_line).collect()
 }
@@ -141,38 +143,40 @@ fn parse_losetup_line(line: &str) -> Option<(String, FileIdentity)> {
     Some((name.trim_start_matches("/dev/").to_owned(), identity))
 }
 
-/// Describes the programs beside this one that have open for writing what `is_it` knows.
-fn writer_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
+/// Describes the other programs that have a file or device open for writing that `name_of` names.
+fn describe_writers(name_of: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
     let own = std::process::id();
-    let mut found = Vec::new();
+    let mut writers = Vec::new();
     for (process, folder) in system.visible_processes().into_iter().filter(|(process, _)| *process != own) {
         let entries = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten().map(|entry| entry.path());
         // An entry without a path (a socket, a pipe) is no file of a disk.
         let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
         for path in files {
-            let what = || FileIdentity::cached_identity(&path).and_then(is_it);
-            let Some(it) = what() else { continue };
+            let opened_name = || FileIdentity::cached_identity(&path).and_then(name_of);
+            let Some(opened) = opened_name() else { continue };
             let number = path.file_name().unwrap_or_default();
             let is_writer =
                 || fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| is_open_for_writing(&text));
-            if is_writer() && (parent_process(&folder) != Some(own) || stays_open(&|| what().is_some() && is_writer()))
+            if is_writer()
+                && (parent_process(&folder) != Some(own)
+                    || is_open_after_fork(&|| opened_name().is_some() && is_writer()))
             {
                 let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
-                found.push(format!("{} (process {process}) has {it} open for writing", name.trim()));
+                writers.push(format!("{} (process {process}) has {opened} open for writing", name.trim()));
                 break;
             }
         }
     }
-    found
+    writers
 }
 
-/// The time in which a child has become the program that it was forked for, and has closed the files of its parent.
-const FORKED: Span = Span::from_millis(20);
+/// The time in which a forked child has become another program, and has closed the files of its parent.
+const FORK_TIME: Span = Span::from_millis(20);
 
-/// Whether a child of this process still has a file open when it has had time to close those that are its parent's.
-fn stays_open(is_open: &dyn Fn() -> bool) -> bool {
+/// Whether a child of this process still has a file open after it has had time to close those of its parent.
+fn is_open_after_fork(is_open: &dyn Fn() -> bool) -> bool {
     let clock = Clock::start();
-    clock.wait_until(clock.now() + FORKED);
+    clock.wait_until(clock.now() + FORK_TIME);
     is_open()
 }
 
@@ -186,14 +190,15 @@ fn parent_process(folder: &Path) -> Option<u32> {
 /// Returns the process that holds the lock of a file or folder, if it can be seen from here.
 pub fn lock_holder(file: FileIdentity, system: &SystemRoot) -> Option<u32> {
     let text = system.read_text("proc/locks")?;
-    text.lines().filter_map(parse_lock_line).find(|(of, _)| *of == file).map(|(_, process)| process)
+    text.lines().filter_map(parse_lock_line).find(|(locked, _)| *locked == file).map(|(_, process)| process)
 }
 
-/// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the kind.
+/// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the
+/// kind.
 fn parse_lock_line(line: &str) -> Option<(FileIdentity, u32)> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [_, "FLOCK", _, "WRITE", process, of, ..] = words[..] else { return None };
-    let [major, minor, inode] = of.split(':').collect::<Vec<_>>()[..] else { return None };
+    let [_, "FLOCK", _, "WRITE", process, locked, ..] = words[..] else { return None };
+    let [major, minor, inode] = locked.split(':').collect::<Vec<_>>()[..] else { return None };
     let number = |text| u32::from_str_radix(text, 16).ok();
     let device = makedev(number(major)?, number(minor)?);
     let process = process.parse().ok().filter(|process| *process != 0)?;
@@ -209,7 +214,7 @@ fn is_open_for_writing(information: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ProgramBounds, tool_output};
+    use crate::kernel::{ProgramBounds, run_tool_for_output};
     use std::process::Stdio;
 
     #[test]
@@ -233,7 +238,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
         fs::hard_link(at("one"), at("two")).unwrap();
-        let device = match tool_output(
+        let device = match run_tool_for_output(
             "losetup",
             ["--find", "--show", &at("one").display().to_string()],
             ProgramBounds::thirty_seconds(),
@@ -241,11 +246,11 @@ mod tests {
             Ok(device) => device,
             Err(why) => return println!("skipped: no loop device: {why}"),
         };
-        let used = || file_uses(FileIdentity::at_path(&at("two")).unwrap(), &SystemRoot::this_machine());
+        let used = || describe_file_uses(FileIdentity::at_path(&at("two")).unwrap(), &SystemRoot::this_machine());
         let with_both = used();
         fs::remove_file(at("one")).unwrap();
         let with_one = used();
-        tool_output("losetup", ["--detach", &device], ProgramBounds::thirty_seconds()).unwrap();
+        run_tool_for_output("losetup", ["--detach", &device], ProgramBounds::thirty_seconds()).unwrap();
         let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
         assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
         assert_eq!(used(), Vec::<String>::new());
@@ -258,7 +263,7 @@ mod tests {
         let opened = |how: &mut fs::OpenOptions| {
             let input = how.open(file.path()).unwrap();
             let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(input)).spawn().unwrap();
-            let used = file_uses(it, &SystemRoot::this_machine());
+            let used = describe_file_uses(it, &SystemRoot::this_machine());
             child.kill().unwrap();
             child.wait().unwrap();
             (child.id(), used)

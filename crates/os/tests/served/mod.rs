@@ -1,4 +1,5 @@
-//! A small disk that is served, and a client of it: the protocol by hand, so that what goes over the wire is what the test says.
+//! A small served disk, and a client of it that builds each message by hand, so that a test decides each byte that is
+//! sent.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
@@ -16,7 +17,7 @@ use seekwise_os::live::{CutPlan, DiskMessage, Inbox, LiveDisk};
 use seekwise_os::nbd::Export;
 use seekwise_os::nbd::wire::{self, HEAD, WireReader, option};
 use seekwise_os::null::NullDevice;
-use seekwise_os::serve::{ListenAddress, ServerSockets, send, serve_disk};
+use seekwise_os::serve::{ListenAddress, ServerSockets, send_order, serve_disk};
 use seekwise_run::receipt::Receipt;
 
 pub const READ: u16 = 0;
@@ -79,9 +80,9 @@ impl Server {
         Client::negotiate(UnixStream::connect(self.folder.join("disk")).unwrap())
     }
 
-    /// What came of it, in words, whether it was done or refused.
+    /// Sends an order; returns the answer in words, whether it was done or refused.
     pub fn order(&self, order: &str) -> String {
-        send(&self.folder.join("control"), order).unwrap().unwrap_or_else(|refused| refused)
+        send_order(&self.folder.join("control"), order).unwrap().unwrap_or_else(|refused| refused)
     }
 
     pub fn end(self) -> Receipt {
@@ -152,7 +153,7 @@ impl Client {
         self.error()
     }
 
-    /// The byte that all of what is read is, or the error.
+    /// Reads a range whose bytes must be equal; returns that byte, or the error.
     pub fn read(&mut self, offset: u64, length: u32) -> Result<u8, u32> {
         self.send(READ, 0, offset, length, &[]);
         match self.error() {

@@ -125,7 +125,7 @@ pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
     Table::of_columns(vec![
         named_column("comparison", "", "", text(&|finding| spec(finding).name.clone())),
         named_column("cell", "", "the levels of the other factors", text(&|finding| finding.cell.clone())),
-        named_column("metric", "", "", text(&|finding| spec(finding).metric().to_string())),
+        named_column("metric", "", "", text(&|finding| evidence.judged_metric(finding.compare).to_string())),
         named_column("from", "", "the levels of the base", text(&|finding| level(finding.from))),
         named_column("to", "", "the levels of what is compared with it", text(&|finding| level(finding.to))),
         named_column("ratio", "1", "to over from, estimated", judged(|it| it.ratio.estimate)),

@@ -1,4 +1,5 @@
-//! Devices that an audit asks: how a device is asked and waited for, and a modelled stack in virtual time.
+//! How an audit's requests reach a device, and the modelled stack in virtual time as a subject of an audit. Real disks
+//! are in `os/audit`.
 
 use seekwise_disk::block::{Completion, Device, Flags, Op, Request, SECTOR, Status};
 use seekwise_disk::rng::Seed;
@@ -11,92 +12,92 @@ use super::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 const SECTORS: u32 = (BLOCK / SECTOR) as u32;
 
 /// The request for an action.
-fn action_request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
-    let (op, flags) = match act {
+fn action_request(action: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
+    let (op, flags) = match action {
         AuditAction::Read => (Op::Read, Flags::NONE),
         AuditAction::Write => (Op::Write, Flags::NONE),
         AuditAction::Force => (Op::Write, Flags::FUA),
         AuditAction::Flush => (Op::Flush, Flags::NONE),
     };
-    let (lba, sectors) = if act == AuditAction::Flush { (0, 0) } else { (block * u64::from(SECTORS), SECTORS) };
+    let (lba, sectors) = if action == AuditAction::Flush { (0, 0) } else { (block * u64::from(SECTORS), SECTORS) };
     Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp }
 }
 
-/// The times of a completion; an error if it is not done.
-fn to_interval(completion: &Completion) -> Result<AuditInterval, String> {
+/// The times of a completed request; an error if it failed.
+fn completed_interval(completion: &Completion) -> Result<AuditInterval, String> {
     match completion.status {
         Status::Done => Ok(AuditInterval { from: completion.submitted, to: completion.finished }),
         other => Err(format!("a request failed: {other}")),
     }
 }
 
-/// How a device is asked and waited for.
+/// A device whose completions can be waited for.
 pub trait RequestWaiter {
-    /// The device that is asked.
+    /// The device.
     fn device(&mut self) -> &mut dyn Device;
-    /// The present, in its time.
+    /// The present instant, in the device's time.
     fn now(&self) -> Instant;
-    /// Until something may have come.
+    /// Waits until a completion may be ready.
     fn wait(&mut self) -> Result<(), String>;
     /// The stamp of the next request.
     fn next_stamp(&mut self) -> u64;
 }
 
-/// Submits all of these at once and waits for them; returns the answers in the order of the actions. An action for
-/// which the device has no room is submitted after an answer, and has waited since `from`.
-pub(crate) fn perform_all(
+/// Submits all actions at once and waits for them. Returns their times in the order of `actions`, counted from the
+/// call: an action for which the device had no room is submitted after an answer.
+pub(crate) fn perform_together(
     subject: &mut dyn RequestWaiter,
-    acts: &[(AuditAction, u64)],
+    actions: &[(AuditAction, u64)],
 ) -> Result<Vec<AuditInterval>, String> {
     let from = subject.now();
-    let mut answers: Vec<Option<AuditInterval>> = vec![None; acts.len()];
-    let mut asked = 0;
+    let mut answers: Vec<Option<AuditInterval>> = vec![None; actions.len()];
+    let mut submitted = 0;
     while answers.iter().any(Option::is_none) {
-        while asked < acts.len() {
-            let (act, block) = acts[asked];
+        while submitted < actions.len() {
+            let (action, block) = actions[submitted];
             let (now, stamp) = (subject.now(), subject.next_stamp());
-            if subject.device().submit(now, action_request(act, block, asked as u32, stamp)).is_err() {
+            if subject.device().submit(now, action_request(action, block, submitted as u32, stamp)).is_err() {
                 break;
             }
-            asked += 1;
+            submitted += 1;
         }
-        let mut came = false;
+        let mut completed = false;
         while let Some(completion) = subject.device().poll_completion() {
-            answers[completion.tag as usize] = Some(AuditInterval { from, ..to_interval(&completion)? });
-            came = true;
+            answers[completion.tag as usize] = Some(AuditInterval { from, ..completed_interval(&completion)? });
+            completed = true;
         }
-        if !came {
+        if !completed {
             subject.wait()?;
         }
     }
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Performs one action; a forced write takes two where the disk has no command for it.
-pub fn perform_one(subject: &mut dyn RequestWaiter, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-    if act == AuditAction::Force && !subject.device().limits(0).fua {
-        let write = perform_all(subject, &[(AuditAction::Write, block)])?[0];
-        let flush = perform_all(subject, &[(AuditAction::Flush, 0)])?[0];
+/// Performs one action. A forced write is a write and a flush if the disk has no command for it.
+pub fn perform_one(subject: &mut dyn RequestWaiter, action: AuditAction, block: u64) -> Result<AuditInterval, String> {
+    if action == AuditAction::Force && !subject.device().limits(0).fua {
+        let write = perform_together(subject, &[(AuditAction::Write, block)])?[0];
+        let flush = perform_together(subject, &[(AuditAction::Flush, 0)])?[0];
         return Ok(AuditInterval { from: write.from, to: flush.to });
     }
-    Ok(perform_all(subject, &[(act, block)])?[0])
+    Ok(perform_together(subject, &[(action, block)])?[0])
 }
 
-/// A flush and reads of these blocks at once. The flush, then the reads.
+/// Submits a flush and reads of `read_blocks` at once. Returns the times of the flush, then of the reads.
 pub fn flush_with_reads(
     subject: &mut dyn RequestWaiter,
-    reads: &[u64],
+    read_blocks: &[u64],
 ) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
-    let reads = reads.iter().map(|&block| (AuditAction::Read, block));
-    let acts: Vec<(AuditAction, u64)> = std::iter::once((AuditAction::Flush, 0)).chain(reads).collect();
-    let mut took = perform_all(subject, &acts)?;
-    let reads = took.split_off(1);
-    Ok((took[0], reads))
+    let reads = read_blocks.iter().map(|&block| (AuditAction::Read, block));
+    let actions: Vec<(AuditAction, u64)> = std::iter::once((AuditAction::Flush, 0)).chain(reads).collect();
+    let mut intervals = perform_together(subject, &actions)?;
+    let reads = intervals.split_off(1);
+    Ok((intervals[0], reads))
 }
 
-/// Blocks of a device of so many sectors that an audit may write.
-pub fn audited_blocks(sectors: u64) -> u64 {
-    (sectors / u64::from(SECTORS)).min(AREA / BLOCK)
+/// Number of blocks that an audit may write on a device of `device_sectors` sectors.
+pub fn audit_block_count(device_sectors: u64) -> u64 {
+    (device_sectors / u64::from(SECTORS)).min(AREA / BLOCK)
 }
 
 /// A modelled stack in virtual time.
@@ -114,7 +115,6 @@ impl ModelledStack {
 }
 
 impl RequestWaiter for ModelledStack {
-    /// The device that is asked.
     fn device(&mut self) -> &mut dyn Device {
         &mut self.device
     }
@@ -138,14 +138,14 @@ impl RequestWaiter for ModelledStack {
 
 impl AuditSubject for ModelledStack {
     fn block_count(&self) -> u64 {
-        audited_blocks(self.device.limits(0).sectors)
+        audit_block_count(self.device.limits(0).sectors)
     }
 
     fn has_forced_writes(&self) -> Option<bool> {
         Some(self.device.limits(0).fua)
     }
 
-    fn path_time(&self) -> Span {
+    fn round_trip_time(&self) -> Span {
         Span::ZERO
     }
 
@@ -159,8 +159,8 @@ impl AuditSubject for ModelledStack {
         Ok(())
     }
 
-    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-        perform_one(self, act, block)
+    fn perform(&mut self, action: AuditAction, block: u64) -> Result<AuditInterval, String> {
+        perform_one(self, action, block)
     }
 
     fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {

@@ -1,28 +1,29 @@
-//! Who came to a disk that is served, and who was sent away and why.
+//! Clients of a served disk: counts of those that came, and of those that were rejected or closed, by reason.
 
-/// Clients at once where nothing else is asked for: a copying program has four connections, a kernel a few, a load generator one a job.
+/// Default limit of clients at once. A copying program has four connections, a kernel a few, a load generator one for
+/// each job.
 pub const CLIENTS: usize = 256;
 
-/// Counts, of clients unless it says otherwise.
+/// Counts of clients, that is of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attendance {
-    /// At once, at most.
+    /// The most that may be connected at once.
     pub limit: usize,
-    /// Connections of clients that were taken.
+    /// Accepted.
     pub came: u64,
-    /// The most that were served at once.
+    /// The most that were connected at once.
     pub most: u64,
-    /// Sent away, for the limit was reached.
+    /// Rejected because the limit was reached.
     pub turned_away: u64,
-    /// Sent away before they had asked for anything, for newer ones came and the limit was reached.
+    /// Closed before their first request to make room for newer ones, because the limit was reached.
     pub gave_way: u64,
-    /// Sent away, for they had not agreed upon an export in time.
+    /// Closed because their handshake was not finished in time.
     pub expired: u64,
-    /// Sent away, for they read and sent next to nothing while others waited for the room that they had.
+    /// Closed because they moved almost nothing while others waited for the memory that they held.
     pub hung_up: u64,
-    /// How often the system had no descriptor for a new one.
+    /// How often the system had no file descriptor for a new one.
     pub without_descriptor: u64,
-    /// Connections for orders that were sent away: a line without end, or too many that were silent.
+    /// Connections to the control socket that were closed: an order too long, or too many that sent nothing.
     pub orders_turned_away: u64,
 }
 
@@ -43,8 +44,8 @@ impl Default for Attendance {
 }
 
 impl Attendance {
-    /// All by name.
-    pub fn figures(&self) -> [(&'static str, f64); 9] {
+    /// All counts by name.
+    pub fn named_counts(&self) -> [(&'static str, f64); 9] {
         [
             ("clients_limit", self.limit as f64),
             ("clients_came", self.came as f64),
@@ -58,10 +59,10 @@ impl Attendance {
         ]
     }
 
-    /// Who was sent away, in words; nothing where nobody was.
-    pub fn words(&self) -> Option<String> {
+    /// A sentence about rejected and closed clients; `None` if there were none.
+    pub fn rejection_sentence(&self) -> Option<String> {
         let limit = self.limit;
-        let told = [
+        let reasons = [
             (self.turned_away, format!("because {limit} were connected already (--max-clients)")),
             (self.gave_way, format!("that had sent no request, to make room for newer ones (--max-clients {limit})")),
             (self.expired, "that had not finished the handshake in time".to_owned()),
@@ -71,16 +72,16 @@ impl Attendance {
                 "on the control socket: an order too long, or too many idle connections".to_owned(),
             ),
         ];
-        let told: Vec<String> =
-            told.iter().filter(|it| it.0 > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        let reasons: Vec<String> =
+            reasons.iter().filter(|it| it.0 > 0).map(|(count, why)| format!("{count} {why}")).collect();
         let short = match self.without_descriptor {
             0 => String::new(),
             times => format!(" {times} times the system had no file descriptor for a new connection."),
         };
-        if told.is_empty() && short.is_empty() {
+        if reasons.is_empty() && short.is_empty() {
             return None;
         }
-        let away = if told.is_empty() { "none".to_owned() } else { told.join("; ") };
+        let away = if reasons.is_empty() { "none".to_owned() } else { reasons.join("; ") };
         Some(format!("{} connections; rejected or closed: {away}.{short}", self.came))
     }
 }
@@ -91,14 +92,19 @@ mod tests {
 
     #[test]
     fn who_was_sent_away_is_told_and_nothing_else() {
-        let mut book = Attendance { came: 7, ..Attendance::default() };
-        assert_eq!(book.words(), None);
-        (book.expired, book.hung_up) = (3, 1);
-        let said = book.words().unwrap();
+        let mut attendance = Attendance { came: 7, ..Attendance::default() };
+        assert_eq!(attendance.rejection_sentence(), None);
+        (attendance.expired, attendance.hung_up) = (3, 1);
+        let said = attendance.rejection_sentence().unwrap();
         assert!(said.starts_with(
             "7 connections; rejected or closed: 3 that had not finished the handshake in time; 1 that held"
         ));
-        book.without_descriptor = 2;
-        assert!(book.words().unwrap().ends_with("2 times the system had no file descriptor for a new connection."));
+        attendance.without_descriptor = 2;
+        assert!(
+            attendance
+                .rejection_sentence()
+                .unwrap()
+                .ends_with("2 times the system had no file descriptor for a new connection.")
+        );
     }
 }

@@ -1,13 +1,14 @@
-//! How late things were, by size.
+//! A histogram of spans: how late answers were, or how long round trips took.
 
 use seekwise_disk::time::Span;
 
-/// Parts of each power of two that lateness is told apart by: a thirty-second is 3 %.
+/// Buckets in each power of two: a bucket is a thirty-second, or 3 %, wide.
 const PARTS: u32 = 32;
 
-/// Lateness (or other spans) by size, in nanoseconds: quantiles are at most 3.2 % above what they stand for.
+/// Counts of lateness (or other spans) by size. Quantiles are at most 3.2 % above the exact ones.
 #[derive(Clone, Debug)]
 pub struct Lateness {
+    /// By bucket.
     counts: Vec<u64>,
     latest: Span,
     total: Span,
@@ -22,14 +23,14 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    fn bucket_of(nanos: u64) -> usize {
+    fn bucket_index(nanos: u64) -> usize {
         let power = nanos.max(u64::from(PARTS)).ilog2();
         let part = (nanos >> (power - PARTS.ilog2())) % u64::from(PARTS);
         (power * PARTS) as usize + part as usize
     }
 
-    /// The first size of a bucket, and the first beyond it.
-    fn bucket_edges(bucket: usize) -> (u64, u64) {
+    /// The smallest size in a bucket and the first one beyond it, in nanoseconds.
+    fn bucket_bounds(bucket: usize) -> (u64, u64) {
         let (power, part) = (bucket as u32 / PARTS, bucket as u64 % u64::from(PARTS));
         let step = 1u64 << (power - PARTS.ilog2());
         let first = (1u64 << power) + step * part;
@@ -38,42 +39,41 @@ impl Lateness {
 
     /// Adds a lateness.
     pub fn add(&mut self, late: Span) {
-        self.counts[Lateness::bucket_of(late.nanos())] += 1;
+        self.counts[Lateness::bucket_index(late.nanos())] += 1;
         self.latest = self.latest.max(late);
         self.total += late;
         self.squares += (late.nanos() as f64).powi(2);
     }
 
-    /// Removes one that was added.
-    pub(crate) fn take_off(&mut self, late: Span) {
-        self.counts[Lateness::bucket_of(late.nanos())] -= 1;
+    /// Removes a lateness that was added.
+    pub(crate) fn remove(&mut self, late: Span) {
+        self.counts[Lateness::bucket_index(late.nanos())] -= 1;
         self.total = self.total.saturating_sub(late);
         self.squares -= (late.nanos() as f64).powi(2);
     }
 
-    /// The lateness that so large a share of answers does not exceed; nothing without answers.
+    /// The lateness that a share of answers, from 0 to 1, does not exceed; `None` without answers.
     pub fn quantile(&self, share: f64) -> Option<Span> {
-        let all: u64 = self.counts.iter().sum();
-        let wanted = ((all as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
+        let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
+        let mut counted = 0;
         let bucket = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= wanted
+            counted += count;
+            counted >= wanted
         })?;
-        Some(Span::from_nanos(Lateness::bucket_edges(bucket).1).min(self.latest))
+        Some(Span::from_nanos(Lateness::bucket_bounds(bucket).1).min(self.latest))
     }
 
-    /// The latest.
+    /// The largest lateness ever added.
     pub fn latest(&self) -> Span {
         self.latest
     }
 
-    /// How many.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The mean; nothing without any.
+    /// The mean; `None` without samples.
     pub fn mean(&self) -> Option<Span> {
         self.total.nanos().checked_div(self.count()).map(Span::from_nanos)
     }
@@ -89,15 +89,16 @@ impl Lateness {
         (variance / count).sqrt()
     }
 
-    /// How many exceed `span`. A size that exceeds it by less than 3 % may not be counted.
-    pub(crate) fn count_over(&self, span: Span) -> u64 {
-        self.counts[Lateness::bucket_of(span.nanos()) + 1..].iter().sum()
+    /// Number of samples above `span`. A sample above it by less than 3 % may not be counted.
+    pub(crate) fn count_above(&self, span: Span) -> u64 {
+        self.counts[Lateness::bucket_index(span.nanos()) + 1..].iter().sum()
     }
 
-    /// Sizes, each at most 3 % below what it stands for, and how many there are.
-    pub fn sizes(&self) -> impl Iterator<Item = (Span, u64)> {
+    /// The buckets with samples: a size, at most 3 % below those of the samples, and their number.
+    pub fn size_counts(&self) -> impl Iterator<Item = (Span, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.map(move |(bucket, &count)| (Span::from_nanos(Lateness::bucket_edges(bucket).0).min(self.latest), count))
+        counts
+            .map(move |(bucket, &count)| (Span::from_nanos(Lateness::bucket_bounds(bucket).0).min(self.latest), count))
     }
 }
 
@@ -105,7 +106,7 @@ impl Lateness {
 mod tests {
     use super::*;
 
-    fn of(nanos: &[u64]) -> Lateness {
+    fn lateness_of(nanos: &[u64]) -> Lateness {
         let mut lateness = Lateness::default();
         nanos.iter().for_each(|&nanos| lateness.add(Span::from_nanos(nanos)));
         lateness
@@ -115,16 +116,18 @@ mod tests {
     fn a_bucket_is_a_thirty_second_wide_and_holds_what_it_says() {
         let powers = (5..63).flat_map(|power| [-1i64, 0, 1].map(|by| (1u64 << power).wrapping_add_signed(by)));
         for nanos in (32..3000).chain(powers.filter(|nanos| *nanos >= 32)).chain([u64::MAX]) {
-            let (first, beyond) = Lateness::bucket_edges(Lateness::bucket_of(nanos));
+            let (first, beyond) = Lateness::bucket_bounds(Lateness::bucket_index(nanos));
             assert!(first <= nanos && (nanos < beyond || beyond == u64::MAX), "{nanos}: {first} to {beyond}");
             assert!(u128::from(beyond - first) * 32 <= u128::from(first) + 31, "{nanos}: {first} to {beyond}");
         }
     }
 
-    /// A clock may tell nothing at all of a short journey.
+    /// A clock may report a short round trip as 0.
     #[test]
     fn a_size_of_nothing_is_one_too() {
-        let sizes = |nanos: &[u64]| of(nanos).sizes().map(|(span, count)| (span.nanos(), count)).collect::<Vec<_>>();
+        let sizes = |nanos: &[u64]| {
+            lateness_of(nanos).size_counts().map(|(span, count)| (span.nanos(), count)).collect::<Vec<_>>()
+        };
         assert_eq!(sizes(&[0, 0]), [(0, 2)]);
         assert_eq!(sizes(&[]), []);
         assert_eq!(sizes(&[32]), [(32, 1)]);
@@ -136,30 +139,30 @@ mod tests {
     #[test]
     fn a_quantile_is_the_first_size_that_the_share_does_not_exceed() {
         let sizes: Vec<u64> = (1..=10).map(|at| at << 20).collect();
-        let lateness = of(&sizes);
+        let lateness = lateness_of(&sizes);
         for (share, which) in [(0.0, 1), (0.1, 1), (0.11, 2), (0.5, 5), (0.51, 6), (0.9, 9), (0.91, 10), (1.0, 10)] {
-            let told = lateness.quantile(share).unwrap().nanos();
+            let found = lateness.quantile(share).unwrap().nanos();
             let size = which << 20;
-            assert!(told >= size && told <= size + size / 32, "{share}: {told}");
+            assert!(found >= size && found <= size + size / 32, "{share}: {found}");
         }
-        assert_eq!(of(&[]).quantile(0.5), None);
+        assert_eq!(lateness_of(&[]).quantile(0.5), None);
     }
 
     #[test]
     fn mean_error_and_count_are_those_of_the_sizes_that_are_left() {
         // 2, 4 and 9 have the mean 5 and the sample variance 13.
-        let mut lateness = of(&[2, 4, 9, 70]);
-        lateness.take_off(Span::from_nanos(70));
+        let mut lateness = lateness_of(&[2, 4, 9, 70]);
+        lateness.remove(Span::from_nanos(70));
         assert_eq!((lateness.count(), lateness.mean()), (3, Some(Span::from_nanos(5))));
         assert!((lateness.standard_error() - (13.0f64 / 3.0).sqrt()).abs() < 1e-9, "{}", lateness.standard_error());
-        assert_eq!((of(&[]).mean(), of(&[]).count()), (None, 0));
-        assert!(of(&[7]).standard_error().is_infinite() && of(&[7, 7]).standard_error() == 0.0);
+        assert_eq!((lateness_of(&[]).mean(), lateness_of(&[]).count()), (None, 0));
+        assert!(lateness_of(&[7]).standard_error().is_infinite() && lateness_of(&[7, 7]).standard_error() == 0.0);
     }
 
     #[test]
     fn what_exceeds_a_span_by_a_thirty_second_is_over_it() {
-        let lateness = of(&[1000, 2000, 4000]);
-        let over = |nanos: u64| lateness.count_over(Span::from_nanos(nanos));
+        let lateness = lateness_of(&[1000, 2000, 4000]);
+        let over = |nanos: u64| lateness.count_above(Span::from_nanos(nanos));
         assert_eq!((over(100), over(1000), over(1900), over(3999), over(4000)), (3, 2, 2, 0, 0));
     }
 }

@@ -1,20 +1,22 @@
-//! Whether the machine kept up with the model: yes, no, or too few requests to tell.
+//! The verdict on a session: whether the machine kept up with the model, fell behind, or had too few requests to tell.
 //!
-//! A client waits for the model's time of each request, and for what the machine adds: lateness of the answer and the round trip. The
-//! machine kept up if it adds little to the mean response ([`MEAN`]) and makes few responses exceed the model's 99th percentile by much
-//! ([`TAIL`]); responses that take so long in the model itself do not count. A session is a sample, so each limit is judged with 95 %
-//! confidence: surely kept, surely exceeded, or neither. All figures come from the session's own requests and round trips.
+//! A client waits for the model's response, and for what the machine adds: lateness of the answer and the round trip.
+//! The machine kept up if it keeps two limits: it adds at most [`MEAN`] to the mean response, and it makes at most 1 %
+//! of all responses exceed the model's 99th percentile by [`TAIL`] or more; requests that do so in the model itself do
+//! not count. A session is a sample, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
+//! neither. All figures come from the session's own requests and round trips.
 
 use seekwise_disk::time::Span;
 
 use super::transports::{TransportKind, TransportLatency};
 use super::{LatencyWitness, Receipt, TransportCost};
 
-/// Largest share of a client's mean response that may be the machine's: what a comparison calls practically equal
-/// (`docs/statistics.md`).
+/// Largest share of a client's mean response that the machine may add. A comparison calls a smaller difference
+/// practically equal (`docs/statistics.md`).
 pub const MEAN: f64 = 0.05;
 
-/// Largest share of a long response that may be the machine's: the limit is the model's 99th percentile over the rest.
+/// Largest share of a long response that the machine may add: the limit of a response is the model's 99th percentile
+/// divided by 1 - `TAIL`.
 pub const TAIL: f64 = 0.1;
 
 /// Largest share of responses that the machine may take beyond that limit.
@@ -26,11 +28,11 @@ const SURE: f64 = 1.645;
 /// Fewest requests of any verdict: below it the normal approximation of a mean does not hold.
 const FEWEST: u64 = 30;
 
-/// Requests that no session has: what needs more of them is said to be at its limit.
+/// More requests than any session has. A figure that needs more of them for its verdict is reported as at its limit.
 const MOST: f64 = 1e7;
 
-/// Shortest time that a disk takes for a request, in its own time: what answers sooner (`null`) has no time of its own.
-const SOME: Span = Span::from_micros(5);
+/// Shortest mean response of a disk, in its own time. A place that answers sooner (`null`) models no time.
+const SHORTEST: Span = Span::from_micros(5);
 
 /// Whether the machine kept up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub enum PaceVerdict {
 
 impl PaceVerdict {
     /// The word in JSON.
-    pub fn word(&self) -> &'static str {
+    pub fn json_word(&self) -> &'static str {
         match self {
             PaceVerdict::KeptUp => "kept-up",
             PaceVerdict::FellBehind(_) => "fell-behind",
@@ -53,8 +55,8 @@ impl PaceVerdict {
         }
     }
 
-    /// Why, in words; nothing if it kept up.
-    pub fn why(&self) -> Option<&str> {
+    /// The reason in words; `None` if it kept up.
+    pub fn reason(&self) -> Option<&str> {
         match self {
             PaceVerdict::KeptUp => None,
             PaceVerdict::FellBehind(why) | PaceVerdict::TooFew(why) => Some(why),
@@ -62,7 +64,7 @@ impl PaceVerdict {
     }
 
     /// The verdict in a sentence.
-    pub fn sentence(&self) -> String {
+    pub fn verdict_sentence(&self) -> String {
         match self {
             PaceVerdict::KeptUp => "The machine kept up.".to_owned(),
             PaceVerdict::FellBehind(why) => format!("The machine fell behind: {why}."),
@@ -71,21 +73,22 @@ impl PaceVerdict {
     }
 }
 
-/// Whether a limit is kept, as far as a sample shows.
+/// Whether a sample shows that a limit is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Limit {
+enum LimitVerdict {
     Kept,
     Exceeded,
-    /// Neither is sure; so many requests would show it, if they are like those of the sample.
+    /// Undecided. The number of requests that would decide, if they are like those of the sample.
     Open(f64),
 }
 
 impl Receipt {
-    /// The verdict on the session: the machine kept up if it did on each transport that had requests.
+    /// The verdict on the session: the machine kept up if it kept up on each transport that had requests.
     pub fn pace_verdict(&self) -> PaceVerdict {
-        let doors = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
+        let transports =
+            [(TransportKind::Network, &self.transports.network), (TransportKind::File, &self.transports.file)];
         let verdicts: Vec<PaceVerdict> =
-            doors.into_iter().filter_map(|(door, way)| self.transport_verdict(door, way)).collect();
+            transports.into_iter().filter_map(|(kind, transport)| self.transport_verdict(kind, transport)).collect();
         if verdicts.is_empty() {
             return PaceVerdict::TooFew("no request was answered".to_owned());
         }
@@ -94,110 +97,118 @@ impl Receipt {
         behind.or_else(open).cloned().unwrap_or(PaceVerdict::KeptUp)
     }
 
-    /// The verdict on requests by one transport; nothing if there were none.
-    fn transport_verdict(&self, door: TransportKind, way: &TransportLatency) -> Option<PaceVerdict> {
-        let (modelled, slow) = (way.modelled.mean()?, way.modelled.quantile(0.99)?);
-        if self.speed.to_disk_time(modelled) < SOME {
+    /// The verdict on one transport; `None` if it had no requests.
+    fn transport_verdict(&self, kind: TransportKind, transport: &TransportLatency) -> Option<PaceVerdict> {
+        let (modelled, modelled_p99) = (transport.modelled.mean()?, transport.modelled.quantile(0.99)?);
+        if self.speed.to_disk_time(modelled) < SHORTEST {
             let why = "the disk answers at once, so no request took time of its own";
             return Some(PaceVerdict::TooFew(why.to_owned()));
         }
-        let mean = self.transport_cost(door, way).map(|loss| (judge_mean(&loss, way), loss.share_words()));
-        let limits = [mean.unwrap_or((Limit::Open(FEWEST as f64), String::new())), judge_tail(way, slow)];
-        if let Some((_, why)) = limits.iter().find(|limit| limit.0 == Limit::Exceeded) {
+        let mean = self
+            .transport_cost(kind, transport)
+            .map(|cost| (judge_mean(&cost, transport), cost.added_share_sentence()));
+        let limits =
+            [mean.unwrap_or((LimitVerdict::Open(FEWEST as f64), String::new())), judge_tail(transport, modelled_p99)];
+        if let Some((_, why)) = limits.iter().find(|limit| limit.0 == LimitVerdict::Exceeded) {
             return Some(PaceVerdict::FellBehind(why.clone()));
         }
-        let needed = |limit: &(Limit, String)| if let Limit::Open(needed) = limit.0 { Some(needed) } else { None };
+        let needed =
+            |limit: &(LimitVerdict, String)| if let LimitVerdict::Open(needed) = limit.0 { Some(needed) } else { None };
         let Some(needed) = limits.iter().filter_map(needed).reduce(f64::max) else { return Some(PaceVerdict::KeptUp) };
-        let (requests, journeys) = (way.modelled.count(), way.path.count());
-        let place = if door == TransportKind::Network { "over the connection" } else { "through the file" };
-        let found = format!("{requests} requests were answered {place} and {journeys} round trips measured");
+        let (requests, round_trips) = (transport.modelled.count(), transport.path.count());
+        let through = if kind == TransportKind::Network { "over the connection" } else { "through the file" };
+        let measured = format!("{requests} requests were answered {through} and {round_trips} round trips measured");
         Some(PaceVerdict::TooFew(match needed.max(FEWEST as f64).ceil() {
             needed if needed < MOST => {
-                format!("{found}; expected {needed} of each, if the machine adds as much to them")
+                format!("{measured}; expected {needed} of each, if the machine adds as much to them")
             }
-            _ => format!("{found}, and what the machine adds is at a limit"),
+            _ => format!("{measured}, and what the machine adds is at a limit"),
         }))
     }
 }
 
-/// How many samples decide, if `all` of them lie `distance` from a limit with an error of `error`: the error shrinks with the
+/// Number of samples at which `error` shrinks to `distance`, if it is the error of `samples` samples: it falls with the
 /// square root of their number.
-fn samples_needed(all: u64, error: f64, distance: f64) -> f64 {
-    all as f64 * (error / distance).powi(2)
+fn samples_needed(samples: u64, error: f64, distance: f64) -> f64 {
+    samples as f64 * (error / distance).powi(2)
 }
 
-/// Judges the mean: what the machine adds, less its limit, is positive or not. The samples count as independent.
-fn judge_mean(loss: &TransportCost, way: &TransportLatency) -> Limit {
-    if way.modelled.count() < FEWEST {
-        return Limit::Open(FEWEST as f64);
+/// Judges the mean: whether the added time exceeds [`MEAN`] of the whole. The samples count as independent.
+fn judge_mean(cost: &TransportCost, transport: &TransportLatency) -> LimitVerdict {
+    if transport.modelled.count() < FEWEST {
+        return LimitVerdict::Open(FEWEST as f64);
     }
-    // A kernel or a run counts all of its own requests. Too few round trips say nothing: then they took no time, at least.
-    let counted = loss.by != LatencyWitness::Probe;
-    let known = counted || way.path.count() >= FEWEST;
-    let added = if known { loss.added } else { way.late.mean().unwrap_or_default() };
-    let path = if counted || !known { 0.0 } else { way.path.standard_error() };
-    let excess = (1.0 - MEAN) * added.nanos() as f64 - MEAN * loss.modelled.nanos() as f64;
-    let of_added = (1.0 - MEAN) * way.late.standard_error().hypot(path);
-    let error = SURE * of_added.hypot(MEAN * way.modelled.standard_error());
+    // A kernel or a run counts all of its own requests. With too few round trips of the probe, their time is taken as
+    // 0: a lower bound.
+    let counted = cost.by != LatencyWitness::Probe;
+    let known = counted || transport.path.count() >= FEWEST;
+    let added = if known { cost.added } else { transport.late.mean().unwrap_or_default() };
+    let path = if counted || !known { 0.0 } else { transport.path.standard_error() };
+    let excess = (1.0 - MEAN) * added.nanos() as f64 - MEAN * cost.modelled.nanos() as f64;
+    let added_error = (1.0 - MEAN) * transport.late.standard_error().hypot(path);
+    let error = SURE * added_error.hypot(MEAN * transport.modelled.standard_error());
     if excess - error > 0.0 {
-        Limit::Exceeded
+        LimitVerdict::Exceeded
     } else if known && excess + error <= 0.0 {
-        Limit::Kept
+        LimitVerdict::Kept
     } else if known {
-        Limit::Open(samples_needed(way.modelled.count(), error, excess))
+        LimitVerdict::Open(samples_needed(transport.modelled.count(), error, excess))
     } else {
-        Limit::Open(FEWEST as f64)
+        LimitVerdict::Open(FEWEST as f64)
     }
 }
 
-/// Judges the tail: how many responses the machine takes beyond the model's 99th percentile, `slow`, and what it may add to it.
-/// A request that takes so long in the model takes no less with the machine, so the difference of both counts is the number of
-/// requests that only the machine makes so long. Any request may meet any round trip.
-fn judge_tail(way: &TransportLatency, slow: Span) -> (Limit, String) {
-    let limit = Span::from_nanos((slow.nanos() as f64 / (1.0 - TAIL)) as u64);
-    let (requests, journeys) = (way.response.count(), way.path.count());
-    let modelled = way.modelled.count_over(limit);
+/// Judges the tail: the share of responses that only the machine takes over the limit ([`TAIL`]). A request that is
+/// over the limit in the model is also over it with the machine, so that share is the difference of two counts. Any
+/// request may coincide with any round trip.
+fn judge_tail(transport: &TransportLatency, modelled_p99: Span) -> (LimitVerdict, String) {
+    let limit = Span::from_nanos((modelled_p99.nanos() as f64 / (1.0 - TAIL)) as u64);
+    let (requests, round_trips) = (transport.response.count(), transport.path.count());
+    let modelled = transport.modelled.count_above(limit);
     let over = |path: Span| {
-        way.response.count_over(limit.saturating_sub(path)).saturating_sub(modelled) as f64 / requests as f64
+        transport.response.count_above(limit.saturating_sub(path)).saturating_sub(modelled) as f64 / requests as f64
     };
-    // Too few round trips say nothing: then they took no time, at least.
-    let known = journeys >= FEWEST;
+    // With too few round trips, their time is taken as 0: a lower bound.
+    let known = round_trips >= FEWEST;
     let share = match known {
-        true => way.path.sizes().map(|(path, count)| over(path) * count as f64).sum::<f64>() / journeys as f64,
+        true => {
+            transport.path.size_counts().map(|(path, count)| over(path) * count as f64).sum::<f64>()
+                / round_trips as f64
+        }
         false => over(Span::ZERO),
     };
-    let judged = match judge_share(share, if known { requests.min(journeys) } else { requests }) {
-        Limit::Kept if !known => Limit::Open(requests_to_decide(share)),
-        judged => judged,
+    let verdict = match judge_slow_share(share, if known { requests.min(round_trips) } else { requests }) {
+        LimitVerdict::Kept if !known => LimitVerdict::Open(requests_to_decide(share)),
+        verdict => verdict,
     };
-    let [slow, limit] = [slow, limit].map(|span| span.nanos() / 1000);
+    let [modelled_p99, limit] = [modelled_p99, limit].map(|span| span.nanos() / 1000);
     let why = format!(
         "{:.1} % of a client's responses took over {limit} us by the machine alone; in the model the 99th percentile is \
-         {slow} us",
+         {modelled_p99} us",
         100.0 * share
     );
-    (judged, why)
+    (verdict, why)
 }
 
-/// Judges whether `share` of `all` shows a share of at most [`SLOWEST`], by Wilson's interval.
-fn judge_share(share: f64, all: u64) -> Limit {
-    if all < FEWEST {
-        return Limit::Open(requests_to_decide(share));
+/// Judges whether a share of at most [`SLOWEST`] is slow, if `share` of `samples` samples is; by Wilson's interval.
+fn judge_slow_share(share: f64, samples: u64) -> LimitVerdict {
+    if samples < FEWEST {
+        return LimitVerdict::Open(requests_to_decide(share));
     }
-    let all = all as f64;
-    let square = SURE * SURE / all;
-    let half = SURE * (share * (1.0 - share) / all + square / (4.0 * all)).sqrt();
+    let samples = samples as f64;
+    let square = SURE * SURE / samples;
+    let half = SURE * (share * (1.0 - share) / samples + square / (4.0 * samples)).sqrt();
     let bound = |sign: f64| (share + square / 2.0 + sign * half) / (1.0 + square);
     if bound(-1.0) > SLOWEST {
-        Limit::Exceeded
+        LimitVerdict::Exceeded
     } else if bound(1.0) <= SLOWEST {
-        Limit::Kept
+        LimitVerdict::Kept
     } else {
-        Limit::Open(requests_to_decide(share))
+        LimitVerdict::Open(requests_to_decide(share))
     }
 }
 
-/// Requests of which `share` shows on which side of [`SLOWEST`] it is: Wilson's interval ends there.
+/// Number of requests that decide on which side of [`SLOWEST`] a share lies: Wilson's interval around it ends there.
 fn requests_to_decide(share: f64) -> f64 {
     samples_needed(1, SURE * (SLOWEST * (1.0 - SLOWEST)).sqrt(), share - SLOWEST)
 }
@@ -209,24 +220,24 @@ mod tests {
     use crate::receipt::lateness::Lateness;
     use crate::receipt::transports::{RequestTotals, TransportEnds};
 
-    /// Requests that show that the machine kept up, if it makes none slow.
+    /// Requests that decide that the machine kept up, if it makes none slow.
     const ENOUGH: u64 = 268;
 
-    /// A session of `requests` of `modelled` microseconds. Every `each`th is late by `late` microseconds; a round trip of `path`
-    /// microseconds goes beside each.
-    fn session(requests: u64, modelled: u64, (each, late): (u64, u64), path: u64) -> Receipt {
+    /// A session of requests of `modelled_us` each, every `each`th of them late by `late_us`, with a round trip of
+    /// `path_us` for each.
+    fn session(requests: u64, modelled_us: u64, (each, late_us): (u64, u64), path_us: u64) -> Receipt {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         for request in 1..=requests {
-            let way = receipt.ways.transport_mut(TransportKind::Network);
-            let late = if request % each == 0 { Span::from_micros(late) } else { Span::ZERO };
-            way.add_request(Span::from_micros(modelled), late, true);
-            way.path.add(Span::from_micros(path));
+            let transport = receipt.transports.transport_mut(TransportKind::Network);
+            let late = if request % each == 0 { Span::from_micros(late_us) } else { Span::ZERO };
+            transport.add_request(Span::from_micros(modelled_us), late, true);
+            transport.path.add(Span::from_micros(path_us));
         }
         receipt
     }
 
     fn word(receipt: &Receipt) -> &'static str {
-        receipt.pace_verdict().word()
+        receipt.pace_verdict().json_word()
     }
 
     #[test]
@@ -241,12 +252,12 @@ mod tests {
         assert_eq!(requests_to_decide(0.0).ceil() as u64, ENOUGH);
         for share in [0.0, 0.001, 0.005, 0.008, 0.013, 0.02] {
             let enough = requests_to_decide(share).ceil() as u64;
-            let decided = if share < SLOWEST { Limit::Kept } else { Limit::Exceeded };
-            assert_eq!(judge_share(share, enough), decided, "{share}");
-            assert_eq!(judge_share(share, enough - 1), Limit::Open(requests_to_decide(share)), "{share}");
+            let decided = if share < SLOWEST { LimitVerdict::Kept } else { LimitVerdict::Exceeded };
+            assert_eq!(judge_slow_share(share, enough), decided, "{share}");
+            assert_eq!(judge_slow_share(share, enough - 1), LimitVerdict::Open(requests_to_decide(share)), "{share}");
         }
-        assert_eq!(judge_share(SLOWEST, 1_000_000), Limit::Open(f64::INFINITY));
-        assert_eq!(judge_share(1.0, FEWEST - 1), Limit::Open(requests_to_decide(1.0)));
+        assert_eq!(judge_slow_share(SLOWEST, 1_000_000), LimitVerdict::Open(f64::INFINITY));
+        assert_eq!(judge_slow_share(1.0, FEWEST - 1), LimitVerdict::Open(requests_to_decide(1.0)));
     }
 
     #[test]
@@ -270,17 +281,17 @@ mod tests {
     #[test]
     fn round_trips_that_are_held_up_count_by_their_own_number() {
         let mut receipt = session(10_000, 8_000, (1, 20), 60);
-        let way = receipt.ways.transport_mut(TransportKind::Network);
-        way.path = Lateness::default();
-        (0..95).for_each(|_| way.path.add(Span::from_micros(60)));
-        (0..5).for_each(|_| way.path.add(Span::from_millis(2)));
+        let transport = receipt.transports.transport_mut(TransportKind::Network);
+        transport.path = Lateness::default();
+        (0..95).for_each(|_| transport.path.add(Span::from_micros(60)));
+        (0..5).for_each(|_| transport.path.add(Span::from_millis(2)));
         let PaceVerdict::FellBehind(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("5.0 % of a client's responses took over "), "{why}");
         // They change no percentile of a disk whose own responses differ by more: 0.6 % of the mean is the machine's.
         let mut spread = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = spread.ways.transport_mut(TransportKind::Network);
-        (0..1_000).for_each(|request| way.add_request(Span::from_millis(1 + request % 50), Span::ZERO, true));
-        (0..1_000).for_each(|trip| way.path.add(Span::from_micros(if trip % 40 == 0 { 6_000 } else { 5 })));
+        let transport = spread.transports.transport_mut(TransportKind::Network);
+        (0..1_000).for_each(|request| transport.add_request(Span::from_millis(1 + request % 50), Span::ZERO, true));
+        (0..1_000).for_each(|trip| transport.path.add(Span::from_micros(if trip % 40 == 0 { 6_000 } else { 5 })));
         assert!((spread.transport_costs()[0].added_share() - 0.006).abs() < 0.001, "{:?}", spread.transport_costs());
         assert_eq!(spread.pace_verdict(), PaceVerdict::KeptUp);
     }
@@ -288,19 +299,19 @@ mod tests {
     #[test]
     fn without_round_trips_only_late_answers_show_that_it_fell_behind() {
         let mut receipt = session(5_000, 60, (1, 0), 60);
-        let way = receipt.ways.transport_mut(TransportKind::Network);
-        way.path = Lateness::default();
+        let transport = receipt.transports.transport_mut(TransportKind::Network);
+        transport.path = Lateness::default();
         let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert_eq!(
             why,
             "5000 requests were answered over the connection and 0 round trips measured; expected 268 of each, if the \
              machine adds as much to them"
         );
-        let way = receipt.ways.transport_mut(TransportKind::Network);
-        (0..FEWEST - 1).for_each(|_| way.path.add(Span::from_micros(5)));
+        let transport = receipt.transports.transport_mut(TransportKind::Network);
+        (0..FEWEST - 1).for_each(|_| transport.path.add(Span::from_micros(5)));
         assert_eq!(word(&receipt), "too-few-requests");
         (0..400).for_each(|_| {
-            receipt.ways.transport_mut(TransportKind::Network).add_request(
+            receipt.transports.transport_mut(TransportKind::Network).add_request(
                 Span::from_micros(60),
                 Span::from_micros(90),
                 true,
@@ -317,16 +328,16 @@ mod tests {
     }
 
     #[test]
-    fn each_door_with_requests_has_to_keep_up() {
+    fn each_transport_with_requests_has_to_keep_up() {
         let mut receipt = session(300, 8_000, (1, 20), 60);
         assert_eq!(receipt.pace_verdict(), PaceVerdict::KeptUp);
-        let way = receipt.ways.transport_mut(TransportKind::File);
-        (0..FEWEST - 1).for_each(|_| way.add_request(Span::from_micros(8_000), Span::ZERO, true));
-        way.path.add(Span::from_micros(2));
+        let transport = receipt.transports.transport_mut(TransportKind::File);
+        (0..FEWEST - 1).for_each(|_| transport.add_request(Span::from_micros(8_000), Span::ZERO, true));
+        transport.path.add(Span::from_micros(2));
         let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("29 requests were answered through the file and 1 round trips measured;"), "{why}");
-        let way = receipt.ways.transport_mut(TransportKind::File);
-        (0..400).for_each(|_| way.add_request(Span::from_micros(8_000), Span::from_millis(30), true));
+        let transport = receipt.transports.transport_mut(TransportKind::File);
+        (0..400).for_each(|_| transport.add_request(Span::from_micros(8_000), Span::from_millis(30), true));
         assert_eq!(word(&receipt), "fell-behind");
     }
 
@@ -335,12 +346,12 @@ mod tests {
         // In the model 0.9 % of requests take far longer than its 99th percentile.
         let tail = |late: u64| {
             let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-            let way = receipt.ways.transport_mut(TransportKind::Network);
+            let transport = receipt.transports.transport_mut(TransportKind::Network);
             for request in 0..2_000 {
                 let modelled = Span::from_micros(if request % 1_000 < 9 { 80_000 } else { 8_000 });
                 let late = Span::from_micros(if request % 400 == 399 { late } else { 5 });
-                way.add_request(modelled, late, true);
-                way.path.add(Span::from_micros(60));
+                transport.add_request(modelled, late, true);
+                transport.path.add(Span::from_micros(60));
             }
             receipt
         };
@@ -361,10 +372,10 @@ mod tests {
     fn the_clients_own_count_stands_for_the_round_trips_mean() {
         let mut receipt = session(300, 1_000, (1, 0), 20);
         let counted = |micros: u64| RequestTotals { requests: 300, took: Span::from_nanos(1000 * 300 * micros) };
-        receipt.ways.client = Some(TransportEnds { far: counted(1_250), near: counted(1_000) });
+        receipt.transports.client = Some(TransportEnds { far: counted(1_250), near: counted(1_000) });
         let PaceVerdict::FellBehind(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
-        receipt.ways.client = Some(TransportEnds { far: counted(1_030), near: counted(1_000) });
+        receipt.transports.client = Some(TransportEnds { far: counted(1_030), near: counted(1_000) });
         assert_eq!(receipt.pace_verdict(), PaceVerdict::KeptUp);
     }
 }

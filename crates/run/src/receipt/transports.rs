@@ -1,4 +1,4 @@
-//! The transports to a disk, as figures: the cost of each besides the model's time.
+//! The transports to a served disk: for each, the requests that came by it and the round trips of a probe.
 
 use seekwise_disk::time::Span;
 
@@ -7,54 +7,54 @@ use super::lateness::Lateness;
 /// The transport of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportKind {
-    /// A network's connection.
+    /// A network connection.
     Network,
-    /// A file of the system's.
+    /// A file of the system.
     File,
 }
 
-/// A transport, with the requests that came by it.
+/// Times of the requests that came by a transport; by the clock.
 #[derive(Clone, Debug, Default)]
 pub struct TransportLatency {
-    /// Response times of the model, from when requests came: by the clock.
+    /// Response times of the model, from the arrival of each request.
     pub modelled: Lateness,
-    /// How late their answers left.
+    /// Lateness of the answers.
     pub late: Lateness,
-    /// Both together: each response as it left.
+    /// Sum of both for each request.
     pub response: Lateness,
-    /// Round trips of a client of our own meanwhile.
+    /// Round trips of the probe meanwhile.
     pub path: Lateness,
-    /// Reads and writes among the requests, by the model: a kernel counts these at the other end.
-    moves: RequestTotals,
+    /// Reads and writes among the requests, with the model's times. A kernel at the other end counts these.
+    transfers: RequestTotals,
 }
 
 impl TransportLatency {
-    /// Adds a request, of `modelled` in the model; `moves` if it reads or writes.
-    pub fn add_request(&mut self, modelled: Span, late: Span, moves: bool) {
+    /// Adds a request with its response time in the model and its lateness; `is_transfer` if it reads or writes.
+    pub fn add_request(&mut self, modelled: Span, late: Span, is_transfer: bool) {
         self.modelled.add(modelled);
         self.late.add(late);
         self.response.add(modelled + late);
-        if moves {
-            self.moves.requests += 1;
-            self.moves.took += modelled;
+        if is_transfer {
+            self.transfers.requests += 1;
+            self.transfers.took += modelled;
         }
     }
 }
 
-/// Reads and writes, and their time in all.
+/// Number of reads and writes, and the sum of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTotals {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// All of them together.
+    /// Sum of their times.
     pub took: Span,
 }
 
 impl RequestTotals {
     /// The difference from an earlier snapshot.
-    pub fn since(self, before: RequestTotals) -> RequestTotals {
-        let requests = self.requests.saturating_sub(before.requests);
-        RequestTotals { requests, took: self.took.saturating_sub(before.took) }
+    pub fn since(self, earlier: RequestTotals) -> RequestTotals {
+        let requests = self.requests.saturating_sub(earlier.requests);
+        RequestTotals { requests, took: self.took.saturating_sub(earlier.took) }
     }
 
     /// The mean time of a request.
@@ -65,7 +65,7 @@ impl RequestTotals {
 
 impl From<&TransportLatency> for RequestTotals {
     fn from(transport: &TransportLatency) -> RequestTotals {
-        transport.moves
+        transport.transfers
     }
 }
 
@@ -79,14 +79,15 @@ pub struct TransportEnds {
 }
 
 impl TransportEnds {
-    /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split requests.
-    pub fn is_alone(&self) -> bool {
-        let (asked, came) = (self.far.requests, self.near.requests);
-        came > 0 && asked.abs_diff(came) <= came / 10
+    /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split
+    /// requests.
+    pub fn is_only_client(&self) -> bool {
+        let (sent, received) = (self.far.requests, self.near.requests);
+        received > 0 && sent.abs_diff(received) <= received / 10
     }
 
     /// The mean time that the transport adds to the model's.
-    pub(crate) fn added_mean(&self) -> Span {
+    pub(crate) fn mean_added_time(&self) -> Span {
         self.far.mean().saturating_sub(self.near.mean())
     }
 }
@@ -96,9 +97,9 @@ impl TransportEnds {
 pub struct TransportLatencies {
     pub network: TransportLatency,
     pub file: TransportLatency,
-    /// The ends of a kernel's disk on the file, where there is one.
+    /// The ends of a kernel's disk on the file, if there is one.
     pub device: Option<TransportEnds>,
-    /// The ends of a run's client in this program, where it is the only one of the network's.
+    /// The ends of a run's client in this program, if it is the only client of the network.
     pub client: Option<TransportEnds>,
 }
 
@@ -120,7 +121,7 @@ mod tests {
     fn a_client_is_alone_if_the_counts_agree_within_a_tenth() {
         let ends = |asked: u64, came: u64| {
             let totals = |requests| RequestTotals { requests, took: Span::ZERO };
-            TransportEnds { far: totals(asked), near: totals(came) }.is_alone()
+            TransportEnds { far: totals(asked), near: totals(came) }.is_only_client()
         };
         for came in [10, 100, 1009] {
             let tenth = came / 10;
@@ -142,9 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_way_adds_is_the_difference_of_the_means_and_never_negative() {
+    fn what_a_transport_adds_is_the_difference_of_the_means_and_never_negative() {
         let totals = |requests, nanos| RequestTotals { requests, took: Span::from_nanos(nanos) };
-        let added = |far, near| TransportEnds { far, near }.added_mean().nanos();
+        let added = |far, near| TransportEnds { far, near }.mean_added_time().nanos();
         assert_eq!(added(totals(4, 400), totals(5, 300)), 40);
         assert_eq!(added(totals(5, 300), totals(4, 400)), 0);
         assert_eq!(totals(0, 0).mean(), Span::ZERO);
@@ -154,16 +155,20 @@ mod tests {
 
     #[test]
     fn a_response_is_the_model_s_time_and_the_lateness_and_only_reads_and_writes_move() {
-        let mut ways = TransportLatencies::default();
+        let mut transports = TransportLatencies::default();
         let (modelled, late) = (Span::from_nanos(1 << 20), Span::from_nanos(1 << 10));
-        ways.transport_mut(TransportKind::File).add_request(modelled, late, true);
-        ways.transport_mut(TransportKind::File).add_request(modelled, late, false);
-        assert_eq!((ways.network.modelled.count(), ways.file.modelled.count()), (0, 2), "each door has its own");
-        let way = &ways.file;
+        transports.transport_mut(TransportKind::File).add_request(modelled, late, true);
+        transports.transport_mut(TransportKind::File).add_request(modelled, late, false);
         assert_eq!(
-            (way.response.mean(), way.modelled.mean(), way.late.mean()),
+            (transports.network.modelled.count(), transports.file.modelled.count()),
+            (0, 2),
+            "each transport has its own"
+        );
+        let transport = &transports.file;
+        assert_eq!(
+            (transport.response.mean(), transport.modelled.mean(), transport.late.mean()),
             (Some(modelled + late), Some(modelled), Some(late))
         );
-        assert_eq!(RequestTotals::from(way), RequestTotals { requests: 1, took: modelled });
+        assert_eq!(RequestTotals::from(transport), RequestTotals { requests: 1, took: modelled });
     }
 }

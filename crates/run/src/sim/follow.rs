@@ -1,5 +1,5 @@
-//! The first requests of a run that count, and what the arms did meanwhile: the same run as any other with that seed,
-//! ended when enough is known.
+//! Records the beginning of a run for a picture: its first counted requests, and the movements of the arms meanwhile.
+//! The requests are those of any other run with that seed; only the run ends earlier.
 
 use seekwise_disk::block::{Limits, Source};
 use seekwise_disk::drive::movement::{Movement, MovementLog};
@@ -12,22 +12,22 @@ use super::apply_change;
 use crate::cutoff::RunCutoff;
 use crate::outcome::{RunError, join_source};
 
-/// How often is asked whether enough is known: often enough that little is run in vain, and seldom beside the requests
-/// of a drive, each of which takes a millisecond or more where the arm moves.
+/// Virtual time between two checks whether enough requests are done: short, so that little is run in vain, but longer
+/// than a request, which takes milliseconds if the arm moves.
 const STEP: Span = Span::from_nanos(10_000_000);
 
-/// How long is run on when enough requests are done: an access is told when it is over, and the longest, a buffer or a band of
-/// tracks written in one go, is some hundred milliseconds of passing blocks.
+/// How long the run goes on after the last of these requests. A movement is logged when it ends, and the longest
+/// accesses, a buffer or a band of tracks written in one go, take some hundred milliseconds.
 const AFTER: Span = Span::from_secs(1);
 
-/// Movements kept before anything counts: the last of them end when the first requests do.
-const BEFORE: usize = 1024;
+/// Most movements kept from before the first counted request is done.
+const KEPT_BEFORE: usize = 1024;
 
-/// Movements kept from then on. A page shows 1,600; the others are room for what began before the first request was done and
-/// ended late. Drives that are busy by themselves make millions while a program's requests are answered by a memory.
-const SINCE: usize = 8192;
+/// Most movements kept from then on. A page shows 1,600; the rest is room for movements that began earlier and ended
+/// late. The limit matters for drives that move millions of times by themselves while a cache answers the requests.
+const KEPT_SINCE: usize = 8192;
 
-/// The requests and movements of a run that was followed.
+/// The beginning of a run: its first requests and the movements of the arms.
 #[derive(Clone, Debug, Default)]
 pub struct RunTimeline {
     /// The requests, in the order in which they completed.
@@ -36,47 +36,47 @@ pub struct RunTimeline {
     pub movements: Vec<Movement>,
 }
 
-/// Runs `source` on `stack` until `most` counted requests are done and the movements of the arms then are over, or
-/// until as many requests were issued as `bound` allows.
-pub fn follow_run<S: Source>(
+/// Runs `make_source` on `stack` until `record_count` counted requests are done and the movements of the arms for them
+/// have ended, or until `issue_limit` requests were issued.
+pub fn record_run_beginning<S: Source>(
     stack: &Stack,
-    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    make_source: impl FnOnce(&Limits) -> Result<S, RunError>,
     seed: Seed,
-    most: usize,
-    bound: u64,
+    record_count: usize,
+    issue_limit: u64,
 ) -> Result<RunTimeline, RunError> {
-    let told = MovementLog::default();
-    let mut engine = join_source(stack.build_logged(seed, &told), source, RunCutoff::after_requests(bound))?;
+    let log = MovementLog::default();
+    let mut engine = join_source(stack.build_logged(seed, &log), make_source, RunCutoff::after_requests(issue_limit))?;
     let mut records: Vec<Record> = Vec::new();
     let mut changes = stack.changes.iter().enumerate().peekable();
     let (mut at, mut end) = (Instant::ZERO, Instant::FAR);
     loop {
-        // A memory answers a million in a step.
+        // A cache may answer a million requests in a step.
         engine.run(at, &mut |record| {
-            if records.len() < most {
+            if records.len() < record_count {
                 records.push(*record);
             }
         })?;
-        while let Some(change) = changes.next_if(|(_, change)| change.at <= at) {
-            apply_change(engine.device_mut(), change, at)?;
+        while let Some((index, change)) = changes.next_if(|(_, change)| change.at <= at) {
+            apply_change(engine.device_mut(), index, change, at)?;
         }
-        let mut told = told.borrow_mut();
-        if records.is_empty() && told.len() > BEFORE {
-            let spare = told.len() - BEFORE;
-            told.drain(..spare);
+        let mut movements = log.borrow_mut();
+        if records.is_empty() && movements.len() > KEPT_BEFORE {
+            let excess = movements.len() - KEPT_BEFORE;
+            movements.drain(..excess);
         }
-        told.truncate(BEFORE + SINCE);
-        if records.len() >= most {
+        movements.truncate(KEPT_BEFORE + KEPT_SINCE);
+        if records.len() >= record_count {
             end = records.iter().map(|record| record.completion.finished).max().unwrap_or(at) + AFTER;
         }
         if engine.is_over() || at >= end {
             break;
         }
-        // Time in which nothing is to happen is skipped. The first requests are known after the first step.
+        // Time without events is skipped. The step never passes the next change.
         let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
         at = changes.peek().map_or(Instant::FAR, |(_, change)| change.at).min(step);
     }
-    Ok(RunTimeline { records, movements: told.take() })
+    Ok(RunTimeline { records, movements: log.take() })
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     use crate::work::Work;
 
     #[test]
-    fn a_followed_run_is_the_beginning_of_the_whole_one() {
+    fn a_recorded_beginning_is_that_of_the_whole_run() {
         let stack = Stack::bare(SmallDrive::default().profile());
         let text = "[a]\nfilename=/dev/sdb\ndirect=1\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=40\n";
         let (job, _) = fio::parse("a.fio", text, &FioContext::bare()).unwrap().job(stack.sectors()).unwrap();
@@ -100,7 +100,7 @@ mod tests {
         run_source(&stack, work.make_source(Seed(1)), RunCutoff::NEVER, Seed(1), &mut note).unwrap();
         assert_eq!(all.len(), 40);
         for most in [1, 7, 40, 50] {
-            let followed = follow_run(&stack, work.make_source(Seed(1)), Seed(1), most, u64::MAX).unwrap();
+            let followed = record_run_beginning(&stack, work.make_source(Seed(1)), Seed(1), most, u64::MAX).unwrap();
             assert!(followed.records.iter().map(done).eq(all.iter().copied().take(most)), "{most}");
             assert!(!followed.movements.is_empty(), "{most}");
         }

@@ -1,5 +1,6 @@
-//! A recorded trace as work: opened anew for each run, read while it is played, and how near to their places in time its
-//! requests were issued. Opens no file itself: whoever loads a trace lends an opener.
+//! A recorded trace as work: it is opened anew for each run, and read while it is played. The result says how far from
+//! their due times its requests were issued. No file is opened here: the loader of a trace (`lab/trace`) provides the
+//! opener.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +12,23 @@ use seekwise_work::workload::trace::{LoopMode, ReplayCounts, ReplayMode, TraceRo
 use crate::outcome::RunError;
 use crate::receipt::lateness::Lateness;
 
-/// Where the rows of a trace come from.
+/// The rows of an open trace.
 pub trait TraceFeed: Send {
-    /// The next, in the order of their instants.
+    /// The next row, in the order of their instants.
     fn next_row(&mut self) -> Option<TraceRow>;
-    /// Why there are no more, where that is not their end.
-    fn read_fault(&self) -> Option<String>;
-    /// Counts rows that were put elsewhere than they were recorded, and those among them that were cut or pushed to fit.
-    fn moved_counts(&self) -> (u64, u64);
+    /// Why reading stopped before the end of the trace, if it did.
+    fn read_error(&self) -> Option<String>;
+    /// Counts of the rows so far that were moved.
+    fn moved_counts(&self) -> MovedRows;
+}
+
+/// Counts of rows that were moved to other addresses than recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MovedRows {
+    /// All moved rows.
+    pub moved: u64,
+    /// Moved rows that were also shortened or shifted to fit the device.
+    pub clipped: u64,
 }
 
 /// Opens a trace for a run.
@@ -51,12 +61,12 @@ impl fmt::Debug for TraceSpec {
 }
 
 impl TraceSpec {
-    /// Whether its requests are due at their recorded instants, whatever the device does.
-    pub fn is_open(&self) -> bool {
+    /// True if its requests are due at their recorded instants, whatever the device does.
+    pub fn is_open_loop(&self) -> bool {
         self.how.mode == LoopMode::Open
     }
 
-    /// Opens its source, on a device with these limits.
+    /// Opens the trace and makes its source for a device with these limits.
     pub(crate) fn open_source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
         Ok(TracePlayback {
@@ -66,7 +76,7 @@ impl TraceSpec {
     }
 }
 
-/// A feed as the model wants it.
+/// A feed as an iterator.
 struct FeedRows(Box<dyn TraceFeed>);
 
 impl Iterator for FeedRows {
@@ -89,24 +99,24 @@ pub struct TracePlayback {
 pub struct ReplayResult {
     /// Counts of the playback.
     pub played: ReplayCounts,
-    /// How far from their places in time requests were issued ([`TraceSource::issue_offset`]).
+    /// How far from their due times requests were issued ([`TraceSource::issue_offset`]).
     pub off: Lateness,
-    /// Requests that were put elsewhere than they were recorded.
+    /// Requests that were moved to other addresses than recorded.
     pub moved: u64,
-    /// Moved requests that were pushed to fit.
+    /// Moved requests that were shortened or shifted to fit the device.
     pub clipped: u64,
 }
 
 impl TracePlayback {
     /// How it was played so far.
     pub fn replay_result(&self) -> ReplayResult {
-        let (moved, clipped) = self.trace.rows().0.moved_counts();
+        let MovedRows { moved, clipped } = self.trace.rows().0.moved_counts();
         ReplayResult { played: self.trace.replay_counts(), off: self.lateness.clone(), moved, clipped }
     }
 
-    /// Why it was not read to its end.
-    pub fn read_fault(&self) -> Option<String> {
-        self.trace.rows().0.read_fault()
+    /// Why the trace could not be read to its end, if it could not.
+    pub fn read_error(&self) -> Option<String> {
+        self.trace.rows().0.read_error()
     }
 }
 

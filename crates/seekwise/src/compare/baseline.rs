@@ -6,7 +6,7 @@ use std::path::Path;
 
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::metric::{Metric, Statistic};
-use seekwise_formats::study::Study;
+use seekwise_formats::study::{Bundle, ComparisonSpec, Factor, Study};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{StudyProvenance, differing_keys};
@@ -84,7 +84,7 @@ pub fn compare(files: &Files, names: &[String], metrics: &[Metric]) -> Result<Ba
     }
     let folders = [from.clone(), to.clone()];
     let made = StudyProvenance::join_results([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
-    let study = build_study(&folders, &sides[0].study, &made, metrics, runs)?;
+    let study = build_study(&folders, &sides[0].evidence(), &made, metrics, runs as u32);
     let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
     let all = sides[0].made.cells.len() + sides[1].made.cells.len();
     let compared = BaselineComparison {
@@ -179,64 +179,41 @@ fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunR
 /// The study of both: the folder as its first factor, credited with all in which the cells differ.
 fn build_study(
     [from, to]: &[String; 2],
-    base: &Study,
+    base: &Evidence<'_>,
     made: &StudyProvenance,
     metrics: &[Metric],
-    runs: usize,
-) -> Result<Study, Error> {
+    runs: u32,
+) -> Study {
     let cells = made.cells.len() / 2;
     let differ: BTreeSet<String> = (0..cells)
         .flat_map(|cell| differing_keys(made.cell_settings(cell), made.cell_settings(cells + cell)))
         .collect();
-    let text = |text: &str| toml::Value::String(text.to_owned());
-    let set = toml::Table::from_iter(differ.iter().map(|key| (key.clone(), text("as kept"))));
-    let bundle = |name: &str| {
-        toml::Value::Table(toml::Table::from_iter([
-            ("name".to_owned(), text(name)),
-            ("set".to_owned(), toml::Value::Table(set.clone())),
-        ]))
-    };
-    let factor = toml::Table::from_iter([
-        ("name".to_owned(), text(FACTOR)),
-        ("bundle".to_owned(), toml::Value::Array(vec![bundle(from), bundle(to)])),
-    ]);
+    let set: toml::Table = differ.into_iter().map(|key| (key, "as kept".into())).collect();
+    let bundle = |name: &String| Bundle { name: name.clone(), set: set.clone() };
     let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
     if judged.is_empty() {
-        judged.extend(base.compare.iter().map(|compare| compare.metric.clone()));
-        let mut known = Vec::new();
-        judged.retain(|metric| {
-            !known.contains(metric) && {
-                known.push(metric.clone());
-                true
+        for compare in 0..base.study.compare.len() {
+            let metric = Some(base.judged_metric(compare).clone());
+            if !judged.contains(&metric) {
+                judged.push(metric);
             }
-        });
+        }
     }
     if judged.is_empty() {
         judged.push(None);
     }
-    let compare = |metric: &Option<Metric>| {
-        let mut compare = toml::Table::from_iter([
-            ("name".to_owned(), text(&format!("{to} against {from}"))),
-            ("factor".to_owned(), text(FACTOR)),
-            ("from".to_owned(), text(from)),
-            ("to".to_owned(), text(to)),
-            ("headline".to_owned(), toml::Value::Boolean(true)),
-        ]);
-        compare.extend(metric.as_ref().map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
-        toml::Value::Table(compare)
+    let title = format!("{to} against {from}");
+    let compare = |metric: Option<Metric>| {
+        let mut compare = ComparisonSpec::new(FACTOR, from, to);
+        (compare.name, compare.headline, compare.metric) = (title.clone(), true, metric);
+        compare
     };
-    let study = toml::Table::from_iter([
-        ("title".to_owned(), text(&format!("{to} against {from}"))),
-        ("question".to_owned(), text(&format!("Is {to} better than {from}?"))),
-        ("runs".to_owned(), toml::Value::Integer(runs as i64)),
-        ("margin_percent".to_owned(), toml::Value::Float(base.margin_percent)),
-        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-        ("compare".to_owned(), toml::Value::Array(judged.iter().map(compare).collect())),
-    ]);
-    let mut study: Study = study.try_into().map_err(Error::new)?;
-    study.factor.extend(base.factor.iter().cloned());
-    seekwise_lab::study::set_default_metrics(&mut study, made);
-    Ok(study)
+    let mut study = Study::new(&title, format!("Is {to} better than {from}?"));
+    (study.runs, study.margin_percent) = (runs, base.study.margin_percent);
+    study.factor = vec![Factor::of_bundles(FACTOR, vec![bundle(from), bundle(to)])];
+    study.factor.extend(base.study.factor.iter().cloned());
+    study.compare = judged.into_iter().map(compare).collect();
+    study
 }
 
 impl BaselineComparison {
@@ -263,8 +240,8 @@ impl BaselineComparison {
     /// Whether every metric has a value on every side.
     fn check_values(&self) -> Result<(), Error> {
         let evidence = self.evidence();
-        for compare in &self.study.compare {
-            let metric = compare.metric();
+        for compare in 0..self.study.compare.len() {
+            let metric = evidence.judged_metric(compare);
             if let Some(cell) = (0..2 * self.cells).find(|cell| evidence.metric_mean(*cell, metric).is_none()) {
                 let folder = &self.folders[cell / self.cells];
                 let is_p95 = matches!(metric.figure, Statistic::P95 | Statistic::SinceDueP95);
@@ -275,7 +252,7 @@ impl BaselineComparison {
         match evidence.findings().0.iter().find(|finding| finding.judgement.is_none()) {
             Some(finding) => Err(Error::new(format!(
                 "--metric {}: a run has the value 0, so that there is no ratio",
-                self.study.compare[finding.compare].metric()
+                evidence.judged_metric(finding.compare)
             ))),
             None => Ok(()),
         }
@@ -293,7 +270,7 @@ impl BaselineComparison {
             })
         };
         let comparison = |(place, all): (usize, &seekwise_lab::finding::OverallComparison)| {
-            let metric = self.study.compare[place].metric();
+            let metric = evidence.judged_metric(place);
             let of = findings.iter().filter(|finding| finding.compare == place);
             let cell = |finding: &seekwise_lab::finding::Finding| {
                 let mean = |cell: usize| evidence.metric_mean(cell, metric).map(interval);

@@ -75,7 +75,7 @@ impl<'a> CheckBench<'a> {
         trial: (&CrashTrial, &MediumImage),
     ) -> Result<ShrinkResult, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
-        shrink_losses(&outcome.writes, self.history(), trial, &check).map_err(Error::new)
+        shrink_losses(&outcome.writes, self.history(), trial.0, trial.1, &check).map_err(Error::new)
     }
 
     /// Finds the first flush after a bad trial with which the check would have passed; returns its end, and the data that the disk

@@ -19,11 +19,10 @@ use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, require_requests,
-    warn_once, write_page,
+    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, warn_once, write_page,
 };
 use crate::error::Error;
-use crate::execute::{Execution, Progress};
+use crate::execute::{Progress, make_runs};
 use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::reading::Files;
@@ -109,13 +108,12 @@ impl PendingReview {
             progress.doing(part.folder());
             let StudySession { planned, mut results, done, threads } = waiting.take_turn(&options.files)?;
             warn_once(&planned.made.warnings);
-            let records = Execution::new(&planned, threads, &progress).run(done, &mut results)?;
+            let records = make_runs(&planned, None, threads, &progress, done, &mut results)?;
             // Drops the prepared cells, which are held no longer than they run.
             let (study, made) = planned.ran();
             let (page, report) =
                 compose_page(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
-            let studied = StudyResult { study, made, records, page: Some(page) };
-            require_requests(&studied.evidence())?;
+            let studied = StudyResult { study, made, records, page: Some(page) }.require_requests()?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
             // A copy: the original lies among the part's records and would keep the memory between its pieces.
@@ -177,7 +175,7 @@ fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         answers: part.answers,
         half: part.half.clone(),
         held: Vec::new(),
-        report: report.as_chapter(),
+        report: report.into_chapter(),
     }
 }
 
@@ -196,7 +194,7 @@ fn write_review_page(
     };
     let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
     let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
-    compose::parts::relate_chapters(&related, &mut chapters);
+    compose::parts::add_held_levels_and_prices(&related, &mut chapters);
     drop(parts);
     let content = page::ReviewReport {
         title: review.title.clone(),

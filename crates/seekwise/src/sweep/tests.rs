@@ -19,8 +19,8 @@ fn plan() -> SweepPlan {
 fn what_is_sampled_until_decided_is_no_sweep() {
     let text = format!("sampling = \"until-decided\"\n{}", plan().study);
     let files = Files::default();
-    let planned = study_plan::plan(&files, "sweep", text).unwrap();
-    let Err(refused) = SweepPlan::from_planned(&files, planned) else { panic!("it is refused") };
+    let planned = study_plan::plan_file(&files, "sweep", &text).unwrap();
+    let Err(refused) = SweepPlan::from_planned(&files, text, planned) else { panic!("it is refused") };
     assert!(refused.to_string().contains("seekwise study"), "{refused}");
 }
 
@@ -86,7 +86,7 @@ fn a_comparison_has_the_metric_that_it_has_in_a_study() {
     let files = [plan.run(&parts[0], &()).unwrap()];
     let [swept, whole] = ["swept", "whole"].map(|name| folder.path().join(name));
     let made = plan.finish(&swept, &parts, &files, false).unwrap();
-    assert_eq!(made.study.compare[0].metric().to_string(), "since_due");
+    assert_eq!(made.evidence().judged_metric(0).to_string(), "since_due");
     study(&name, &StudyOptions::into(&whole), &()).unwrap();
     assert!(fs::read(swept.join("report.html")).unwrap() == fs::read(whole.join("report.html")).unwrap());
 }

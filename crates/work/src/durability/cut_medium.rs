@@ -1,4 +1,5 @@
-//! Sectors as a mount reads them: landings, and the cut's effect on those under the heads. The judgement is in `files`.
+//! The drives after a cut, as a mount reads them: the writes that are on the media, and the cut's effect on the sectors
+//! under the heads. The judgement is in `durability`.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -20,23 +21,23 @@ pub(crate) struct CutMedium<'a> {
 impl CutMedium<'_> {
     fn sector_state(&self, lba: u64) -> SectorState {
         let run = (lba, lba + 1);
-        let hits = |other: SectorRun| run_overlap(other, run).is_some();
+        let covers = |other: SectorRun| run_overlap(other, run).is_some();
         let CutOverlay { besides, torn, gone } = self.overlay;
-        if torn.iter().any(|it| hits(it.0)) || gone.iter().any(|&it| hits(it)) {
+        if torn.iter().any(|it| covers(it.0)) || gone.iter().any(|&it| covers(it)) {
             return SectorState::Unreadable;
         }
-        let finished = besides.iter().filter(|it| hits(it.0)).map(|it| it.1);
-        let landed = self.image.content_in(run).map(|it| it.1);
-        finished.chain(landed).max().map_or(SectorState::Before, SectorState::Stamp)
+        let stamps_besides = besides.iter().filter(|it| covers(it.0)).map(|it| it.1);
+        let stamps_before = self.image.content_in(run).map(|it| it.1);
+        stamps_besides.chain(stamps_before).max().map_or(SectorState::Before, SectorState::Stamp)
     }
 }
 
 impl SectorView for CutMedium<'_> {
-    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
-        match self.overlay.touches_run((from, to)) {
-            true => (from..to).for_each(|lba| tell(lba, lba + 1, self.sector_state(lba))),
-            false => self.image.for_each_part((from, to), &mut |run, stamp| {
-                tell(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
+    fn for_each_run(&self, first: u64, end: u64, report: &mut dyn FnMut(u64, u64, SectorState)) {
+        match self.overlay.touches_run((first, end)) {
+            true => (first..end).for_each(|lba| report(lba, lba + 1, self.sector_state(lba))),
+            false => self.image.for_each_part((first, end), &mut |run, stamp| {
+                report(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
             }),
         }
     }
@@ -50,15 +51,16 @@ pub struct Mounts<'a> {
 }
 
 impl<'a> Mounts<'a> {
-    /// The volumes of a scene after a cut.
-    pub fn new(ledgers: &'a [FileLedger], seen: CutMedium<'a>) -> Mounts<'a> {
-        Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
+    /// Mounts the volumes with these ledgers.
+    pub fn new(ledgers: &'a [FileLedger], medium: CutMedium<'a>) -> Mounts<'a> {
+        Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(medium)).collect(), found: RefCell::default() }
     }
 
-    fn with_file<T>(&self, file: File, ask: impl FnOnce(&VolumeState<'a, CutMedium<'a>>, &FileState) -> T) -> T {
+    /// Calls `query` with the volume of a file, and with the file as the mount finds it.
+    fn with_file<T>(&self, file: File, query: impl FnOnce(&VolumeState<'a, CutMedium<'a>>, &FileState) -> T) -> T {
         let volume = &self.volumes[usize::from(file.volume)];
         let mut found = self.found.borrow_mut();
-        ask(volume, found.entry(file).or_insert_with(|| volume.find_file(file.id)))
+        query(volume, found.entry(file).or_insert_with(|| volume.find_file(file.id)))
     }
 
     /// True if a directory lists the file.
@@ -66,14 +68,20 @@ impl<'a> Mounts<'a> {
         self.with_file(file, |_, found| !found.listed.is_empty())
     }
 
-    /// Counts the sectors of an extent by content.
-    pub fn data_sectors(&self, file: File, extent: &WrittenExtent) -> DataSectors {
-        self.with_file(file, |volume, found| volume.data_sectors(file.id, found, extent))
+    /// Counts the sectors of extents by content.
+    pub fn data_sectors<'e>(&self, file: File, extents: impl IntoIterator<Item = &'e WrittenExtent>) -> DataSectors {
+        self.with_file(file, |volume, found| {
+            let mut sum = DataSectors::default();
+            for extent in extents {
+                sum.add(volume.data_sectors(file.id, found, extent));
+            }
+            sum
+        })
     }
 
-    /// True if the whole extent is there, and new enough.
-    pub(crate) fn has_extent(&self, file: File, extent: &WrittenExtent) -> bool {
-        let data = self.data_sectors(file, extent);
+    /// True if the whole extent is on the medium, with the expected data or newer data.
+    pub(crate) fn holds_extent(&self, file: File, extent: &WrittenExtent) -> bool {
+        let data = self.data_sectors(file, [extent]);
         data.fresh == data.total_sectors()
     }
 }

@@ -52,9 +52,9 @@ impl FileCutCounts {
         FileCutCounts { at, counts: [0; KINDS], examples: Default::default() }
     }
 
-    /// Counts a loss if `holds`.
-    pub(crate) fn count_if(&mut self, holds: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
-        if holds {
+    /// Counts a loss of this kind if `is_lost`; `name` names the lost object.
+    pub(crate) fn count_if(&mut self, is_lost: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
+        if is_lost {
             self.counts[kind as usize] += 1;
             self.examples[kind as usize].get_or_insert_with(|| LossExample { name: name(), at: self.at });
         }
@@ -64,11 +64,11 @@ impl FileCutCounts {
 /// Losses of one kind, over all cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Cuts with at least one.
+    /// Cuts with at least one loss of the kind.
     pub cuts_with_loss: u64,
-    /// Over all cuts.
+    /// Losses over all cuts.
     pub count: u64,
-    /// The most of one cut.
+    /// The most losses of one cut.
     pub count_max: u64,
     /// The first loss found.
     pub example: Option<LossExample>,
@@ -82,13 +82,13 @@ pub struct FileLossCounts {
 }
 
 impl FileLossCounts {
-    /// Adds a cut.
-    pub fn add(&mut self, left: FileCutCounts) {
+    /// Adds the losses of a cut.
+    pub fn add_cut(&mut self, cut: FileCutCounts) {
         self.cuts += 1;
-        for ((count, more), example) in self.counts.iter_mut().zip(left.counts).zip(left.examples) {
-            count.cuts_with_loss += u64::from(more > 0);
-            count.count += more;
-            count.count_max = count.count_max.max(more);
+        for ((count, losses), example) in self.counts.iter_mut().zip(cut.counts).zip(cut.examples) {
+            count.cuts_with_loss += u64::from(losses > 0);
+            count.count += losses;
+            count.count_max = count.count_max.max(losses);
             count.example = count.example.take().or(example);
         }
     }
@@ -96,11 +96,11 @@ impl FileLossCounts {
     /// Adds the losses of another run.
     pub fn merge(&mut self, other: &FileLossCounts) {
         self.cuts += other.cuts;
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            count.cuts_with_loss += more.cuts_with_loss;
-            count.count += more.count;
-            count.count_max = count.count_max.max(more.count_max);
-            count.example = count.example.take().or_else(|| more.example.clone());
+        for (count, other_count) in self.counts.iter_mut().zip(&other.counts) {
+            count.cuts_with_loss += other_count.cuts_with_loss;
+            count.count += other_count.count;
+            count.count_max = count.count_max.max(other_count.count_max);
+            count.example = count.example.take().or_else(|| other_count.example.clone());
         }
     }
 

@@ -1,14 +1,15 @@
-//! A source's requests through a page cache: a job of workers without direct I/O. For the cache the device is one file
-//! ([`VolumeFormat::Raw`]), as it is for Linux when a job names a device.
+//! A source whose requests go through a page cache: a job of workers without direct I/O. The device is one file for the
+//! cache ([`VolumeFormat::Raw`]), as in Linux when a job names a device.
 //!
-//! Each worker is a thread with one call at a time, because buffered I/O blocks in the system under every engine
-//! (`io_submit` and io_uring's workers alike; inferred for the latter, which has threads to spare). Reads and writes
-//! are calls. A flush is an fsync, which first writes all dirty data; `sync=` opens a write-through handle. Workers
-//! with direct I/O bypass the cache; nothing keeps their data and the cache's consistent.
+//! Each request of a worker becomes a call of a thread: reads and writes are calls, a flush is an fsync, which first
+//! writes all dirty data, and `sync=` opens a write-through handle. A worker has one call at a time, because buffered
+//! I/O blocks in the system under every engine (`io_submit` and io_uring alike; inferred for the latter, whose worker
+//! threads could overlap). Workers with direct I/O bypass the cache; their data and the cache's are not kept
+//! consistent.
 //!
-//! The device does not see the end of a call, so it is recorded as [`SourcePoll::Served`]: from when it was due until
-//! it returned. Computing and copying count as processor time, the rest as driver time. Requests of the cache itself
-//! (read-ahead, write-back) are not counted. Pages that are dirty at the end stay dirty.
+//! A call that the cache serves never reaches the device, so calls are recorded as [`SourcePoll::Served`], from when
+//! they were due until they returned. Computing and copying count as processor time, the rest as driver time. Requests
+//! of the cache itself (read-ahead, write-back) are not counted. Pages that are dirty at the end stay dirty.
 //!
 //! [`VolumeFormat::Raw`]: super::volume::VolumeFormat::Raw
 
@@ -33,7 +34,7 @@ const PAGE: u64 = 8;
 pub struct FileOpenFlags {
     /// Bypasses the page cache.
     pub direct: bool,
-    /// Each write is durable when it returns.
+    /// Each write is durable when it returns (`sync=`).
     pub through: bool,
     /// The cache drops its clean pages before the first request.
     pub invalidate: bool,
@@ -44,7 +45,7 @@ pub struct FileOpenFlags {
 pub struct BufferedSpec {
     /// The system, with a page cache.
     pub system: SystemSpec,
-    /// By worker.
+    /// How each worker opens its files.
     pub workers: Vec<FileOpenFlags>,
 }
 
@@ -52,35 +53,36 @@ pub struct BufferedSpec {
 pub struct BufferedSource<S> {
     source: S,
     system: System,
-    /// The device.
+    /// The file that stands for the device.
     file: File,
-    /// Sectors in whole pages of the device; a remainder bypasses the cache.
+    /// Sectors of the device in whole pages; requests for the remainder bypass the cache.
     sectors: u64,
     workers: Vec<BufferedWorker>,
-    /// Calls under way.
+    /// Number of calls under way.
     busy: u32,
     reads: Reads,
 }
 
 /// The state of a worker.
 struct BufferedWorker {
-    opening: FileOpenFlags,
+    open_flags: FileOpenFlags,
+    /// The first call is made.
     begun: bool,
-    /// The request that it waits for.
+    /// The call that it waits for.
     calling: Option<ServedCall>,
-    /// Further requests that it has issued.
+    /// Requests of the source that wait for this call to return.
     waiting: VecDeque<Request>,
 }
 
-/// A request that is being served.
+/// A call and the request of the source that it serves.
 #[derive(Clone, Copy)]
 struct ServedCall {
     request: Request,
-    /// When the source issued it.
+    /// When the call began.
     from: Instant,
     computed: Span,
-    /// The cache is emptied first.
-    prepares: bool,
+    /// The cache is emptied before the request is served.
+    drops_caches_first: bool,
 }
 
 impl<S: Source> BufferedSource<S> {
@@ -95,8 +97,8 @@ impl<S: Source> BufferedSource<S> {
         volume.begin_run();
         let largest = spec.system.largest.min(limits.max_transfer);
         let system = SystemSpec { largest, ..spec.system };
-        let worker = |&opening: &FileOpenFlags| BufferedWorker {
-            opening,
+        let worker = |&open_flags: &FileOpenFlags| BufferedWorker {
+            open_flags,
             begun: false,
             calling: None,
             waiting: VecDeque::new(),
@@ -118,18 +120,18 @@ impl<S: Source> BufferedSource<S> {
     }
 
     /// Bytes that counted requests read through the cache.
-    pub fn reads(&self) -> Reads {
+    pub fn cached_reads(&self) -> Reads {
         self.reads
     }
 
     /// True if a request bypasses the cache.
     fn bypasses_cache(&self, request: &Request) -> bool {
         let served = matches!(request.op, Op::Read | Op::Write | Op::Flush);
-        self.workers[usize::from(request.origin)].opening.direct || !served || request.end() > self.sectors
+        self.workers[usize::from(request.origin)].open_flags.direct || !served || request.end() > self.sectors
     }
 
-    /// Passes a request of the source to the system.
-    fn accept_request(&mut self, now: Instant, request: Request) {
+    /// Begins the call for a request of the source, or queues the request behind the worker's call.
+    fn begin_or_queue_call(&mut self, now: Instant, request: Request) {
         let worker = &mut self.workers[usize::from(request.origin)];
         match worker.calling {
             Some(_) => worker.waiting.push_back(request),
@@ -139,19 +141,19 @@ impl<S: Source> BufferedSource<S> {
 
     fn begin_call(&mut self, now: Instant, request: Request) {
         let worker = &mut self.workers[usize::from(request.origin)];
-        let prepares = worker.opening.invalidate && !worker.begun;
+        let drops_caches_first = worker.open_flags.invalidate && !worker.begun;
         worker.begun = true;
-        worker.calling = Some(ServedCall { request, from: now, computed: Span::ZERO, prepares });
+        worker.calling = Some(ServedCall { request, from: now, computed: Span::ZERO, drops_caches_first });
         self.busy += 1;
-        let call = if prepares { Call::DropCaches } else { self.call_for(&request) };
+        let call = if drops_caches_first { Call::DropCaches } else { self.call_for_request(&request) };
         self.system.begin_call(now, request.origin, call);
     }
 
-    /// The call for a request. If a flush of its own follows a write, the flush makes it durable.
-    fn call_for(&self, request: &Request) -> Call {
+    /// The call for a request. A write that a flush of its own follows needs no write-through.
+    fn call_for_request(&self, request: &Request) -> Call {
         let (file, from, bytes) = (self.file, request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
-        let opening = self.workers[usize::from(request.origin)].opening;
-        let through = opening.through && !request.flags.has(Flags::FLUSH_FOLLOWS);
+        let open_flags = self.workers[usize::from(request.origin)].open_flags;
+        let through = open_flags.through && !request.flags.has(Flags::FLUSH_FOLLOWS);
         match request.op {
             Op::Read => Call::Read { file, from, bytes, handle: OpenMode::Cached },
             Op::Write if through => Call::Write { file, from, bytes, handle: OpenMode::WriteThrough },
@@ -160,13 +162,13 @@ impl<S: Source> BufferedSource<S> {
         }
     }
 
-    /// Handles a call that has returned. Returns the request that it served, if that counts.
-    fn handle_return(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
+    /// Ends a call that has returned, and begins the next. Returns the request that it served, if that is counted.
+    fn end_call(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
         let thread = usize::from(returned.thread);
         let calling = self.workers[thread].calling.as_mut().expect("it called");
-        if core::mem::take(&mut calling.prepares) {
+        if core::mem::take(&mut calling.drops_caches_first) {
             let request = calling.request;
-            let call = self.call_for(&request);
+            let call = self.call_for_request(&request);
             self.system.begin_call(now, returned.thread, call);
             return None;
         }
@@ -183,18 +185,20 @@ impl<S: Source> BufferedSource<S> {
         }
         let Accounting::In { worker, intended, served } = counted else { return None };
         self.reads.add(returned.reads);
-        let own = ForcedWrite { op: request.op, sectors: request.sectors, issued: from };
-        let ForcedWrite { op, sectors, issued } = served.unwrap_or(own);
+        let without_flush = ForcedWrite { op: request.op, sectors: request.sectors, issued: from };
+        let ForcedWrite { op, sectors, issued } = served.unwrap_or(without_flush);
         let (lba, intended) = (request.lba, intended.min(issued));
         Some(ServedRequest { worker, op, lba, sectors, intended, issued, finished: now, computed, failed })
     }
 }
 
-/// The device's tag for a request of the system: even. Requests that bypass it have odd tags.
+/// The tag at the device for a request of the system. Tags of such requests are even; tags of requests that bypass the
+/// cache are odd.
 const fn system_tag(tag: u32) -> u32 {
     tag * 2
 }
 
+/// The tag at the device for a request of the source that bypasses the cache.
 const fn bypass_tag(tag: u32) -> u32 {
     tag * 2 + 1
 }
@@ -203,7 +207,7 @@ impl<S: Source> Source for BufferedSource<S> {
     fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
             if let Some(returned) = self.system.poll_returned() {
-                if let Some(served) = self.handle_return(now, &returned) {
+                if let Some(served) = self.end_call(now, &returned) {
                     return SourcePoll::Served(served);
                 }
                 continue;
@@ -216,7 +220,7 @@ impl<S: Source> Source for BufferedSource<S> {
                     return SourcePoll::Request(Request { tag: bypass_tag(request.tag), ..request });
                 }
                 SourcePoll::Request(request) => {
-                    self.accept_request(now, request);
+                    self.begin_or_queue_call(now, request);
                     continue;
                 }
                 next => next,

@@ -1,7 +1,8 @@
 //! System calls and their results: the vocabulary between programs and the system that serves them. Nothing here holds
 //! state.
 //!
-//! A thread calls, waits until its call has returned, and calls again. Several threads are served side by side.
+//! A thread has one call at a time: it waits until the call has returned before it calls again. Threads are served side
+//! by side.
 
 use seekwise_disk::time::{Instant, Span};
 
@@ -25,7 +26,7 @@ pub enum OpenMode {
     #[default]
     Cached,
     /// As `Cached`, with the hint that the program reads from front to end (FILE_FLAG_SEQUENTIAL_SCAN,
-    /// POSIX_FADV_SEQUENTIAL): it doubles the read-ahead.
+    /// POSIX_FADV_SEQUENTIAL), which doubles the read-ahead.
     Sequential,
     /// Through the page cache, but a write returns when it is on the medium (FILE_FLAG_WRITE_THROUGH, O_DSYNC).
     WriteThrough,
@@ -79,19 +80,19 @@ pub enum Call {
         /// The first free cluster.
         to: u64,
     },
-    /// Writes all dirty data of a volume: sync, a dismount.
+    /// Writes all dirty data of a volume, as sync or a dismount do.
     SyncVolume(u8),
     /// Drops the clean pages of the cache, as a restart between two programs does.
     DropCaches,
     /// Computes: processor time, or plain time if the stack has no processor.
     Compute(Span),
-    /// Does nothing until then (a user, a pause, a frame that is due).
+    /// Does nothing until this instant: a user's pause, or a frame that is not due yet.
     Wait(Instant),
 }
 
 impl Call {
-    /// The file of the call, if it exists already.
-    pub fn file(&self) -> Option<File> {
+    /// The file or directory that the call uses and that exists before it.
+    pub fn existing_file(&self) -> Option<File> {
         match *self {
             Call::Open(file)
             | Call::List(file)
@@ -107,11 +108,11 @@ impl Call {
         }
     }
 
-    /// The volume that serves the call, if one does.
+    /// The volume that serves the call, if any.
     pub fn volume(&self) -> Option<u8> {
         match *self {
             Call::SyncVolume(volume) => Some(volume),
-            call => call.file().map(|file| file.volume),
+            call => call.existing_file().map(|file| file.volume),
         }
     }
 }
@@ -138,16 +139,16 @@ impl Reads {
 pub struct CallResult {
     /// The thread that called.
     pub thread: ThreadId,
-    /// When the thread goes on.
+    /// When the call returned.
     pub at: Instant,
     /// The file that was created.
     pub file: Option<File>,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Bytes of a read through the page cache.
+    /// For a read through the page cache: its bytes.
     pub reads: Reads,
     /// Why the call was refused.
     pub refused: Option<VolumeError>,
-    /// A request below failed: a read or write error, or a power cut.
+    /// A request of the call failed: a read or write error, or a power cut.
     pub failed: bool,
 }

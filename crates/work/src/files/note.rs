@@ -1,5 +1,5 @@
-//! Notes from a scene to a judge of power cuts: programs' calls and their results, requests and their purpose, and
-//! changes of pages. State that programs cannot see, such as the content of memory, is not reported.
+//! Notes from a scene to a judge of power cuts: programs' calls and their results, writes with their roles, and changes
+//! of pages. State that programs cannot see, such as the content of memory, is not reported.
 
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -11,21 +11,39 @@ use seekwise_disk::time::Instant;
 use super::call::{Call, File, ThreadId};
 use super::volume::{InitialFile, PageChange, PlanStep};
 
-/// An event.
+/// An operation of a program, such as a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OperationId {
+    /// The program's index in the scene.
+    pub program: u16,
+    /// The number that the program gave it.
+    pub number: u32,
+}
+
+/// An event of a scene.
 #[derive(Clone, Debug)]
 pub enum FileNote {
     /// A file from before the run is about to be used for the first time.
-    There(File, InitialFile),
+    FirstUse(File, InitialFile),
     Called(ThreadId, Call),
-    /// A call returned: the file that it created, and whether it succeeded.
-    Returned(ThreadId, Option<File>, bool),
-    /// An operation of this program with this number began.
-    Began(ThreadId, u16, u32),
-    /// The operation relies on bytes that another thread wrote: the first byte, and how many.
-    Relies(u16, u32, File, u64, u64),
-    Ended(ThreadId, u16, u32),
+    Returned {
+        thread: ThreadId,
+        /// The file that the call created.
+        created: Option<File>,
+        succeeded: bool,
+    },
+    Began(ThreadId, OperationId),
+    /// The operation relies on `bytes` bytes from byte `from` on, which another thread wrote.
+    Relies {
+        operation: OperationId,
+        file: File,
+        from: u64,
+        bytes: u64,
+    },
+    Ended(ThreadId, OperationId),
     /// Pages of this volume changed.
     Changed(u8, Vec<PageChange>),
+    /// A write was issued.
     Issued(IssuedWrite),
     /// The last program that the scene waits for has ended.
     Over,
@@ -34,16 +52,16 @@ pub enum FileNote {
 /// A write as it is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssuedWrite {
-    /// The tag, unique until the write completes.
+    /// The tag of the request, unique until the write completes.
     pub tag: u32,
     pub volume: u8,
-    /// The step that it belongs to.
+    /// The step of a plan that it belongs to.
     pub step: PlanStep,
     pub lba: u64,
     pub sectors: u32,
 }
 
-/// A queue of unread notes, shared by writer and reader.
+/// A queue of unread notes, shared by the scene and the judge.
 #[derive(Clone, Debug, Default)]
 pub struct FileNotes(Rc<RefCell<VecDeque<(Instant, FileNote)>>>);
 

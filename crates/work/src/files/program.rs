@@ -1,9 +1,10 @@
-//! Programs: their calls to the system, and the operations that a user would name. Each is a pure state machine: its
-//! next act follows from its figures, its random numbers and the result of its last call.
+//! Programs: their calls to the system, and their *operations*, which a user would name, such as saving a document.
+//! Each program is a pure state machine: its next action follows from its figures, its random numbers and the result of
+//! its last call.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `action`, `context` | a program, its next action, and the context of its creation |
+//! | `action`, `context` | the interface of a running program, and the context of its creation |
 //! | `file_set` | sets of files: how many, how large, in which directories |
 //! | `script` | programs of one thread, written as lists of calls |
 //! | `copy` | copying or moving files, block by block, by one thread or by a reader and a writer |
@@ -15,7 +16,7 @@
 //! | `document` | a document saved under another name and renamed |
 //! | `records` | records posted into tables and indexes, with and without transactions |
 //! | `scratch` | an image editor's scratch file |
-//! | `playback` | requests to one file, made up from published counts |
+//! | `playback` | requests to one file, drawn by published counts |
 //! | `database` | a write-ahead log, group commit, checkpoints |
 //!
 //! Computing times and block sizes are figures in `crates/formats/programs`, with their sources.
@@ -72,24 +73,24 @@ pub enum ProgramSpec {
 }
 
 impl ProgramSpec {
-    /// Places the files that the program needs on the volumes, and creates it.
-    pub(crate) fn create_program(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    /// Places the files that the program uses on the volumes, and creates the program.
+    pub(crate) fn create_program(&self, context: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
         Ok(match self {
-            ProgramSpec::Copy(spec) => copy::create_program(spec, place)?,
-            ProgramSpec::Scan(spec) => scan::create_program(spec, place)?,
-            ProgramSpec::Unpack(spec) => unpack::create_program(spec, place)?,
-            ProgramSpec::Boot(spec) => boot::create_program(spec, place)?,
-            ProgramSpec::Registry(spec) => registry::create_program(spec, place)?,
-            ProgramSpec::Defragment(spec) => defragment::create_program(spec, place)?,
-            ProgramSpec::Document(spec) => document::create_program(spec, place)?,
-            ProgramSpec::Records(spec) => records::create_program(spec, place)?,
-            ProgramSpec::Scratch(spec) => scratch::create_program(spec, place)?,
-            ProgramSpec::Playback(spec) => playback::create_program(spec, place)?,
-            ProgramSpec::Database(spec) => database::create_program(spec, place)?,
+            ProgramSpec::Copy(spec) => copy::create_program(spec, context)?,
+            ProgramSpec::Scan(spec) => scan::create_program(spec, context)?,
+            ProgramSpec::Unpack(spec) => unpack::create_program(spec, context)?,
+            ProgramSpec::Boot(spec) => boot::create_program(spec, context)?,
+            ProgramSpec::Registry(spec) => registry::create_program(spec, context)?,
+            ProgramSpec::Defragment(spec) => defragment::create_program(spec, context)?,
+            ProgramSpec::Document(spec) => document::create_program(spec, context)?,
+            ProgramSpec::Records(spec) => records::create_program(spec, context)?,
+            ProgramSpec::Scratch(spec) => scratch::create_program(spec, context)?,
+            ProgramSpec::Playback(spec) => playback::create_program(spec, context)?,
+            ProgramSpec::Database(spec) => database::create_program(spec, context)?,
         })
     }
 
-    /// The set of files that it reads or writes, if it has one.
+    /// The set of files that the program reads or writes, if it has one.
     pub fn file_set(&self) -> Option<FileSet> {
         match *self {
             ProgramSpec::Copy(CopySpec { set, .. })
@@ -101,7 +102,7 @@ impl ProgramSpec {
         }
     }
 
-    /// The volumes that it uses.
+    /// The volumes that the program uses; twice the same for a program on one volume.
     pub fn volumes(&self) -> [u8; 2] {
         match *self {
             ProgramSpec::Copy(CopySpec { from, to, .. }) => [from, to],

@@ -1,20 +1,19 @@
-//! The system between programs and drives: it serves the threads' calls from its volumes and its page cache, and issues
-//! their requests to the drive. No clock is read; the caller passes the time.
+//! The operating system between programs and drives: it serves the threads' calls from its volumes and its page cache,
+//! and issues the requests for them to the drive. No clock is read; the caller passes the time.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `issue` | plans, issued to the drive in their order |
-//! | `cache` | the page cache at work |
-//! | `cached_calls` | reading, writing and writing back through the page cache |
+//! | `issue` | issues plans to the drive in their order |
+//! | `cache` | the page cache with its reads and write-back in flight |
+//! | `cached_calls` | calls through the page cache, and write-back |
 //!
-//! A thread has one call at a time. Requests that no program asked for come from [`System::system_origin`]. Without a page
-//! cache, cached handles read and write through at once.
+//! A thread has one call at a time. Requests that no program asked for have the origin [`System::system_origin`].
+//! Without a page cache, cached handles read from and write to the drive at once.
 //!
-//! Processor time: the cost of a request, including its system call, is charged by the processor layer
-//! ([`seekwise_disk::host::processor`]). With a page cache a call costs the time to enter the system, and a cached one also the
-//! copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). Both are computing of the
-//! thread, a request of its own ([`Op::Compute`]) in whole microseconds; the remainder is carried to the thread's next
-//! call.
+//! Processor time: the processor layer ([`seekwise_disk::host::processor`]) charges the cost of each request, including
+//! its system call. With a page cache each call also costs the time to enter the system, and a cached one the copying
+//! between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). Both are computing of the thread: a
+//! request of its own ([`Op::Compute`]) in whole microseconds. The remainder is carried to the thread's next call.
 //!
 //! [`Op::Compute`]: seekwise_disk::block::Op::Compute
 
@@ -60,67 +59,71 @@ pub struct System {
     volumes: Vec<Volume>,
     cached: Option<CacheService>,
     issue: PlanIssuer<PlanOwner>,
+    /// The threads.
     callers: Vec<CallingThread>,
     /// Threads that wait for an instant.
-    waiting: BinaryHeap<Reverse<(Instant, ThreadId)>>,
-    /// Threads with computing that was not issued yet, in microseconds.
+    sleeping: BinaryHeap<Reverse<(Instant, ThreadId)>>,
+    /// Computing that is not issued yet: thread, and microseconds.
     computing: VecDeque<(ThreadId, u32)>,
-    /// By time, then thread.
+    /// Calls that have returned, by time, then thread.
     returned: VecDeque<CallResult>,
 }
 
-/// The owner of a plan, and what its end means.
+/// The owner of a plan: who continues when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlanOwner {
     /// A thread that waits for it.
     Thread(ThreadId),
-    /// Work that fell due by itself.
+    /// The system: work that was due by itself.
     System,
-    /// Pages being read: which fill of [`CacheService`].
+    /// A fill of [`CacheService`], by number.
     Fill(u32),
-    /// Pages of a file being written back: the first, and the end.
-    Back(File, u64, u64),
+    /// Write-back of pages `from..to` of a file.
+    WriteBack { file: File, from: u64, to: u64 },
     /// A thread that waits until its file is on the drive.
-    Synced(ThreadId, File),
+    FileSync(ThreadId, File),
     /// A thread that waits until a whole volume is on the drive.
-    VolumeSynced(ThreadId, u8),
+    VolumeSync(ThreadId, u8),
 }
 
-/// The next step of a thread that waits for nothing.
+/// The next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallStage {
-    /// Reads its next piece into the cache.
+    /// Reads the next piece into the cache.
     Fetch,
-    /// Copies the piece up to this byte from the cache.
-    Take(u64),
-    /// Gets permission to write its next piece, with the partly changed pages in memory.
+    /// Copies the piece up to this byte from the cache to the program.
+    Copy(u64),
+    /// Waits until the next piece may be written, with the partly changed pages in memory.
     Admit,
     /// Changes the piece up to this byte in the cache.
     Store(u64),
-    /// Forces what it wrote.
+    /// Forces the written data to the drive.
     Force,
     /// Charges the rest of its computing, and returns.
-    Last,
+    Return,
 }
 
 /// A thread that calls.
 #[derive(Clone, Copy, Debug)]
 struct CallingThread {
-    /// The call that it waits for, and its stage.
+    /// The call that it waits for.
     call: Option<Call>,
     stage: CallStage,
-    /// Plans and computing that it waits for.
+    /// Number of plans, fills and pieces of computing that it waits for.
     pending: u32,
-    /// For a cached read or write: the next byte, and the end.
+    /// For a cached read or write: the next byte.
     at: u64,
+    /// For a cached read or write: its end.
     end: u64,
-    /// For a cached read: the last one ended within its first page. For a cached write: the file grew.
-    seen: bool,
+    /// For a cached read: the use of its first page was recorded by the read before, which ended within it.
+    first_page_used: bool,
+    /// For a cached write: the file grew.
     grew: bool,
-    /// The result so far.
+    /// The result so far: the created file.
     file: Option<File>,
+    /// The result so far: bytes read or written.
     bytes: u64,
-    /// Bytes read through the page cache.
+    /// The result so far: bytes read through the page cache.
     reads: Reads,
     refused: Option<VolumeError>,
     failed: bool,
@@ -130,21 +133,32 @@ struct CallingThread {
 
 impl CallingThread {
     fn with_call(call: Option<Call>, owed: Span) -> CallingThread {
-        let (stage, pending, at, end) = (CallStage::Last, 0, 0, 0);
-        let (seen, grew, file, bytes, refused, failed) = (false, false, None, 0, None, false);
-        let reads = Reads::default();
-        CallingThread { call, stage, pending, at, end, seen, grew, file, bytes, reads, refused, failed, owed }
+        CallingThread {
+            call,
+            stage: CallStage::Return,
+            pending: 0,
+            at: 0,
+            end: 0,
+            first_page_used: false,
+            grew: false,
+            file: None,
+            bytes: 0,
+            reads: Reads::default(),
+            refused: None,
+            failed: false,
+            owed,
+        }
     }
 }
 
 impl System {
-    /// A system for `threads` threads. The volumes are mounted, and lie on unit 0.
+    /// A system for `threads` threads. The volumes must be mounted, and lie on unit 0.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
             cached: spec.cache.map(CacheService::new),
             issue: PlanIssuer::new(volumes.len(), spec.largest),
             callers: (0..threads).map(|_| CallingThread::with_call(None, Span::ZERO)).collect(),
-            waiting: BinaryHeap::new(),
+            sleeping: BinaryHeap::new(),
             computing: VecDeque::new(),
             returned: VecDeque::new(),
             volumes,
@@ -152,10 +166,10 @@ impl System {
         }
     }
 
-    /// Puts a volume on another unit of the device, whose largest request has `largest` sectors.
+    /// Puts a volume on another unit of the device; requests there have at most `max_sectors` sectors.
     #[must_use]
-    pub(crate) fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
-        self.issue.set_unit(volume, unit, largest);
+    pub(crate) fn with_volume_on_unit(mut self, volume: u8, unit: u8, max_sectors: u32) -> System {
+        self.issue.set_unit(volume, unit, max_sectors);
         self
     }
 
@@ -185,11 +199,11 @@ impl System {
     }
 
     /// The volume and step of a request, from its issue to its completion; `None` for computing.
-    pub fn plan_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
-        self.issue.plan_step(tag)
+    pub fn request_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
+        self.issue.request_step(tag)
     }
 
-    /// Begins a call of a thread, whose last call must have returned.
+    /// Begins a call of a thread. The thread's last call must have returned.
     pub fn begin_call(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let caller = &mut self.callers[thread as usize];
         assert!(caller.call.is_none(), "a thread has one call at a time");
@@ -198,29 +212,36 @@ impl System {
             Call::Compute(span) => caller.owed += span,
             Call::Wait(until) if until > now => {
                 caller.pending = 1;
-                self.waiting.push(Reverse((until, thread)));
+                self.sleeping.push(Reverse((until, thread)));
             }
             Call::Wait(_) => {}
             Call::DropCaches => self.drop_caches(),
-            call if self.cached.is_some() => self.begin_cached(now, thread, call),
-            call => self.begin_on_volume(now, thread, call),
+            call if self.cached.is_some() => self.begin_cached_call(now, thread, call),
+            call => self.begin_volume_call(now, thread, call),
         }
-        self.run_thread(now, thread);
-        self.settle_plans(now);
+        self.continue_thread(now, thread);
+        self.finish_ended_plans(now);
     }
 
     /// Begins a call that its volume serves.
-    fn begin_on_volume(&mut self, now: Instant, thread: ThreadId, call: Call) {
-        let plan = self.issue.take_plan();
-        self.begin_after_plan(now, thread, call, plan, PlanOwner::Thread(thread));
+    fn begin_volume_call(&mut self, now: Instant, thread: ThreadId, call: Call) {
+        let plan = self.issue.take_empty_plan();
+        self.begin_volume_call_after(now, thread, call, plan, PlanOwner::Thread(thread));
     }
 
-    /// Begins a call that its volume serves, after the steps that are in `plan` already.
-    fn begin_after_plan(&mut self, now: Instant, thread: ThreadId, call: Call, mut plan: IoPlan, owner: PlanOwner) {
+    /// Begins a call that its volume serves. The steps are added to `plan`, after those that are there already.
+    fn begin_volume_call_after(
+        &mut self,
+        now: Instant,
+        thread: ThreadId,
+        call: Call,
+        mut plan: IoPlan,
+        owner: PlanOwner,
+    ) {
         let volume = call.volume().expect("a call of a volume");
-        let done = self.plan_call(now, volume, call, &mut plan);
+        let planned = self.plan_call(now, volume, call, &mut plan);
         let caller = &mut self.callers[thread as usize];
-        match done {
+        match planned {
             Ok(PlannedCall { file, bytes }) => (caller.file, caller.bytes) = (file, bytes),
             Err(refused) => caller.refused = Some(refused),
         }
@@ -228,19 +249,25 @@ impl System {
         self.issue.begin_plan(owner, thread, volume, plan);
     }
 
-    /// Asks the volume to plan a call.
-    fn plan_call(&mut self, now: Instant, at: u8, call: Call, plan: &mut IoPlan) -> Result<PlannedCall, VolumeError> {
-        let volume = &mut self.volumes[at as usize];
+    /// Adds the steps of a call to the plan, as its volume plans them.
+    fn plan_call(
+        &mut self,
+        now: Instant,
+        volume_index: u8,
+        call: Call,
+        plan: &mut IoPlan,
+    ) -> Result<PlannedCall, VolumeError> {
+        let volume = &mut self.volumes[volume_index as usize];
         match call {
             Call::Open(file) => volume.open(file.id, plan),
             Call::List(directory) => volume.list_directory(directory.id, plan),
             Call::Create { directory, name } => {
-                return volume.create_file(now, directory.id, name, plan).map(|id| PlannedCall::for_new_file(at, id));
+                let id = volume.create_file(now, directory.id, name, plan)?;
+                return Ok(PlannedCall::for_new_file(volume_index, id));
             }
             Call::CreateDirectory { directory, name } => {
-                return volume
-                    .create_directory(now, directory.id, name, plan)
-                    .map(|id| PlannedCall::for_new_file(at, id));
+                let id = volume.create_directory(now, directory.id, name, plan)?;
+                return Ok(PlannedCall::for_new_file(volume_index, id));
             }
             Call::Read { file, from, bytes, .. } => {
                 let bytes = bytes.min(volume.file_bytes(file.id).saturating_sub(from));
@@ -251,7 +278,7 @@ impl System {
                 plan_write(volume, self.spec.family, now, file.id, (from, bytes), handle, plan)?;
                 return Ok(PlannedCall { file: None, bytes });
             }
-            Call::Sync(file, what) => volume.fsync(now, file.id, what, plan),
+            Call::Sync(file, scope) => volume.fsync(now, file.id, scope, plan),
             Call::Close(file) => volume.close(now, file.id, plan),
             Call::Rename { file, directory, name } => volume.rename(now, file.id, directory.id, name, plan)?,
             Call::Delete(file) => volume.delete(now, file.id, plan),
@@ -264,39 +291,39 @@ impl System {
         Ok(PlannedCall { file: None, bytes: 0 })
     }
 
-    /// Continues a thread until it must wait.
-    fn run_thread(&mut self, now: Instant, thread: ThreadId) {
+    /// Continues a thread's call until it must wait or has returned.
+    fn continue_thread(&mut self, now: Instant, thread: ThreadId) {
         loop {
             let caller = &mut self.callers[thread as usize];
             if caller.pending > 0 || caller.call.is_none() {
                 return;
             }
             if caller.failed || caller.refused.is_some() {
-                caller.stage = CallStage::Last;
+                caller.stage = CallStage::Return;
             }
             match caller.stage {
                 CallStage::Fetch => self.fetch_piece(now, thread),
-                CallStage::Take(to) => self.copy_piece(thread, to),
+                CallStage::Copy(to) => self.copy_piece(thread, to),
                 CallStage::Admit => {
-                    if !self.admit_write(now, thread) {
+                    if !self.try_admit_piece(now, thread) {
                         return;
                     }
                 }
                 CallStage::Store(to) => self.store_piece(now, thread, to),
-                CallStage::Force => self.force_data(now, thread),
-                CallStage::Last => {
-                    if !self.charge_computing(thread) {
-                        return self.finish_call(now, thread);
+                CallStage::Force => self.force_written_data(now, thread),
+                CallStage::Return => {
+                    if !self.issue_owed_computing(thread) {
+                        return self.return_call(now, thread);
                     }
                 }
             }
         }
     }
 
-    /// Charges a thread's computing in whole microseconds; returns whether it must wait for it.
-    fn charge_computing(&mut self, thread: ThreadId) -> bool {
+    /// Issues a thread's owed computing in whole microseconds; false if there is less than one.
+    fn issue_owed_computing(&mut self, thread: ThreadId) -> bool {
         let caller = &mut self.callers[thread as usize];
-        // More than 71 minutes are computed in parts.
+        // More than 71 minutes (2^32 µs) are computed in parts.
         let micros = u32::try_from(caller.owed.nanos() / 1_000).unwrap_or(u32::MAX);
         if micros == 0 {
             return false;
@@ -307,44 +334,44 @@ impl System {
         true
     }
 
-    /// Returns a thread's call.
-    fn finish_call(&mut self, at: Instant, thread: ThreadId) {
+    /// Returns from a thread's call.
+    fn return_call(&mut self, now: Instant, thread: ThreadId) {
         let caller = &mut self.callers[thread as usize];
         caller.call = None;
         let CallingThread { file, bytes, reads, refused, failed, .. } = *caller;
-        let place = self.returned.iter().rposition(|other| (other.at, other.thread) < (at, thread));
-        let returned = CallResult { thread, at, file, bytes, reads, refused, failed };
-        self.returned.insert(place.map_or(0, |place| place + 1), returned);
+        let before = self.returned.iter().rposition(|other| (other.at, other.thread) < (now, thread));
+        let returned = CallResult { thread, at: now, file, bytes, reads, refused, failed };
+        self.returned.insert(before.map_or(0, |before| before + 1), returned);
     }
 
-    /// Handles the end of something that a thread waits for.
+    /// Ends one of the waits of a thread, and continues its call.
     fn end_wait(&mut self, now: Instant, thread: ThreadId, failed: bool) {
         let caller = &mut self.callers[thread as usize];
         caller.failed |= failed;
         caller.pending -= 1;
-        self.run_thread(now, thread);
+        self.continue_thread(now, thread);
     }
 
-    /// Handles the plans that have ended.
-    fn settle_plans(&mut self, now: Instant) {
+    /// Continues the owners of plans that have ended.
+    fn finish_ended_plans(&mut self, now: Instant) {
         while let Some((owner, failed)) = self.issue.poll_ended() {
             match owner {
                 PlanOwner::Thread(thread) => self.end_wait(now, thread, failed),
                 PlanOwner::System => {}
                 PlanOwner::Fill(fill) => self.complete_fill(now, fill, failed),
-                PlanOwner::Back(file, from, to) => self.complete_write_back(now, file, (from, to), failed),
-                PlanOwner::Synced(thread, file) => self.complete_sync(now, thread, file, failed),
-                PlanOwner::VolumeSynced(thread, volume) => self.complete_volume_sync(now, thread, volume, failed),
+                PlanOwner::WriteBack { file, from, to } => self.complete_write_back(now, file, from, to, failed),
+                PlanOwner::FileSync(thread, file) => self.complete_sync(now, thread, file, failed),
+                PlanOwner::VolumeSync(thread, volume) => self.complete_volume_sync(now, thread, volume, failed),
             }
         }
     }
 
-    /// The next call that has returned, in order of time, then thread.
+    /// Takes the next call that has returned, in order of time, then thread.
     pub fn poll_returned(&mut self) -> Option<CallResult> {
         self.returned.pop_front()
     }
 
-    /// Returns the next request. The tag is unique until its completion; there is no stamp.
+    /// Takes the next request to issue. The tag is unique until the request completes; there is no stamp yet.
     pub fn poll_request(&mut self, _now: Instant) -> Option<Request> {
         match self.computing.pop_front() {
             Some((thread, micros)) => Some(self.issue.compute_request(thread, micros)),
@@ -358,37 +385,37 @@ impl System {
         if let Some(thread) = self.issue.complete_request(completion.tag, failed) {
             self.end_wait(now, thread, failed);
         }
-        self.settle_plans(now);
+        self.finish_ended_plans(now);
     }
 
-    /// When a thread, the page cache or a volume has something due.
+    /// When a sleeping thread, the page cache or a volume has something due.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let waits = self.waiting.peek().map(|&Reverse((at, _))| at);
-        let cached = self.cached.as_ref().and_then(CacheService::next_due);
-        self.volumes.iter().filter_map(Volume::poll_timeout).chain(waits).chain(cached).min()
+        let wake = self.sleeping.peek().map(|&Reverse((at, _))| at);
+        let write_back = self.cached.as_ref().and_then(CacheService::next_write_back);
+        self.volumes.iter().filter_map(Volume::poll_timeout).chain(wake).chain(write_back).min()
     }
 
     /// Does what is due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&Reverse((at, thread))) = self.waiting.peek()
+        while let Some(&Reverse((at, thread))) = self.sleeping.peek()
             && at <= now
         {
-            self.waiting.pop();
+            self.sleeping.pop();
             self.end_wait(now, thread, false);
         }
         self.run_due_write_back(now);
         for at in 0..self.volumes.len() {
             while self.volumes[at].poll_timeout().is_some_and(|due| due <= now) {
-                let mut plan = self.issue.take_plan();
+                let mut plan = self.issue.take_empty_plan();
                 self.volumes[at].handle_timeout(now, &mut plan);
                 self.issue.begin_plan(PlanOwner::System, self.system_origin(), at as u8, plan);
             }
         }
-        self.settle_plans(now);
+        self.finish_ended_plans(now);
     }
 }
 
-/// The result of planning a call.
+/// The result of a call as planned: the file that it creates, and the bytes that it reads or writes.
 #[derive(Clone, Copy, Debug)]
 struct PlannedCall {
     file: Option<File>,
@@ -401,9 +428,10 @@ impl PlannedCall {
     }
 }
 
-/// Plans a write that goes to the drive at once. A write-through handle forces the medium: Windows NT by FUA and, if
-/// the file grew, together with all metadata that locate the new data, but without a flush of the drive (fastfat; for
-/// NTFS inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
+/// Adds the steps of a write that goes to the drive at once. A write-through handle forces the data to the medium.
+/// Windows NT does it by FUA; if the file grew, it also forces all metadata that locate the new data, but without a
+/// flush of the drive (fastfat; for NTFS inferred). Linux does it like fdatasync after the write
+/// (`generic_write_sync`). Windows 98 only waits for the drive.
 fn plan_write(
     volume: &mut Volume,
     family: SystemFamily,
@@ -413,23 +441,30 @@ fn plan_write(
     handle: OpenMode,
     plan: &mut IoPlan,
 ) -> Result<(), VolumeError> {
-    let (through, before) = (handle == OpenMode::WriteThrough, volume.file_bytes(file));
-    let flags = if through && family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE };
+    let (is_through, old_bytes) = (handle == OpenMode::WriteThrough, volume.file_bytes(file));
+    let flags = if is_through && family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE };
     volume.write(now, file, from, bytes, flags, plan)?;
-    if through {
-        let grew = volume.file_bytes(file) > before;
-        plan_force(volume, family, now, file, grew, plan);
+    if is_through {
+        let has_grown = volume.file_bytes(file) > old_bytes;
+        plan_force(volume, family, now, file, has_grown, plan);
     }
     Ok(())
 }
 
-/// Adds the steps after the data of a write-through handle.
-fn plan_force(volume: &mut Volume, family: SystemFamily, now: Instant, file: FileId, grew: bool, plan: &mut IoPlan) {
+/// Adds the steps that follow the data of a write-through handle.
+fn plan_force(
+    volume: &mut Volume,
+    family: SystemFamily,
+    now: Instant,
+    file: FileId,
+    has_grown: bool,
+    plan: &mut IoPlan,
+) {
     match family {
         SystemFamily::Linux => volume.fsync(now, file, SyncScope::Data, plan),
-        SystemFamily::WindowsNt if grew => {
+        SystemFamily::WindowsNt if has_grown => {
             volume.fsync(now, file, SyncScope::Data, plan);
-            plan.drop_flushes();
+            plan.remove_flushes();
         }
         SystemFamily::WindowsNt | SystemFamily::Windows98 => {}
     }

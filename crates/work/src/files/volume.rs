@@ -1,23 +1,23 @@
-//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. The volume is state only: each operation
-//! appends to a [`IoPlan`] what the drive has to read, write and flush for it, in the documented order. Changes that
-//! may wait stay in memory until they fall due ([`Volume::poll_timeout`]), or are flushed or synced.
+//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. A volume is state only: each operation adds to
+//! an [`IoPlan`] the reads, writes and flushes that the drive must serve for it, in the documented order. Changes that
+//! may wait stay in memory until they are due ([`Volume::poll_timeout`]), flushed or synced.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `plan` | the output: steps, phases, roles |
-//! | `partition` | where volumes lie on a drive |
+//! | `plan` | plans: steps, phases, roles |
+//! | `partition` | the places of volumes on a drive |
 //! | `space`, `tree`, `pages` | free runs; files and their runs; metadata in memory |
-//! | `contents` | these together, and where clusters lie: the common part of the file systems |
-//! | `spec`, `refusal`, `system` | the description of a volume, refusals, the interface of file systems |
+//! | `contents` | these together: the state that all file systems have |
+//! | `spec`, `refusal`, `system` | the description of a volume, errors, the interface of file systems |
 //! | `operations` | the volume and its operations |
 //! | `lazy_writer` | the lazy writer of Windows, for metadata |
-//! | `change` | changes of pages, for a judge |
-//! | `mount` | that judge: files as a mount finds them, from writes and landings alone |
-//! | `fat32`, `ntfs`, `ext4` | each file system: layout, allocation, and the sectors that each operation touches |
+//! | `change` | changes of metadata, page by page, for a judge of power cuts |
+//! | `mount` | for that judge: files as a mount after a cut finds them |
+//! | `fat32`, `ntfs`, `ext4` | each file system: layout, allocation, and the sectors of each operation |
 //! | `raw` | no file system: one file over the whole partition |
 //!
-//! Data are not cached here: [`Volume::read`] and [`Volume::write`] are the requests below a page cache. A program that
-//! writes through a cache calls [`Volume::extend_file`] when it writes and [`Volume::write`] when the cache writes back.
+//! Data are not cached here: [`Volume::read`] and [`Volume::write`] are the requests below a page cache. For a write
+//! into that cache the system calls [`Volume::extend_file`], and [`Volume::write`] when the cache writes back.
 //! docs/files.md lists what is not modelled.
 
 mod change;

@@ -1,11 +1,12 @@
-//! Arrivals: rates with even or exponential gaps, and think time.
+//! When a worker may issue: rates with even or exponential gaps, and think time.
 //!
-//! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does, and
-//! its time since due counts from there. Requests that fall due while the depth is used up are issued late and catch
-//! up. fio waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done
-//! here. fio's Poisson gap, whole microseconds in single precision, misses the requested rate and is not used either:
-//! gaps are exponential to 2^-32 ns, and their mean matches the rate within 10^-8. fio's first Poisson request comes at
-//! once, here after a gap.
+//! A rate makes an open arrival process: each request is due at an instant, whatever the device does, and its response
+//! time counts from that instant. Requests that fall due while the depth is used up are issued late.
+//!
+//! fio differs in three points. fio waits for all requests in flight before it sleeps for a rate, which would close the
+//! loop. fio's Poisson gaps, whole microseconds in single precision, miss the requested rate; here gaps are exponential
+//! to 2^-32 ns, and their mean matches the rate within 10^-8. fio's first Poisson request comes at once, here after a
+//! gap.
 
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::time::{Instant, Span};
@@ -14,6 +15,7 @@ use super::fio::FioStream;
 use super::fixed_point;
 use super::job::{ArrivalProcess, IssueRate, Pace, ThinkTime};
 
+/// Nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
 
 /// The arrival processes of a worker.
@@ -26,14 +28,15 @@ pub(crate) struct Arrival {
 #[derive(Clone, Debug)]
 struct ArrivalClock {
     rate: IssueRate,
+    /// The source of exponential gaps; `None` for even gaps.
     random: Option<Rng>,
-    begin: Instant,
+    began: Instant,
     /// Bytes or requests so far.
     count: u64,
-    /// Since the beginning, in nanoseconds with 32 fraction bits.
-    elapsed: u128,
+    /// When the next request is due, from the beginning: nanoseconds with 32 fraction bits.
+    next_due: u128,
     /// Nanoseconds for a byte or a request, 32 fraction bits.
-    each: u128,
+    unit_time: u128,
 }
 
 impl Arrival {
@@ -44,20 +47,20 @@ impl Arrival {
             pace.rate[direction].map(|rate| ArrivalClock {
                 rate,
                 random: (pace.process == ArrivalProcess::Poisson).then(stream),
-                begin: Instant::ZERO,
+                began: Instant::ZERO,
                 count: 0,
-                elapsed: 0,
-                each: (SECOND << 32) / u128::from(rate.per_second()),
+                next_due: 0,
+                unit_time: (SECOND << 32) / u128::from(rate.per_second()),
             })
         };
         pace.rate.iter().any(Option::is_some).then(|| Arrival { clocks: [clock(0), clock(1), clock(2)] })
     }
 
-    /// Begins the worker, whose requests have about `bytes` each.
-    pub(crate) fn begin_worker(&mut self, now: Instant, bytes: [u64; 3]) {
-        for (clock, bytes) in self.clocks.iter_mut().zip(bytes) {
+    /// Begins the worker, whose requests of each direction have about `typical_bytes`.
+    pub(crate) fn begin_worker(&mut self, now: Instant, typical_bytes: [u64; 3]) {
+        for (clock, bytes) in self.clocks.iter_mut().zip(typical_bytes) {
             if let Some(clock) = clock {
-                clock.begin = now;
+                clock.began = now;
                 if clock.random.is_some() {
                     clock.advance(bytes);
                 }
@@ -65,12 +68,12 @@ impl Arrival {
         }
     }
 
-    /// When the next request of a direction is due. A direction without a rate is always due.
+    /// When the next request of a direction is due; `None` for a direction without a rate, which is always due.
     pub(crate) fn next_due(&self, direction: usize) -> Option<Instant> {
         let clock = self.clocks[direction].as_ref()?;
-        // Later than any end of a run, if a random gap is that long.
-        let elapsed = u64::try_from(clock.elapsed >> 32).unwrap_or(u64::MAX);
-        Some(Instant::from_nanos(clock.begin.nanos().saturating_add(elapsed)))
+        // A random gap may be longer than any run.
+        let nanos = u64::try_from(clock.next_due >> 32).unwrap_or(u64::MAX);
+        Some(Instant::from_nanos(clock.began.nanos().saturating_add(nanos)))
     }
 
     /// Notes that a request of a direction was issued.
@@ -89,6 +92,7 @@ impl IssueRate {
 }
 
 impl ArrivalClock {
+    /// Computes when the request after one of `bytes` bytes is due.
     fn advance(&mut self, bytes: u64) {
         let amount = match self.rate {
             IssueRate::Bytes(_) => bytes,
@@ -98,32 +102,33 @@ impl ArrivalClock {
             // From the count, so that rounding does not accumulate.
             None => {
                 self.count += amount;
-                self.elapsed = (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
+                self.next_due = (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
             }
             Some(random) => {
-                let gap = fixed_point::minus_ln(random.next_u64().max(1)) >> 28;
-                self.elapsed += (gap * (u128::from(amount) * self.each)) >> 32;
+                let gap = fixed_point::minus_ln_of_fraction(random.next_u64().max(1)) >> 28;
+                self.next_due += (gap * (u128::from(amount) * self.unit_time)) >> 32;
             }
         }
     }
 }
 
-/// Checks whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with
-/// the instant at which it will be. A mixed job turns to the other direction if that is due already, or sooner.
+/// Checks whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due (`None`
+/// without a rate), or `Err` with the instant at which it will be due. A mixed job turns to the other direction if that
+/// is due already, or sooner.
 pub(crate) fn admit_by_rate(
     arrival: &Arrival,
     fio: &mut FioStream,
     direction: usize,
     now: Instant,
 ) -> Result<Option<Instant>, Instant> {
-    let wait = |direction: usize| arrival.next_due(direction).filter(|&due| due > now);
-    let Some(due) = wait(direction) else {
+    let later_due = |direction: usize| arrival.next_due(direction).filter(|&due| due > now);
+    let Some(due) = later_due(direction) else {
         return Ok(arrival.next_due(direction));
     };
     let Some(other) = fio.other_direction(direction) else {
         return Err(due);
     };
-    match wait(other) {
+    match later_due(other) {
         None => {
             fio.turn_to(other);
             Ok(arrival.next_due(other))
@@ -140,12 +145,14 @@ pub(crate) fn admit_by_rate(
 #[derive(Clone, Debug)]
 pub(crate) struct ThinkState {
     think: ThinkTime,
+    /// Blocks issued.
     issued: u64,
+    /// Blocks completed.
     completed: u64,
-    /// The count at the last pause.
-    last: u64,
-    /// A request was issued or offered since the count was last checked.
-    look: bool,
+    /// The count of blocks at the last pause.
+    count_at_pause: u64,
+    /// A block was issued or offered since the count was last checked.
+    needs_check: bool,
     pause: Pause,
 }
 
@@ -153,7 +160,7 @@ pub(crate) struct ThinkState {
 enum Pause {
     None,
     Draining,
-    /// The program computes since then.
+    /// The program computes since this instant.
     Computing(Instant),
     Until(Instant),
 }
@@ -173,13 +180,13 @@ pub(crate) enum ThinkAction {
 impl ThinkState {
     /// Think time at its start.
     pub(crate) fn new(think: ThinkTime) -> ThinkState {
-        ThinkState { think, issued: 0, completed: 0, last: 0, look: false, pause: Pause::None }
+        ThinkState { think, issued: 0, completed: 0, count_at_pause: 0, needs_check: false, pause: Pause::None }
     }
 
     /// Notes that a block was issued.
     pub(crate) fn record_issue(&mut self) {
         self.issued += 1;
-        self.look = true;
+        self.needs_check = true;
     }
 
     /// Notes that the next block only reads back what was written: fio does not count it as issued.
@@ -187,9 +194,9 @@ impl ThinkState {
         self.issued = self.issued.saturating_sub(1);
     }
 
-    /// Notes that a block was offered, and put off: fio checks its count after that too.
-    pub(crate) fn record_offer(&mut self) {
-        self.look = true;
+    /// Notes that the engine refused a block: fio checks its count after that too.
+    pub(crate) fn record_refused_offer(&mut self) {
+        self.needs_check = true;
     }
 
     /// Notes that fio saw a block completed.
@@ -207,10 +214,10 @@ impl ThinkState {
 
     /// Returns the action at `now`, with `in_flight` requests in flight. fio checks its count once after each issue.
     pub(crate) fn next_action(&mut self, now: Instant, in_flight: u32) -> ThinkAction {
-        if core::mem::take(&mut self.look) {
+        if core::mem::take(&mut self.needs_check) {
             let count = if self.think.on_issue { self.issued } else { self.completed };
-            if count >= self.last + u64::from(self.think.blocks) {
-                self.last = count;
+            if count >= self.count_at_pause + u64::from(self.think.blocks) {
+                self.count_at_pause = count;
                 self.pause = Pause::Draining;
             }
         }

@@ -1,9 +1,8 @@
 //! Checks a job before it runs.
 //!
-//! Everything that can be known from the job and the device's limits is an error here, so that the generators can rely
-//! on it: each request is a whole number of sectors inside the device. Sizes are never rounded for the user, with two
-//! exceptions that the tools make too: `bs_unaligned` sizes become whole sectors, and a file's partial last sector is
-//! not used.
+//! All errors that the job and the device's limits show are found here, so that the generators can rely on it: each
+//! request is a whole number of sectors inside the device. Sizes are never rounded for the user, with two exceptions
+//! that the tools make too: `bs_unaligned` sizes become whole sectors, and a file's partial last sector is not used.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -101,7 +100,7 @@ impl fmt::Display for WorkloadError {
 
 impl core::error::Error for WorkloadError {}
 
-/// The longest duration of a job: 100 years, a sixth of what fits in 64 bits of nanoseconds.
+/// The longest duration of a job in nanoseconds: 100 years, a sixth of the time that 64 bits can hold.
 const LONGEST: u128 = 36_500 * 86_400 * 1_000_000_000;
 
 /// Checks a whole job.
@@ -112,17 +111,17 @@ pub(crate) fn check_job(job: &Job, limits: &Limits) -> Result<(), WorkloadError>
     }
     // By stage: the longest duration of its workers, and the worker.
     let mut stages: BTreeMap<u32, (u128, &Worker)> = BTreeMap::new();
-    for each in &job.workers {
-        check_worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
-        let longest = stages.entry(each.stage).or_insert((0, each));
-        if worker_duration(each) > longest.0 {
-            *longest = (worker_duration(each), each);
+    for worker in &job.workers {
+        check_worker(worker, limits).map_err(|fault| WorkloadError { worker: worker.name.clone(), fault })?;
+        let longest = stages.entry(worker.stage).or_insert((0, worker));
+        if worker_nanos(worker) > longest.0 {
+            *longest = (worker_nanos(worker), worker);
         }
     }
-    let mut sum = 0;
-    for (length, worker) in stages.into_values() {
-        sum += length;
-        if sum > LONGEST {
+    let mut sum_nanos = 0;
+    for (nanos, worker) in stages.into_values() {
+        sum_nanos += nanos;
+        if sum_nanos > LONGEST {
             return Err(WorkloadError { worker: worker.name.clone(), fault: WorkloadFault::TooLong });
         }
     }
@@ -130,61 +129,62 @@ pub(crate) fn check_job(job: &Job, limits: &Limits) -> Result<(), WorkloadError>
 }
 
 /// The duration of a worker by its own settings, in nanoseconds. A slow device adds to it.
-fn worker_duration(worker: &Worker) -> u128 {
+fn worker_nanos(worker: &Worker) -> u128 {
     let nanos = |span: Span| u128::from(span.nanos());
-    let pause = worker.pace.think.map_or(0, |think| nanos(think.time) + nanos(think.spin));
-    let before = nanos(worker.start_delay) + nanos(worker.ramp);
+    let last_pause = worker.pace.think.map_or(0, |think| nanos(think.time) + nanos(think.spin));
+    let before_run = nanos(worker.start_delay) + nanos(worker.ramp);
     let paced = match &worker.pattern {
-        Pattern::Fio(pattern) => paced_duration(worker, pattern),
+        Pattern::Fio(pattern) => paced_nanos(worker, pattern),
         Pattern::Iometer(_) => 0,
     };
-    let most = match worker.runtime {
+    let run = match worker.runtime {
         Some(runtime) if worker.time_based => nanos(runtime),
         Some(runtime) => paced.min(nanos(runtime)),
         None => paced,
     };
-    before + most + pause
+    before_run + run + last_pause
 }
 
-/// The duration that rates and pauses give to a job that ends with its bytes or its requests.
-fn paced_duration(worker: &Worker, pattern: &FioPattern) -> u128 {
+/// The nanoseconds that rates and pauses take in a job that ends with its bytes or its requests.
+fn paced_nanos(worker: &Worker, pattern: &FioPattern) -> u128 {
     const SECOND: u128 = 1_000_000_000;
     let bytes = u128::from(pattern.bytes) * u128::from(pattern.loops);
     let smallest = pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(1).max(1);
-    let of_bytes = bytes.div_ceil(u128::from(smallest));
-    let requests = pattern.requests.map_or(of_bytes, |most| of_bytes.min(u128::from(most) * u128::from(pattern.loops)));
+    let by_bytes = bytes.div_ceil(u128::from(smallest));
+    let requests = pattern.requests.map_or(by_bytes, |most| by_bytes.min(u128::from(most) * u128::from(pattern.loops)));
     let largest = pattern.blocks.iter().map(BlockSizes::largest).max().unwrap_or(1);
-    let rate = |rate: &IssueRate| match rate {
+    let rate_nanos = |rate: &IssueRate| match rate {
         IssueRate::Bytes(rate) => requests * u128::from(largest) * SECOND / u128::from(*rate).max(1),
         IssueRate::Requests(rate) => requests * SECOND / u128::from(*rate).max(1),
     };
-    let waited = worker.pace.rate.iter().flatten().map(rate).max().unwrap_or(0);
+    let waited = worker.pace.rate.iter().flatten().map(rate_nanos).max().unwrap_or(0);
     let paused = worker.pace.think.map_or(0, |think| {
         (requests / u128::from(think.blocks.max(1))) * u128::from(think.time.nanos().max(think.spin.nanos()))
     });
     waited + paused
 }
 
-fn ensure(holds: bool, fault: WorkloadFault) -> Result<(), WorkloadFault> {
-    if holds { Ok(()) } else { Err(fault) }
+fn ensure(is_valid: bool, fault: WorkloadFault) -> Result<(), WorkloadFault> {
+    if is_valid { Ok(()) } else { Err(fault) }
 }
 
-fn check_whole_sectors(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_whole_sectors(setting: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let sector = u64::from(limits.logical);
-    ensure(bytes.is_multiple_of(sector), WorkloadFault::Sector { what, bytes, sector })
+    ensure(bytes.is_multiple_of(sector), WorkloadFault::Sector { what: setting, bytes, sector })
 }
 
-fn check_within_device(end: Option<u64>, limits: &Limits) -> Result<(), WorkloadFault> {
+/// Checks the end of a region, in bytes; `None` if it overflowed.
+fn check_within_device(region_end: Option<u64>, limits: &Limits) -> Result<(), WorkloadFault> {
     let device = limits.sectors * SECTOR;
-    let end = end.unwrap_or(u64::MAX);
+    let end = region_end.unwrap_or(u64::MAX);
     ensure(end <= device, WorkloadFault::OutOfRange { end, device })
 }
 
-fn check_request_size(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_request_size(setting: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let most = u64::from(limits.max_transfer) * SECTOR;
-    ensure(bytes > 0, WorkloadFault::Number(what))?;
+    ensure(bytes > 0, WorkloadFault::Number(setting))?;
     ensure(bytes <= most, WorkloadFault::TooLarge { bytes, most })?;
-    check_whole_sectors(what, bytes, limits)
+    check_whole_sectors(setting, bytes, limits)
 }
 
 fn check_region(region: &Region, limits: &Limits) -> Result<(), WorkloadFault> {
@@ -203,10 +203,10 @@ fn check_worker(worker: &Worker, limits: &Limits) -> Result<(), WorkloadFault> {
         let (IssueRate::Bytes(rate) | IssueRate::Requests(rate)) = rate;
         ensure(*rate > 0, WorkloadFault::Number("a rate"))?;
     }
-    let paced = worker.pace.rate.iter().any(Option::is_some);
+    let has_rate = worker.pace.rate.iter().any(Option::is_some);
     match &worker.pattern {
         Pattern::Fio(pattern) => check_fio(pattern, limits),
-        _ if paced => Err(WorkloadFault::Conflict("a rate needs fio's generator: Iometer has depths")),
+        _ if has_rate => Err(WorkloadFault::Conflict("a rate needs fio's generator: Iometer has depths")),
         Pattern::Iometer(pattern) => {
             ensure(worker.runtime.is_some(), WorkloadFault::Endless)?;
             check_iometer(pattern, limits)
@@ -243,7 +243,7 @@ fn check_fio(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault>
     ensure(pattern.priority.iter().all(|&percent| percent <= 100), WorkloadFault::Shares("priorities"))?;
     ensure(pattern.random.iter().all(|&share| share <= 100), WorkloadFault::Shares("random places"))?;
     pattern.files.iter().try_for_each(|file| check_region(file, limits))?;
-    let largest = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);
+    let largest_file_bytes = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);
     let mut used = pattern.direction.used_directions();
     if pattern.sizes_by_randomness {
         used = [true, true, false];
@@ -251,13 +251,13 @@ fn check_fio(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault>
     for direction in (0..3).filter(|&direction| used[direction]) {
         check_block_sizes(&pattern.blocks[direction], limits)?;
         check_whole_sectors("an alignment", pattern.align[direction], limits)?;
-        ensure(pattern.blocks[direction].smallest() <= largest, WorkloadFault::NothingFits)?;
+        ensure(pattern.blocks[direction].smallest() <= largest_file_bytes, WorkloadFault::NothingFits)?;
     }
     check_modifier(pattern, limits)?;
     check_strided(pattern, limits)?;
     check_zoned(pattern, limits)?;
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).min().unwrap_or(1);
-    check_distribution(pattern, largest, largest / smallest)
+    check_distribution(pattern, largest_file_bytes, largest_file_bytes / smallest)
 }
 
 fn check_block_sizes(blocks: &BlockSizes, limits: &Limits) -> Result<(), WorkloadFault> {
@@ -279,14 +279,14 @@ fn check_block_sizes(blocks: &BlockSizes, limits: &Limits) -> Result<(), Workloa
 }
 
 fn check_modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
-    let random = pattern.random != [0; 3];
+    let has_random_places = pattern.random != [0; 3];
     match pattern.modifier {
         None => Ok(()),
-        Some(RwModifier::Skip(_)) if random => {
+        Some(RwModifier::Skip(_)) if has_random_places => {
             Err(WorkloadFault::Conflict("bytes are left out of sequential jobs only"))
         }
         Some(RwModifier::Skip(bytes)) => check_whole_sectors("a gap", bytes.unsigned_abs(), limits),
-        Some(_) if !random => Err(WorkloadFault::Conflict("a run of requests begins at random places")),
+        Some(_) if !has_random_places => Err(WorkloadFault::Conflict("a run of requests begins at random places")),
         Some(RwModifier::Run(length) | RwModifier::Same(length)) => {
             ensure(length > 0, WorkloadFault::Number("a run's length"))
         }
@@ -321,18 +321,18 @@ fn check_zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFaul
         ensure(whole.bytes.div_ceil(zoned.size) <= MOST_ZONES, WorkloadFault::Number("the number of zones"))?;
         let end = |region: &Region| region.start + region.bytes;
         check_region(whole, limits)?;
-        let within = part.start >= whole.start && end(part) <= end(whole);
-        let begins = within && (part.start - whole.start).is_multiple_of(zoned.size);
-        ensure(begins && part.bytes > 0, WorkloadFault::Number("a part of a file in zones"))?;
-        let whole_zones = !pattern.direction.used_directions()[1] || part.bytes.is_multiple_of(zoned.size);
-        ensure(whole_zones, WorkloadFault::Number("a written part of a file in zones"))?;
+        let is_inside = part.start >= whole.start && end(part) <= end(whole);
+        let begins_with_zone = is_inside && (part.start - whole.start).is_multiple_of(zoned.size);
+        ensure(begins_with_zone && part.bytes > 0, WorkloadFault::Number("a part of a file in zones"))?;
+        let fits_writes = !pattern.direction.used_directions()[1] || part.bytes.is_multiple_of(zoned.size);
+        ensure(fits_writes, WorkloadFault::Number("a written part of a file in zones"))?;
     }
     [zoned.size, zoned.capacity, zoned.skip]
         .into_iter()
         .try_for_each(|bytes| check_whole_sectors("a zone", bytes, limits))
 }
 
-fn check_distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), WorkloadFault> {
+fn check_distribution(pattern: &FioPattern, largest_file_bytes: u64, blocks: u64) -> Result<(), WorkloadFault> {
     match &pattern.distribution {
         Distribution::Uniform => return Ok(()),
         Distribution::Zipf { theta, .. } => ensure(zipf_fits(*theta, blocks), WorkloadFault::Number("zipf's theta"))?,
@@ -347,10 +347,10 @@ fn check_distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result
             let accesses: u32 = list.iter().map(|&(share, _)| u32::from(share)).sum();
             ensure(accesses == 100, WorkloadFault::Shares("zones"))?;
             let space = list.iter().try_fold(0u64, |sum, &(_, bytes)| sum.checked_add(bytes));
-            ensure(space.is_some_and(|space| space <= largest), WorkloadFault::Number("the zones' sum"))?;
+            ensure(space.is_some_and(|space| space <= largest_file_bytes), WorkloadFault::Number("the zones' sum"))?;
         }
     }
     ensure(!pattern.random_map, WorkloadFault::Conflict("a map of blocks goes with the uniform distribution only"))?;
-    let register = pattern.generator == Generator::Lfsr;
-    ensure(!register, WorkloadFault::Conflict("lfsr goes with the uniform distribution only"))
+    let is_register = pattern.generator == Generator::Lfsr;
+    ensure(!is_register, WorkloadFault::Conflict("lfsr goes with the uniform distribution only"))
 }

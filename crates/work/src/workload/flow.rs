@@ -14,14 +14,16 @@ use super::job::Job;
 /// The flows of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows {
+    /// By `flow_id`.
     groups: BTreeMap<u32, FlowGroup>,
+    /// By worker; `None` without a flow.
     members: Vec<Option<FlowMember>>,
 }
 
 /// The workers of a flow.
 #[derive(Clone, Debug)]
 struct FlowGroup {
-    /// Requests of all workers; fio begins with one.
+    /// Number of requests of all workers; fio begins with 1.
     issued: u64,
     weight: u64,
     /// Workers that wait.
@@ -30,6 +32,7 @@ struct FlowGroup {
 
 #[derive(Clone, Debug)]
 struct FlowMember {
+    /// The flow.
     id: u32,
     weight: u64,
     issued: u64,
@@ -50,20 +53,20 @@ impl Flows {
         Flows { groups, members }
     }
 
-    /// Checks whether a worker is ahead of its share. If so, returns how long it sleeps; zero if it waits for the
-    /// others, which is noted.
-    pub(crate) fn hold_back(&mut self, worker: u16) -> Option<Span> {
+    /// Returns how long a worker sleeps that is ahead of its share; `None` if it may issue. Zero: it waits for the
+    /// others, and is returned by [`Flows::record_issue`] or [`Flows::end_worker`] when it may try again.
+    pub(crate) fn hold_back_if_ahead(&mut self, worker: u16) -> Option<Span> {
         let member = self.members[usize::from(worker)].as_ref()?;
         let group = self.groups.get_mut(&member.id)?;
-        let ahead =
+        let is_ahead =
             u128::from(member.issued) * u128::from(group.weight) > u128::from(member.weight) * u128::from(group.issued);
-        if ahead && member.sleep == Span::ZERO {
+        if is_ahead && member.sleep == Span::ZERO {
             group.stalled.push(worker);
         }
-        ahead.then_some(member.sleep)
+        is_ahead.then_some(member.sleep)
     }
 
-    /// Notes that a worker issues; returns the workers of its flow to ask again.
+    /// Notes that a worker issues; returns the workers of its flow that waited.
     pub(crate) fn record_issue(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = &mut self.members[usize::from(worker)] else { return Vec::new() };
         member.issued += 1;
@@ -73,7 +76,7 @@ impl Flows {
         })
     }
 
-    /// Notes that a worker has ended; returns the workers of its flow to ask again.
+    /// Notes that a worker has ended; returns the workers of its flow that waited.
     pub(crate) fn end_worker(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = self.members[usize::from(worker)].take() else { return Vec::new() };
         self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {

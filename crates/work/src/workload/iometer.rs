@@ -14,9 +14,9 @@ use super::job::{AccessLine, IometerPattern, Region};
 
 /// Iometer's random numbers: a 64-bit congruential generator, taken modulo the limit.
 #[derive(Clone, Debug)]
-struct Random(u64);
+struct IometerRandom(u64);
 
-impl Random {
+impl IometerRandom {
     #[inline]
     fn below(&mut self, limit: u64) -> u64 {
         const FACTOR: u64 = 136_204_069;
@@ -30,89 +30,97 @@ impl Random {
 #[derive(Clone, Debug)]
 pub(crate) struct IometerStream {
     lines: Vec<AccessLine>,
-    /// The line that owns each per cent.
-    grid: Vec<u8>,
+    /// The line of each per cent of bursts.
+    line_of_percent: Vec<u8>,
     area: Region,
-    sector: u64,
-    worker: Random,
-    target: Random,
+    sector_bytes: u64,
+    /// Draws the line of each burst.
+    worker_random: IometerRandom,
+    /// Draws the direction and place of each request.
+    target_random: IometerRandom,
+    /// The line of the current burst.
     line: usize,
-    left: u32,
+    /// Transactions left in the burst.
+    burst_left: u32,
+    /// The first byte of the last request.
     pointer: u64,
-    last: u64,
+    /// The length of the last request.
+    last_bytes: u64,
 }
 
 /// A transaction's first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    pub(crate) draw: FioRequest,
+    pub(crate) request: FioRequest,
     /// The wait before it.
     pub(crate) delay: Span,
-    /// In bytes; 0 for none.
-    pub(crate) reply: u32,
+    /// Bytes of the reply; 0 for none.
+    pub(crate) reply_bytes: u32,
 }
 
 impl IometerStream {
-    /// The generator at its start on a device of `sector` bytes. The pattern was checked; `run` is mixed into the
-    /// seeds, 0 leaves them unchanged.
-    pub(crate) fn new(pattern: &IometerPattern, sector: u64, run: u64) -> IometerStream {
+    /// The generator at its start. The pattern was checked. `run_seed` is mixed into the seeds; 0 leaves them
+    /// unchanged.
+    pub(crate) fn new(pattern: &IometerPattern, sector_bytes: u64, run_seed: u64) -> IometerStream {
         let lines = pattern.spec.lines.clone();
-        let grid = lines.iter().enumerate().flat_map(|(i, line)| core::iter::repeat_n(i as u8, line.share.into()));
+        let numbered = lines.iter().enumerate();
+        let line_of_percent = numbered.flat_map(|(i, line)| core::iter::repeat_n(i as u8, line.share.into()));
         IometerStream {
-            grid: grid.collect(),
+            line_of_percent: line_of_percent.collect(),
             lines,
             area: pattern.area,
-            sector,
-            worker: Random(pattern.worker_seed ^ run),
-            target: Random(pattern.target_seed ^ run),
+            sector_bytes,
+            worker_random: IometerRandom(pattern.worker_seed ^ run_seed),
+            target_random: IometerRandom(pattern.target_seed ^ run_seed),
             line: 0,
-            left: 0,
+            burst_left: 0,
             pointer: pattern.area.start,
-            last: 0,
+            last_bytes: 0,
         }
     }
 
     /// True if no transaction waits or has a reply.
-    pub(crate) fn only_draws(&self) -> bool {
+    pub(crate) fn has_only_plain_requests(&self) -> bool {
         self.lines.iter().all(|line| line.delay == Span::ZERO && line.reply == 0)
     }
 
     /// The next transaction.
     #[inline]
-    pub(crate) fn next(&mut self) -> Transaction {
+    pub(crate) fn next_transaction(&mut self) -> Transaction {
         let mut delay = Span::ZERO;
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            self.line = usize::from(self.grid[self.worker.below(100) as usize]);
-            self.left = self.lines[self.line].burst;
+        self.burst_left = self.burst_left.saturating_sub(1);
+        if self.burst_left == 0 {
+            self.line = usize::from(self.line_of_percent[self.worker_random.below(100) as usize]);
+            self.burst_left = self.lines[self.line].burst;
             delay = self.lines[self.line].delay;
         }
         let line = self.lines[self.line];
-        let reads = self.target.below(100) < u64::from(line.reads);
-        let draw = self.draw_request(if reads { READ } else { WRITE }, line.size, line.random, line.align);
-        Transaction { draw, delay, reply: line.reply }
+        let is_read = self.target_random.below(100) < u64::from(line.reads);
+        let request = self.draw_request(if is_read { READ } else { WRITE }, line.size, &line);
+        Transaction { request, delay, reply_bytes: line.reply }
     }
 
-    /// The reply, `bytes` long, to a request of `direction`. Iometer draws it by the current line.
+    /// Draws the reply of `bytes` bytes to a request of `direction`. Iometer draws it by the current line.
     pub(crate) fn draw_reply(&mut self, direction: usize, bytes: u32) -> FioRequest {
         let line = self.lines[self.line];
-        self.draw_request(direction ^ 1, bytes, line.random, line.align)
+        self.draw_request(direction ^ 1, bytes, &line)
     }
 
+    /// Draws the place of a request by a line.
     #[inline]
-    fn draw_request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> FioRequest {
-        let bytes = u64::from(size);
-        let align = if align == 0 { self.sector } else { u64::from(align) };
-        self.pointer = if self.target.below(100) < u64::from(random) {
-            self.area.start + self.target.below(self.area.bytes)
+    fn draw_request(&mut self, direction: usize, bytes: u32, line: &AccessLine) -> FioRequest {
+        let bytes = u64::from(bytes);
+        let align_bytes = if line.align == 0 { self.sector_bytes } else { u64::from(line.align) };
+        self.pointer = if self.target_random.below(100) < u64::from(line.random) {
+            self.area.start + self.target_random.below(self.area.bytes)
         } else {
-            self.pointer + self.last
+            self.pointer + self.last_bytes
         };
-        self.pointer = round_up(self.pointer, align);
+        self.pointer = round_up(self.pointer, align_bytes);
         if self.pointer + bytes > self.area.start + self.area.bytes {
-            self.pointer = round_up(self.area.start, align);
+            self.pointer = round_up(self.area.start, align_bytes);
         }
-        self.last = bytes;
+        self.last_bytes = bytes;
         FioRequest { direction, start: self.pointer, bytes }
     }
 }

@@ -1,4 +1,4 @@
-//! A listener to each request of a workload as it is issued, counted or not.
+//! A listener that is called with each request of a workload as it is issued, counted or not.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -6,27 +6,27 @@ use core::fmt;
 use seekwise_disk::block::Request;
 use seekwise_disk::time::Instant;
 
-/// A function that is called with each request and the instant of its issue. Not reported are the flush that makes a
-/// single write durable, as a part of that write, and computing, which is no request.
+/// A function that is called with each request and the instant of its issue. The flush that makes a single write
+/// durable is not reported, as it is a part of that write, nor is computing.
 #[derive(Clone)]
-pub struct Tell(Arc<Listener>);
+pub struct IssueListener(Arc<Listener>);
 
 /// Takes a request and the instant of its issue.
 type Listener = dyn Fn(Instant, &Request) + Send + Sync;
 
-impl Tell {
-    /// A listener that calls `told`.
-    pub fn new(told: impl Fn(Instant, &Request) + Send + Sync + 'static) -> Tell {
-        Tell(Arc::new(told))
+impl IssueListener {
+    /// Creates a listener that calls `report`.
+    pub fn new(report: impl Fn(Instant, &Request) + Send + Sync + 'static) -> IssueListener {
+        IssueListener(Arc::new(report))
     }
 
-    pub(crate) fn tell(&self, now: Instant, request: &Request) {
+    pub(crate) fn report(&self, now: Instant, request: &Request) {
         (self.0)(now, request);
     }
 }
 
-impl fmt::Debug for Tell {
+impl fmt::Debug for IssueListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell")
+        f.write_str("IssueListener")
     }
 }

@@ -1,10 +1,10 @@
-//! Each block once in a pass: a bitmap if it fits, else a permutation.
+//! The order of blocks of which each comes once in a pass: by a bitmap if it fits, else by a permutation.
 //!
 //! Up to [`MAP_BLOCKS`] blocks, a file has fio's bitmap: a block is drawn, and if it is taken, the next free one is
 //! used, with wrap-around. The bitmap needs a bit for each block (32 MiB at the limit; the system supplies the pages as
-//! they are touched). Above the limit (1 TiB of 4 KiB blocks) the order comes from a keyed permutation of the blocks.
-//! Each block still comes once, in an order that looks random, in constant memory; but the order is not fio's, and
-//! lacks the clustering of "the next free one" towards the end of a pass.
+//! they are touched). Above the limit (1 TiB of 4 KiB blocks) the order comes from a keyed permutation of the blocks:
+//! in constant memory each block comes once, in an order that looks random. The order is not fio's, and lacks the
+//! clustering of "the next free one" towards the end of a pass.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// The most blocks of a file with a bitmap.
 pub(crate) const MAP_BLOCKS: u64 = 1 << 28;
 
-/// The taken blocks. Level 0 has a bit for each block; a bit above is set when its word below is full.
+/// The taken blocks. Level 0 has a bit for each block; a bit of a higher level is set when the word below it is full.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMap {
     levels: Vec<Vec<u64>>,
@@ -20,7 +20,7 @@ pub(crate) struct BlockMap {
 }
 
 impl BlockMap {
-    /// A map of `blocks` free blocks; at least one.
+    /// Creates a map of `blocks` free blocks, at least one.
     pub(crate) fn new(blocks: u64) -> BlockMap {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -33,20 +33,20 @@ impl BlockMap {
             bits = words;
         }
         let mut map = BlockMap { levels, blocks };
-        map.close_ends();
+        map.mark_bits_past_ends();
         map
     }
 
     /// Frees all blocks.
     pub(crate) fn clear(&mut self) {
         self.levels.iter_mut().for_each(|level| level.fill(0));
-        self.close_ends();
+        self.mark_bits_past_ends();
     }
 
     /// Marks the bits past the end of each level except the lowest, which stand for nothing. On the lowest they stay
     /// free, as in fio: a request that begins at the last block and reaches past it marks them too, and is cut only if
     /// they are marked.
-    fn close_ends(&mut self) {
+    fn mark_bits_past_ends(&mut self) {
         let mut bits = self.levels[0].len() as u64;
         for level in &mut self.levels[1..] {
             if !bits.is_multiple_of(64) {
@@ -58,7 +58,7 @@ impl BlockMap {
 
     /// `block` if it is free, else the next free one, with wrap-around; `None` when all are taken.
     #[inline]
-    pub(crate) fn next_free(&self, block: u64) -> Option<u64> {
+    pub(crate) fn next_free_from(&self, block: u64) -> Option<u64> {
         let word = self.levels[0][(block / 64) as usize];
         if word >> (block % 64) & 1 == 0 {
             return Some(block);
@@ -76,7 +76,7 @@ impl BlockMap {
     fn first_free(&self) -> Option<u64> {
         let top = self.levels.len() - 1;
         let free = !self.levels[top][0];
-        (free != 0).then(|| self.first_free_below(top, u64::from(free.trailing_zeros())))
+        (free != 0).then(|| self.first_free_under_bit(top, u64::from(free.trailing_zeros())))
     }
 
     /// The first free block of word `word` or a later one.
@@ -91,26 +91,26 @@ impl BlockMap {
             }
             let free = !bits[at] & (u64::MAX << (index % 64));
             if free != 0 {
-                return Some(self.first_free_below(level, at as u64 * 64 + u64::from(free.trailing_zeros())));
+                return Some(self.first_free_under_bit(level, at as u64 * 64 + u64::from(free.trailing_zeros())));
             }
             index = at as u64 + 1;
         }
         None
     }
 
-    /// The first free block below bit `index` of `level`.
-    fn first_free_below(&self, level: usize, index: u64) -> u64 {
+    /// The first free block that bit `bit` of `level` stands for.
+    fn first_free_under_bit(&self, level: usize, bit: u64) -> u64 {
         (0..level)
             .rev()
-            .fold(index, |index, level| index * 64 + u64::from((!self.levels[level][index as usize]).trailing_zeros()))
+            .fold(bit, |bit, level| bit * 64 + u64::from((!self.levels[level][bit as usize]).trailing_zeros()))
     }
 
-    /// Takes up to `count` free blocks from the free block `block` on; returns how many it took.
+    /// Takes the free blocks from `first` on, up to the next taken one, at most `max_count`; returns how many it took.
     #[inline]
-    pub(crate) fn take_run(&mut self, block: u64, count: u64) -> u64 {
+    pub(crate) fn take_free_run(&mut self, first: u64, max_count: u64) -> u64 {
         let mut taken = 0;
-        while taken < count && block + taken < self.levels[0].len() as u64 * 64 {
-            let (mut index, mut level) = (block + taken, 0);
+        while taken < max_count && first + taken < self.levels[0].len() as u64 * 64 {
+            let (mut index, mut level) = (first + taken, 0);
             if self.levels[0][(index / 64) as usize] >> (index % 64) & 1 == 1 {
                 break;
             }
@@ -134,33 +134,36 @@ impl BlockMap {
 pub(crate) struct Permutation {
     keys: [u64; Permutation::ROUNDS],
     numbers: u64,
-    given: u64,
-    left: u32,
-    right: u32,
+    drawn_count: u64,
+    /// Bits of the two halves of a number.
+    left_bits: u32,
+    right_bits: u32,
 }
 
 impl Permutation {
     /// Rounds, half of them on each side. Four make a permutation that looks random; six leave a margin.
     const ROUNDS: usize = 6;
 
-    /// A permutation of `0..numbers`; at least 2.
-    pub(crate) fn new(numbers: u64, mut key: impl FnMut() -> u64) -> Permutation {
+    /// Creates a permutation of `0..numbers`, at least 2 numbers, with keys from `draw_key`.
+    pub(crate) fn new(numbers: u64, mut draw_key: impl FnMut() -> u64) -> Permutation {
         let bits = (64 - (numbers - 1).leading_zeros()).max(2);
-        Permutation { keys: core::array::from_fn(|_| key()), numbers, given: 0, left: bits / 2, right: bits - bits / 2 }
+        let left_bits = bits / 2;
+        let keys = core::array::from_fn(|_| draw_key());
+        Permutation { keys, numbers, drawn_count: 0, left_bits, right_bits: bits - left_bits }
     }
 
     /// Starts again from the first number.
-    pub(crate) fn clear(&mut self) {
-        self.given = 0;
+    pub(crate) fn restart(&mut self) {
+        self.drawn_count = 0;
     }
 
-    /// The next number; `None` when all have been given.
-    pub(crate) fn next(&mut self) -> Option<u64> {
-        if self.given == self.numbers {
+    /// The next number; `None` when each has come once.
+    pub(crate) fn next_number(&mut self) -> Option<u64> {
+        if self.drawn_count == self.numbers {
             return None;
         }
-        let mut x = self.given;
-        self.given += 1;
+        let mut x = self.drawn_count;
+        self.drawn_count += 1;
         loop {
             x = self.permute_once(x);
             if x < self.numbers {
@@ -170,12 +173,12 @@ impl Permutation {
     }
 
     fn permute_once(&self, x: u64) -> u64 {
-        let (mut left, mut right) = (x >> self.right, x & ((1 << self.right) - 1));
+        let (mut left, mut right) = (x >> self.right_bits, x & ((1 << self.right_bits) - 1));
         for pair in self.keys.chunks_exact(2) {
-            right ^= mix_bits(left, pair[0]) >> (64 - self.right);
-            left ^= mix_bits(right, pair[1]) >> (64 - self.left);
+            right ^= mix_bits(left, pair[0]) >> (64 - self.right_bits);
+            left ^= mix_bits(right, pair[1]) >> (64 - self.left_bits);
         }
-        left << self.right | right
+        left << self.right_bits | right
     }
 }
 
@@ -200,26 +203,26 @@ mod tests {
             for _ in 0..blocks {
                 let drawn = rng.below(blocks);
                 let expected = free.range(drawn..).next().or(free.first()).copied();
-                assert_eq!(map.next_free(drawn), expected, "{drawn} of {blocks}");
+                assert_eq!(map.next_free_from(drawn), expected, "{drawn} of {blocks}");
                 let block = expected.expect("one is left");
-                assert_eq!(map.take_run(block, 1), 1);
+                assert_eq!(map.take_free_run(block, 1), 1);
                 free.remove(&block);
             }
-            assert_eq!(map.next_free(0), None);
+            assert_eq!(map.next_free_from(0), None);
             map.clear();
-            assert_eq!(map.next_free(blocks - 1), Some(blocks - 1));
+            assert_eq!(map.next_free_from(blocks - 1), Some(blocks - 1));
         }
     }
 
     #[test]
     fn a_run_stops_at_a_taken_block_and_marks_past_the_end_as_fio_does() {
         let mut map = BlockMap::new(200);
-        assert_eq!(map.take_run(70, 1), 1);
-        assert_eq!(map.take_run(60, 64), 10);
-        assert_eq!(map.next_free(60), Some(71));
+        assert_eq!(map.take_free_run(70, 1), 1);
+        assert_eq!(map.take_free_run(60, 64), 10);
+        assert_eq!(map.next_free_from(60), Some(71));
         // Four words of 64 bits hold 200 blocks: 66 bits are free from 190 on, and then none of the 200.
-        assert_eq!(map.take_run(190, 64), 64);
-        assert_eq!(map.next_free(199), Some(0));
+        assert_eq!(map.take_free_run(190, 64), 64);
+        assert_eq!(map.next_free_from(199), Some(0));
     }
 
     #[test]
@@ -227,10 +230,10 @@ mod tests {
         for numbers in [2, 3, 5, 64, 1000, 65_537] {
             let mut rng = Seed(numbers).stream("permutation");
             let mut order = Permutation::new(numbers, || rng.next_u64());
-            let seen: BTreeSet<u64> = core::iter::from_fn(|| order.next()).collect();
+            let seen: BTreeSet<u64> = core::iter::from_fn(|| order.next_number()).collect();
             assert_eq!(seen.len() as u64, numbers);
-            order.clear();
-            assert!(order.next().is_some());
+            order.restart();
+            assert!(order.next_number().is_some());
         }
     }
 
@@ -240,7 +243,7 @@ mod tests {
         let mut rng = Seed(5).stream("permutation");
         let numbers = 1 << 33;
         let mut order = Permutation::new(numbers, || rng.next_u64());
-        let drawn: Vec<u64> = core::iter::from_fn(|| order.next()).take(100_000).collect();
+        let drawn: Vec<u64> = core::iter::from_fn(|| order.next_number()).take(100_000).collect();
         let mean = drawn.windows(2).map(|w| w[0].abs_diff(w[1])).sum::<u64>() / (drawn.len() as u64 - 1);
         // Standard error of the mean of 10^5: (n / sqrt 18) / 316 = 0.075 % of n; four of them are 0.3 %.
         assert!(mean.abs_diff(numbers / 3) < numbers * 3 / 1000, "{mean}");

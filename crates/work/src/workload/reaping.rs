@@ -2,13 +2,13 @@
 //!
 //! With several requests in flight fio issues until its depth is in use, waits for some completions and takes a batch
 //! (`iodepth_batch_complete_min`, `_max`), again and again until few enough are left (`iodepth_low`). A completion that
-//! it has not taken still counts in the depth. A sync that is a call blocks the thread; it sees nothing meanwhile. Most
-//! jobs behave the same whether a completion is seen at once or later; jobs with syncs, batches, a verify backlog, or
-//! pauses after completions do not.
+//! is not taken still counts in the depth. A sync that is a call blocks the thread, which sees nothing meanwhile. Most
+//! jobs behave the same whether a completion is seen at once or later. Jobs with syncs, batches, a verify backlog, or
+//! pauses after completions do not; only these have a [`Reaper`].
 //!
-//! Requests are handed to the device when so many are counted (`iodepth_batch`), and before each wait. A wait does not
-//! reset the count, so that the next requests are handed over earlier, in the next pass too. Source: fio 3.33,
-//! `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`; what each engine refuses for now: `engines`.
+//! Requests are queued, and handed to the device when so many are counted (`iodepth_batch`) and before each wait. A
+//! wait does not reset the count, so that the next requests are handed over earlier, also in the next pass. Source: fio
+//! 3.33, `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`, and its `engines` for what each engine refuses.
 
 use alloc::collections::VecDeque;
 
@@ -25,9 +25,9 @@ pub(crate) enum EngineOffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReapedEvent {
     Sync,
-    /// A request: whether it was a read, and its place; the number of a write to read back, or 0.
     Request {
-        read: bool,
+        is_read: bool,
+        /// The number of a write to read back, or 0.
         number: u32,
         lba: u64,
         sectors: u32,
@@ -42,38 +42,43 @@ pub(crate) struct Reaper {
     /// In order of completion.
     unseen: VecDeque<ReapedEvent>,
     /// A wait: fio must take completions before it goes on.
-    wait: Option<Wait>,
-    /// fio has just issued: it may take completions after each request.
-    issued: bool,
+    wait: Option<ReapWait>,
+    /// fio has issued since it last looked: it may take completions after each request.
+    has_issued: bool,
     /// Requests that are not handed over yet.
     queued: u32,
-    /// Requests counted since so many were handed over.
+    /// Requests counted towards the next handing over.
     counted: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Wait {
+struct ReapWait {
     /// The depth was in use: fio waits until few enough are left.
-    full: bool,
-    /// Completions that fio takes at a time, at least.
+    is_depth_used: bool,
+    /// Completions that fio waits for before it takes a batch; 0 while it takes one.
     least: u32,
     /// Completions still to take in this batch.
-    taking: u32,
+    batch_left: u32,
 }
 
 impl Reaper {
-    /// Without completions; `None` if it makes no difference when fio looks. `pauses`: after a number of completions.
-    pub(crate) fn new(pattern: &FioPattern, depth: u32, pauses: bool) -> Option<Reaper> {
+    /// Creates a reaper without completions; `None` if it makes no difference when fio looks. With
+    /// `pauses_after_completions` the worker pauses after a number of completions.
+    pub(crate) fn new(pattern: &FioPattern, depth: u32, pauses_after_completions: bool) -> Option<Reaper> {
         let engine = pattern.engine;
-        let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() }
+        let is_default = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() }
             && engine.kind != EngineKind::OneGroupAtATime;
-        let zoned = pattern.zoned.is_some();
-        let syncs = pattern.syncs.has_any() || pattern.flush_at_end;
-        let partly = pattern.random.iter().any(|share| !matches!(share, 0 | 100));
-        let runs = matches!(pattern.modifier, Some(RwModifier::Run(_) | RwModifier::Same(_)));
+        let has_syncs = pattern.syncs.has_any() || pattern.flush_at_end;
+        let is_partly_random = pattern.random.iter().any(|share| !matches!(share, 0 | 100));
+        let has_runs = matches!(pattern.modifier, Some(RwModifier::Run(_) | RwModifier::Same(_)));
         // Which places a map leaves out depends on how many requests fio has in flight.
-        let gaps = pattern.random_map && (partly || runs);
-        let matters = !plain || syncs || pattern.backlog.is_some() || zoned || pauses || gaps;
+        let has_unmarked_places = pattern.random_map && (is_partly_random || has_runs);
+        let matters = !is_default
+            || has_syncs
+            || pattern.backlog.is_some()
+            || pattern.zoned.is_some()
+            || pauses_after_completions
+            || has_unmarked_places;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
         let engine = IoEngine { most: engine.most.max(engine.least), low, ..engine };
         (depth > 1 && matters).then(|| Reaper {
@@ -81,32 +86,32 @@ impl Reaper {
             depth,
             unseen: VecDeque::new(),
             wait: None,
-            issued: false,
+            has_issued: false,
             queued: 0,
             counted: 0,
         })
     }
 
-    /// Notes that a request was issued, to be handed over with others, or, with `call`, a sync that is a call.
-    pub(crate) fn record_issue(&mut self, call: bool) {
-        self.issued = true;
-        if call {
+    /// Notes that a request was issued, which is queued, or a sync that is a call, which is not.
+    pub(crate) fn record_issue(&mut self, is_sync_call: bool) {
+        self.has_issued = true;
+        if is_sync_call {
             return;
         }
         (self.queued, self.counted) = (self.queued + 1, self.counted + 1);
         if self.counted >= self.engine.batch {
-            self.hand_over();
+            self.hand_over_queued();
         }
     }
 
-    /// Hands over what is queued, and counts anew.
-    pub(crate) fn hand_over(&mut self) {
+    /// Hands over the queued requests, and counts anew.
+    pub(crate) fn hand_over_queued(&mut self) {
         (self.queued, self.counted) = (0, 0);
     }
 
-    /// Checks whether the engine refuses an offer for now. If so, hands over what is queued and waits for completions.
-    /// `in_flight`: requests not done.
-    pub(crate) fn check_refusal(&mut self, offer: EngineOffer, in_flight: u32) -> bool {
+    /// Returns true if the engine refuses an offer for now. The queued requests are then handed over, and fio waits for
+    /// completions. `in_flight` is the number of requests that have not completed.
+    pub(crate) fn wait_if_refused(&mut self, offer: EngineOffer, in_flight: u32) -> bool {
         let held = in_flight + self.unseen_count();
         let refused = match self.engine.kind {
             EngineKind::OneAtATime | EngineKind::AllQueued => false,
@@ -114,17 +119,17 @@ impl Reaper {
             EngineKind::OneGroupAtATime => held > self.queued,
         };
         if refused {
-            self.hand_over();
+            self.hand_over_queued();
             // The refused request counts in the depth.
-            self.wait = Some(Wait { full: held + 1 >= self.depth, least: u32::MAX, taking: 0 });
+            self.wait = Some(ReapWait { is_depth_used: held + 1 >= self.depth, least: u32::MAX, batch_left: 0 });
         }
         refused
     }
 
-    /// Hands over what is queued before a pause, in which fio waits for all of it; nothing, if nothing is in flight.
+    /// Hands over the queued requests before a pause, in which fio waits for them; none if nothing is in flight.
     pub(crate) fn hand_over_before_pause(&mut self, in_flight: u32) {
         if in_flight + self.unseen_count() > 0 {
-            self.hand_over();
+            self.hand_over_queued();
         }
     }
 
@@ -134,8 +139,8 @@ impl Reaper {
     }
 
     /// Notes a completion.
-    pub(crate) fn record_completion(&mut self, seen: ReapedEvent) {
-        self.unseen.push_back(seen);
+    pub(crate) fn record_completion(&mut self, event: ReapedEvent) {
+        self.unseen.push_back(event);
     }
 
     /// The number of completions that fio has not seen.
@@ -143,13 +148,13 @@ impl Reaper {
         self.unseen.len() as u32
     }
 
-    /// Takes the next completion.
-    pub(crate) fn take_completion(&mut self) -> Option<ReapedEvent> {
-        let seen = self.unseen.pop_front()?;
+    /// Takes the oldest completion that fio has not seen.
+    pub(crate) fn take_unseen(&mut self) -> Option<ReapedEvent> {
+        let event = self.unseen.pop_front()?;
         if let Some(wait) = &mut self.wait {
-            wait.taking = wait.taking.saturating_sub(1);
+            wait.batch_left = wait.batch_left.saturating_sub(1);
         }
-        Some(seen)
+        Some(event)
     }
 
     /// True if fio waits for more completions before it goes on.
@@ -157,23 +162,24 @@ impl Reaper {
         self.wait.is_some()
     }
 
-    /// Advances the wait; true if fio takes the next completion now. `in_flight`: requests not done.
+    /// Begins, continues or ends a wait; true if fio takes the next completion now. `in_flight` is the number of
+    /// requests that have not completed.
     pub(crate) fn advance_wait(&mut self, in_flight: u32) -> bool {
         let done = self.unseen.len() as u32;
         let held = in_flight + done;
-        let polls = self.engine.least == 0 && self.engine.most == 0;
-        let begins = held >= self.depth || (polls && core::mem::take(&mut self.issued) && held > 0);
+        let takes_each = self.engine.least == 0 && self.engine.most == 0;
+        let begins = held >= self.depth || (takes_each && core::mem::take(&mut self.has_issued) && held > 0);
         let wait = match &mut self.wait {
-            Some(wait) if wait.taking > 0 => return true,
-            // All that had to be taken is taken.
-            Some(wait) if wait.least == 0 && !(wait.full && held > self.engine.low) => {
+            Some(wait) if wait.batch_left > 0 => return true,
+            // The batch is taken.
+            Some(wait) if wait.least == 0 && !(wait.is_depth_used && held > self.engine.low) => {
                 self.wait = None;
                 return false;
             }
             Some(wait) => wait,
             None if begins => {
                 self.queued = 0;
-                self.wait.insert(Wait { full: held >= self.depth, least: u32::MAX, taking: 0 })
+                self.wait.insert(ReapWait { is_depth_used: held >= self.depth, least: u32::MAX, batch_left: 0 })
             }
             None => return false,
         };
@@ -185,7 +191,7 @@ impl Reaper {
             wait.least = least;
             return false;
         }
-        (wait.least, wait.taking) = (0, done.min(most.max(least)));
+        (wait.least, wait.batch_left) = (0, done.min(most.max(least)));
         true
     }
 }

@@ -1,8 +1,8 @@
-//! Replays a recorded trace: rows in order, each when its turn comes.
+//! Replays a recorded trace that is in memory: rows in order, each when its turn comes.
 //!
-//! There are two modes. *Think*: one request at a time, each issued its think time after the last completion. The
-//! measured response times schedule nothing, so the simulated clock drifts from the measured one. *Arrival*: each row
-//! at its own instant, however many are outstanding then. No file is read here: the reader of traces makes the rows.
+//! There are two modes. *Think*: a single request at a time, each issued its think time after the last completion. The
+//! measured response times have no effect, so the simulated clock drifts from the measured one. *Arrival*: each row at
+//! its own instant, however many are outstanding then. No file is read here: the reader of traces makes the rows.
 
 use alloc::vec::Vec;
 
@@ -25,10 +25,10 @@ pub struct ReplayRow {
 /// When a row is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// The last completion, and the think time.
+    /// The think time after the last completion.
     #[default]
     Think,
-    /// The rows' own instants.
+    /// At its own instant.
     Arrival,
 }
 
@@ -37,29 +37,30 @@ pub enum Timing {
 pub struct Replay<'a> {
     rows: &'a [ReplayRow],
     timing: Timing,
-    at: usize,
+    /// The index of the next row.
+    next_row: usize,
+    /// In think mode: when the next row is due.
     due: Instant,
-    /// Free tags.
-    free: Vec<u32>,
-    /// By tag: the row that it stands for, or last stood for.
-    playing: Vec<usize>,
+    free_tags: Vec<u32>,
+    /// By tag: the row that has it, or had it last.
+    row_of_tag: Vec<usize>,
 }
 
 impl<'a> Replay<'a> {
     /// A trace before its first row.
     pub fn new(rows: &'a [ReplayRow], timing: Timing) -> Replay<'a> {
-        Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), playing: Vec::new() }
+        Replay { rows, timing, next_row: 0, due: Instant::ZERO, free_tags: Vec::new(), row_of_tag: Vec::new() }
     }
 
     fn requests_in_flight(&self) -> usize {
-        self.playing.len() - self.free.len()
+        self.row_of_tag.len() - self.free_tags.len()
     }
 }
 
 impl Source for Replay<'_> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        let Some(row) = self.rows.get(self.at) else {
+        let Some(row) = self.rows.get(self.next_row) else {
             return SourcePoll::Done;
         };
         let due = match self.timing {
@@ -70,20 +71,20 @@ impl Source for Replay<'_> {
         if due > now {
             return SourcePoll::At(due);
         }
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.playing.push(0);
-            self.playing.len() as u32 - 1
+        let tag = self.free_tags.pop().unwrap_or_else(|| {
+            self.row_of_tag.push(0);
+            self.row_of_tag.len() as u32 - 1
         });
-        self.playing[tag as usize] = self.at;
-        self.at += 1;
+        self.row_of_tag[tag as usize] = self.next_row;
+        self.next_row += 1;
         let (op, lba, sectors) = (row.op, row.lba, row.sectors);
         SourcePoll::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
     }
 
     #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
-        self.free.push(completion.tag);
-        let row = &self.rows[self.playing[completion.tag as usize]];
+        self.free_tags.push(completion.tag);
+        let row = &self.rows[self.row_of_tag[completion.tag as usize]];
         self.due = completion.finished + row.think;
         let intended = match self.timing {
             Timing::Think => completion.submitted,
@@ -100,7 +101,7 @@ mod tests {
     use seekwise_disk::record::Record;
     use seekwise_disk::testing::SmallDrive;
 
-    fn rows() -> Vec<ReplayRow> {
+    fn trace_rows() -> Vec<ReplayRow> {
         let row = |i: u64| ReplayRow {
             op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
             lba: i * 517 % 5_000,
@@ -112,7 +113,7 @@ mod tests {
     }
 
     fn play(timing: Timing) -> Vec<Record> {
-        let rows = rows();
+        let rows = trace_rows();
         let mut records = Vec::new();
         let mut engine = Engine::new(Replay::new(&rows, timing), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
@@ -125,7 +126,7 @@ mod tests {
         let records = play(Timing::Think);
         for (index, pair) in records.windows(2).enumerate() {
             let think = pair[1].completion.submitted.since(pair[0].completion.finished);
-            assert_eq!(think, rows()[index].think);
+            assert_eq!(think, trace_rows()[index].think);
             assert_eq!(pair[1].request.stamp as usize, index + 2);
         }
     }
@@ -134,7 +135,7 @@ mod tests {
     fn arrivals_keep_their_instants_and_wait_in_line() {
         let mut records = play(Timing::Arrival);
         records.sort_unstable_by_key(|record| record.request.stamp);
-        for (record, row) in records.iter().zip(rows()) {
+        for (record, row) in records.iter().zip(trace_rows()) {
             assert_eq!(record.intended, Instant::ZERO + row.arrival);
             assert!(record.issued >= record.intended);
             assert_eq!((record.request.lba, record.request.op), (row.lba, row.op));

@@ -1,5 +1,6 @@
-//! A session that was recorded request by request, played again at the same instants. On the stack of the recording it
-//! ends at the same nanosecond. No file is read here: the reader of recordings makes the [`RecordedSession`].
+//! A session that was recorded request by request, played again at the same instants. On the stack of the recording
+//! each request ends at the recorded nanosecond. No file is read here: the reader of recordings makes the
+//! [`RecordedSession`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,9 +23,9 @@ pub struct RecordedRequest {
     /// The first block of 512 bytes.
     pub lba: u64,
     pub sectors: u32,
-    /// Whether it had [`Flags::FUA`].
+    /// The request had [`Flags::FUA`].
     pub fua: bool,
-    /// The name while it was in flight, which decides between two requests that are served alike.
+    /// The tag while it was in flight, which decides between two requests that are served alike.
     pub tag: u32,
 }
 
@@ -42,11 +43,11 @@ pub struct RecordedSession {
 /// How the played requests ended, compared with the recorded ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayComparison {
-    /// Played and completed.
+    /// Requests that were played and have completed.
     pub requests: u64,
     /// Requests that ended at the recorded nanosecond and with the recorded status.
     pub same: u64,
-    /// The first stamp that did not, with the recorded end and the played one.
+    /// The first stamp of a request that did not, with the recorded end and the end here.
     pub first: Option<(u64, Instant, Instant)>,
 }
 
@@ -54,34 +55,35 @@ pub struct ReplayComparison {
 #[derive(Clone, Debug)]
 pub struct SessionReplay {
     session: alloc::sync::Arc<RecordedSession>,
-    at: usize,
+    /// The index of the next entry.
+    next_entry: usize,
     /// By tag: the entry in flight.
-    playing: Vec<Option<usize>>,
-    compared: ReplayComparison,
+    entry_of_tag: Vec<Option<usize>>,
+    comparison: ReplayComparison,
 }
 
 impl SessionReplay {
     /// A session before its first request.
     pub fn new(session: alloc::sync::Arc<RecordedSession>) -> SessionReplay {
-        SessionReplay { session, at: 0, playing: Vec::new(), compared: ReplayComparison::default() }
+        SessionReplay { session, next_entry: 0, entry_of_tag: Vec::new(), comparison: ReplayComparison::default() }
     }
 
     /// The comparison so far.
     pub fn comparison_so_far(&self) -> ReplayComparison {
-        self.compared
+        self.comparison
     }
 
-    /// Takes the recorded tag, or the first free one if that is still in flight, on a slower device.
-    fn claim_tag(&mut self, wanted: u32) -> u32 {
-        if self.playing.len() <= wanted as usize {
-            self.playing.resize(wanted as usize + 1, None);
+    /// Returns the recorded tag, or the first free tag if that is still in flight, as on a slower device.
+    fn choose_tag(&mut self, recorded: u32) -> u32 {
+        if self.entry_of_tag.len() <= recorded as usize {
+            self.entry_of_tag.resize(recorded as usize + 1, None);
         }
-        if self.playing[wanted as usize].is_none() {
-            return wanted;
+        if self.entry_of_tag[recorded as usize].is_none() {
+            return recorded;
         }
-        let free = self.playing.iter().position(Option::is_none).unwrap_or(self.playing.len());
-        if free == self.playing.len() {
-            self.playing.push(None);
+        let free = self.entry_of_tag.iter().position(Option::is_none).unwrap_or(self.entry_of_tag.len());
+        if free == self.entry_of_tag.len() {
+            self.entry_of_tag.push(None);
         }
         free as u32
     }
@@ -89,26 +91,26 @@ impl SessionReplay {
 
 impl Source for SessionReplay {
     fn next(&mut self, now: Instant) -> SourcePoll {
-        let Some(&entry) = self.session.entries.get(self.at) else { return SourcePoll::Done };
+        let Some(&entry) = self.session.entries.get(self.next_entry) else { return SourcePoll::Done };
         if entry.at > now {
             return SourcePoll::At(entry.at);
         }
-        let tag = self.claim_tag(entry.tag);
-        self.playing[tag as usize] = Some(self.at);
-        self.at += 1;
+        let tag = self.choose_tag(entry.tag);
+        self.entry_of_tag[tag as usize] = Some(self.next_entry);
+        self.next_entry += 1;
         let RecordedRequest { op, lba, sectors, fua, .. } = entry;
         let flags = if fua { Flags::FUA } else { Flags::NONE };
         SourcePoll::Request(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 })
     }
 
     fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
-        let place = self.playing[completion.tag as usize].take().expect("a completion of something in flight");
-        let entry = self.session.entries[place];
+        let index = self.entry_of_tag[completion.tag as usize].take().expect("the completed request was in flight");
+        let entry = self.session.entries[index];
         let same = completion.finished == entry.done && (completion.status == Status::Done) == entry.ok;
-        self.compared.requests += 1;
-        self.compared.same += u64::from(same);
-        if !same && self.compared.first.is_none_or(|first| entry.stamp < first.0) {
-            self.compared.first = Some((entry.stamp, entry.done, completion.finished));
+        self.comparison.requests += 1;
+        self.comparison.same += u64::from(same);
+        if !same && self.comparison.first.is_none_or(|first| entry.stamp < first.0) {
+            self.comparison.first = Some((entry.stamp, entry.done, completion.finished));
         }
         Accounting::In { worker: 0, intended: entry.at, served: None }
     }

@@ -1,7 +1,8 @@
-//! The sizes of fio's requests: fixed, a range, or a table of shares, drawn as fio draws them.
+//! The sizes of fio's requests: fixed, from a range, or from a table of shares, drawn as fio draws them.
 //!
-//! A range of `min..=max` takes multiples of `min`, all equally often if `max` is one. Unaligned sizes are rounded down
-//! to whole sectors, because a device has no others. A size that does not fit before the end is drawn again.
+//! A range of `min..=max` gives multiples of `min`, all equally often if `max` is such a multiple. Unaligned sizes are
+//! rounded down to whole sectors, because a device has no others. A size that does not fit before the end of the file
+//! is drawn again.
 
 use alloc::vec::Vec;
 
@@ -15,40 +16,54 @@ pub(crate) struct Sizes {
     pub(crate) min: u64,
     /// The largest, in bytes.
     pub(crate) max: u64,
-    rule: Rule,
+    rule: SizeRule,
     /// Sizes are rounded down to multiples of this.
     multiple: u64,
     random: Tausworthe,
 }
 
 #[derive(Clone, Debug)]
-enum Rule {
+enum SizeRule {
     Fixed,
     Range,
-    /// Size and cumulative per cent.
-    Split(Vec<(u64, u64)>),
+    Split(Vec<SizeShare>),
 }
 
-/// Draws before the smallest size is used because no other seems to fit.
+/// A line of a table of shares.
+#[derive(Clone, Copy, Debug)]
+struct SizeShare {
+    bytes: u64,
+    /// The share of this line and of all before it, in per cent.
+    cumulative_percent: u64,
+}
+
+/// Number of draws without a size that fits, after which the smallest size is used.
 const TRIES: u32 = 1000;
 
 impl Sizes {
     /// The sizes of `blocks` on a device of `sector` bytes, drawn from `random`.
     pub(crate) fn new(blocks: &BlockSizes, sector: u64, random: Tausworthe) -> Sizes {
         let (min, max, rule, multiple) = match blocks {
-            BlockSizes::Fixed(bytes) => (*bytes, *bytes, Rule::Fixed, 1),
-            BlockSizes::Range { min, max, .. } if min == max => (*min, *max, Rule::Fixed, 1),
+            BlockSizes::Fixed(bytes) => (*bytes, *bytes, SizeRule::Fixed, 1),
+            BlockSizes::Range { min, max, .. } if min == max => (*min, *max, SizeRule::Fixed, 1),
             BlockSizes::Range { min, max, unaligned } => {
-                (*min, *max, Rule::Range, if *unaligned { sector } else { *min })
+                (*min, *max, SizeRule::Range, if *unaligned { sector } else { *min })
             }
-            BlockSizes::Split(list) => split_table(list),
+            BlockSizes::Split(list) => {
+                let (min, max) = (blocks.smallest(), blocks.largest());
+                if min == max {
+                    (min, max, SizeRule::Fixed, 1)
+                } else {
+                    (min, max, SizeRule::Split(share_table(list)), min)
+                }
+            }
         };
         Sizes { min, max, rule, multiple, random }
     }
 
-    /// Whether all are of one size.
+    /// True if all are of one size.
     pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self.rule, Rule::Fixed)
+        matches!(self.rule, SizeRule::Fixed)
     }
 
     /// Starts the stream again from `random`.
@@ -56,47 +71,47 @@ impl Sizes {
         self.random = random;
     }
 
-    /// The size of a request that has `room` bytes before its file ends; `None` if no size fits.
+    /// Draws the size of a request; `max_bytes` are left before its file ends. `None` if no size fits.
     #[inline]
-    pub(crate) fn draw_size(&mut self, room: u64) -> Option<u64> {
-        if self.min > room {
+    pub(crate) fn draw_size(&mut self, max_bytes: u64) -> Option<u64> {
+        if self.min > max_bytes {
             return None;
         }
         match self.rule {
-            Rule::Fixed => Some(self.min),
-            _ => Some((0..TRIES).map(|_| self.draw_once(room)).find(|&bytes| bytes <= room).unwrap_or(self.min)),
+            SizeRule::Fixed => Some(self.min),
+            _ => {
+                let fitting = (0..TRIES).map(|_| self.draw_once(max_bytes)).find(|&bytes| bytes <= max_bytes);
+                Some(fitting.unwrap_or(self.min))
+            }
         }
     }
 
-    fn draw_once(&mut self, room: u64) -> u64 {
+    /// Draws a size once; it may be over `max_bytes`.
+    fn draw_once(&mut self, max_bytes: u64) -> u64 {
         let bytes = match &self.rule {
-            Rule::Fixed => self.min,
-            // fio draws from `max` steps above `min` and cuts what is over `max`.
-            Rule::Range => self.min + self.random.below(self.max),
-            Rule::Split(table) => {
-                let (drawn, last) = self.random.next_raw();
-                let chosen = table.iter().find(|(bytes, share)| drawn / share <= last / 100 && *bytes <= room);
-                chosen.or(table.last()).expect("a split has a line").0
+            SizeRule::Fixed => self.min,
+            // fio draws below `max`, adds `min`, and cuts sizes over `max`.
+            SizeRule::Range => self.min + self.random.below(self.max),
+            SizeRule::Split(table) => {
+                let (drawn, percent) = (self.random.next_bits(), self.random.max_bits() / 100);
+                let is_chosen =
+                    |line: &&SizeShare| drawn / line.cumulative_percent <= percent && line.bytes <= max_bytes;
+                table.iter().find(is_chosen).or(table.last()).expect("a split has a line").bytes
             }
         };
         (bytes - bytes % self.multiple).min(self.max)
     }
 }
 
-/// fio sorts the lines by share and rounds sizes down to multiples of the smallest.
-fn split_table(list: &[(u64, u8)]) -> (u64, u64, Rule, u64) {
-    let sizes = || list.iter().map(|&(bytes, _)| bytes);
-    let (min, max) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
-    if min == max {
-        return (min, max, Rule::Fixed, 1);
-    }
-    let mut table: Vec<(u64, u64)> = list.iter().map(|&(bytes, share)| (bytes, share.into())).collect();
-    table.retain(|&(_, share)| share > 0);
-    table.sort_by_key(|&(_, share)| share);
-    let mut sum = 0;
-    for line in &mut table {
-        sum += line.1;
-        line.1 = sum;
-    }
-    (min, max, Rule::Split(table), min)
+/// The table of a split. fio sorts its lines by share.
+fn share_table(list: &[(u64, u8)]) -> Vec<SizeShare> {
+    let mut lines: Vec<(u64, u64)> = list.iter().map(|&(bytes, percent)| (bytes, percent.into())).collect();
+    lines.retain(|&(_, percent)| percent > 0);
+    lines.sort_by_key(|&(_, percent)| percent);
+    let mut cumulative_percent = 0;
+    let add_up = |(bytes, percent): (u64, u64)| {
+        cumulative_percent += percent;
+        SizeShare { bytes, cumulative_percent }
+    };
+    lines.into_iter().map(add_up).collect()
 }

@@ -1,18 +1,18 @@
 //! The workload as a source: all workers of a job, their stages, tags and counting.
 //!
-//! Workers that can issue take turns, one request each. Workers that wait for an instant are in a heap, workers that
-//! wait for a completion in neither, so a call costs the same however many workers there are. A lone worker is asked
-//! directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the call
-//! that finds it so. A request keeps one tag; each worker has as many as its depth.
+//! Workers that can issue take turns, one request each. Workers that wait for an instant are in a heap. Workers that
+//! wait for a completion are in no list, so a call costs the same however many workers there are. A single worker is
+//! polled without turns. The workers of a stage begin together when all of the stage before have ended, at the instant
+//! of the call that finds it so. A request keeps one tag; each worker has as many tags as its depth.
 //!
 //! # Counting
 //! A fio worker counts what completes after the ramp, including requests that were issued before the end of the run
 //! time and complete after it. An Iometer worker counts what was issued after the ramp and completes by the end. Rates
-//! are over [`Workload::counting_windows`]: from the end of the ramp until the worker ends, as in the tools, not from the first
-//! request to the last. A write of `sync=` on a device without [`Flags::FUA`](seekwise_disk::block::Flags::FUA) is two
-//! requests, a write and a flush under the same tag. The flush is counted, as the write and with its due and issue
-//! times; the write itself is not. So the response is that of the pair. A failed completion is counted like any other:
-//! its status tells. fio's workers end at their first error.
+//! are over [`Workload::counting_windows`]: from the end of the ramp until the worker ends, as in the tools, not from
+//! the first request to the last. A write of `sync=` on a device without
+//! [`Flags::FUA`](seekwise_disk::block::Flags::FUA) is two requests, a write and a flush under the same tag. The flush
+//! is counted, as the write and with its due and issue times; the write itself is not. So the response is that of the
+//! pair. A failed completion is counted like any other: its status tells. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ use super::check::{self, WorkloadError};
 use super::fio::FioRequest;
 use super::flow::Flows;
 use super::job::{Job, Window};
-use super::listener::Tell;
+use super::listener::IssueListener;
 use super::worker::{AnsweredRequest, QuickPoll, RequestPurpose, WorkerPoll, WorkerRequest, WorkerState};
 use super::zoned::JobZones;
 
@@ -38,22 +38,24 @@ pub struct Workload {
     workers: Vec<WorkerState>,
     /// The use of each tag.
     slots: Vec<TagSlot>,
-    /// Free tags of each worker, from `first` on.
-    free: Vec<Vec<u32>>,
+    /// By worker: its free tags.
+    free_tags: Vec<Vec<u32>>,
+    /// Workers that can issue.
     ready: VecDeque<u16>,
+    /// Workers that wait for an instant.
     waiting: BinaryHeap<Reverse<(Instant, u16)>>,
     /// True for workers that wait for a completion.
     blocked: Vec<bool>,
     /// Workers by stage, in order of the stages; the first is the next to begin.
     stages: VecDeque<Vec<u16>>,
-    /// Workers of the current stage that have not ended.
+    /// Number of workers of the current stage that have not ended.
     active: usize,
     /// The number of the first worker in its job.
     first: u16,
     flows: Flows,
     /// The zones of its files.
-    spaces: JobZones,
-    tell: Option<Tell>,
+    job_zones: JobZones,
+    listener: Option<IssueListener>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,55 +76,55 @@ impl Workload {
     pub fn new(job: &Job, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
         check::check_job(job, limits)?;
         let mut slots = Vec::new();
-        let mut free = Vec::new();
+        let mut free_tags = Vec::new();
         let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
         stages.sort_unstable();
         stages.dedup();
         for (index, worker) in job.workers.iter().enumerate() {
             let first = slots.len() as u32;
-            free.push((first..first + worker.depth).rev().collect());
+            free_tags.push((first..first + worker.depth).rev().collect());
             let (purpose, intended, issued) = (RequestPurpose::Plain, Instant::ZERO, Instant::ZERO);
             let empty = TagSlot { worker: index as u16, purpose, intended, issued, op: Op::Flush, lba: 0, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
-        let of_stage = |stage: &u32| {
-            let of = |index: &u16| job.workers[usize::from(*index)].stage == *stage;
-            (0..job.workers.len() as u16).filter(of).collect()
+        let workers_of_stage = |stage: &u32| {
+            let is_in_stage = |index: &u16| job.workers[usize::from(*index)].stage == *stage;
+            (0..job.workers.len() as u16).filter(is_in_stage).collect()
         };
         let numbered = job.workers.iter().enumerate();
-        let mut spaces = JobZones::new(job);
-        let running = |(index, worker)| WorkerState::new(worker, index as u16, limits, seed, &mut spaces);
+        let mut job_zones = JobZones::new(job);
+        let worker_state = |(index, worker)| WorkerState::new(worker, index as u16, limits, seed, &mut job_zones);
         Ok(Workload {
-            workers: numbered.map(running).collect(),
+            workers: numbered.map(worker_state).collect(),
             slots,
-            free,
+            free_tags,
             ready: VecDeque::with_capacity(job.workers.len()),
             waiting: BinaryHeap::with_capacity(job.workers.len()),
             blocked: job.workers.iter().map(|_| false).collect(),
-            stages: stages.iter().map(of_stage).collect(),
+            stages: stages.iter().map(workers_of_stage).collect(),
             active: 0,
             first: 0,
             flows: Flows::new(job),
-            spaces,
-            tell: None,
+            job_zones,
+            listener: None,
         })
     }
 
-    /// A single worker of a job, without the others: the same requests as among them, under its number, with tags of
-    /// its own. The worker begins at once; the caller knows when its stage comes.
+    /// A single worker of a job, with the requests that it has among the others, under its number and with tags from 0
+    /// on. The worker begins at once: its stage is up to the caller.
     pub fn for_worker(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
         check::check_job(job, limits)?;
-        let of = &job.workers[usize::from(worker)];
-        let only = Job { name: job.name.clone(), workers: alloc::vec![of.clone()] };
-        let mut alone = Workload::new(&only, limits, seed)?;
-        alone.workers = alloc::vec![WorkerState::new(of, worker, limits, seed, &mut alone.spaces)];
-        Ok(Workload { first: worker, ..alone })
+        let spec = &job.workers[usize::from(worker)];
+        let single_job = Job { name: job.name.clone(), workers: alloc::vec![spec.clone()] };
+        let mut single = Workload::new(&single_job, limits, seed)?;
+        single.workers = alloc::vec![WorkerState::new(spec, worker, limits, seed, &mut single.job_zones)];
+        Ok(Workload { first: worker, ..single })
     }
 
-    /// Reports each request to `tell` as it is issued.
+    /// Reports each request to `listener` as it is issued.
     #[must_use]
-    pub fn with_listener(self, tell: Option<Tell>) -> Workload {
-        Workload { tell, ..self }
+    pub fn with_listener(self, listener: Option<IssueListener>) -> Workload {
+        Workload { listener, ..self }
     }
 
     /// By worker: the time for which it is counted, up to `now` if it has not ended; `None` if it has not begun.
@@ -140,16 +142,17 @@ impl Workload {
 
     /// Makes the workers ready that wait for a zone, if one may have become free.
     fn wake_zone_waiters(&mut self) {
-        if !self.spaces.take_released() {
+        if !self.job_zones.take_zone_released() {
             return;
         }
-        for (other, worker) in (0..).zip(&self.workers) {
-            if worker.waits_for_zone() && core::mem::take(&mut self.blocked[usize::from(other)]) {
-                self.ready.push_back(other);
+        for (index, worker) in (0..).zip(&self.workers) {
+            if worker.waits_for_zone() && core::mem::take(&mut self.blocked[usize::from(index)]) {
+                self.ready.push_back(index);
             }
         }
     }
 
+    /// Begins the next stage; false if there is none.
     fn begin_stage(&mut self, now: Instant) -> bool {
         let Some(stage) = self.stages.pop_front() else {
             return false;
@@ -172,12 +175,12 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
-            if let QuickPoll::Draw(draw) = self.workers[usize::from(index)].poll_quickly(now) {
+            if let QuickPoll::Request(drawn) = self.workers[usize::from(index)].poll_quickly(now) {
                 self.rotate_ready();
-                return Some(self.tag_quick_request(index, &draw, now));
+                return Some(self.tag_quick_request(index, &drawn, now));
             }
-            if self.workers[usize::from(index)].may_be_held(now)
-                && let Some(sleep) = self.flows.hold_back(index)
+            if self.workers[usize::from(index)].would_issue(now)
+                && let Some(sleep) = self.flows.hold_back_if_ahead(index)
             {
                 self.ready.pop_front();
                 if sleep > Span::ZERO {
@@ -185,13 +188,13 @@ impl Workload {
                 }
                 continue;
             }
-            let polled = self.workers[usize::from(index)].poll(now, &mut self.spaces);
+            let polled = self.workers[usize::from(index)].poll(now, &mut self.job_zones);
             self.wake_zone_waiters();
             match polled {
-                WorkerPoll::Issue(issue) => {
+                WorkerPoll::Issue(request) => {
                     self.rotate_ready();
                     self.ready.extend(self.flows.record_issue(index));
-                    return Some(self.tag_request(index, &issue, now));
+                    return Some(self.tag_request(index, &request, now));
                 }
                 WorkerPoll::At(instant) => self.waiting.push(Reverse((instant, index))),
                 WorkerPoll::Wait => self.blocked[usize::from(index)] = true,
@@ -205,7 +208,7 @@ impl Workload {
         None
     }
 
-    /// Moves the front worker to the back.
+    /// Moves the first ready worker to the end.
     #[inline]
     fn rotate_ready(&mut self) {
         if self.ready.len() > 1 {
@@ -213,46 +216,39 @@ impl Workload {
         }
     }
 
+    /// Gives a tag to a request of a worker that only issues, and reports it.
     #[inline(always)]
-    fn tag_quick_request(&mut self, index: u16, draw: &FioRequest, now: Instant) -> Request {
-        let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
-        let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
+    fn tag_quick_request(&mut self, index: u16, drawn: &FioRequest, now: Instant) -> Request {
+        let tag = self.free_tags[usize::from(index)].pop().expect("a worker stays within its depth");
+        let (op, lba, sectors) = (drawn.op(), drawn.start / SECTOR, (drawn.bytes / SECTOR) as u32);
         self.slots[tag as usize] =
             TagSlot { worker: index, purpose: RequestPurpose::Plain, intended: now, issued: now, op, lba, sectors };
         let flags = Flags::NONE;
         let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
-        if let Some(tell) = &self.tell {
-            tell.tell(now, &request);
+        if let Some(listener) = &self.listener {
+            listener.report(now, &request);
         }
         request
     }
 
+    /// Gives a tag to a request, unless it continues an earlier one, and reports it.
     #[inline]
-    fn tag_request(&mut self, index: u16, issue: &WorkerRequest, now: Instant) -> Request {
-        let tag = match issue.tag {
+    fn tag_request(&mut self, index: u16, polled: &WorkerRequest, now: Instant) -> Request {
+        let &WorkerRequest { op, flags, lba, sectors, intended, purpose, tag: continued_tag } = polled;
+        let tag = match continued_tag {
             Some(tag) => tag,
-            None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
+            None => self.free_tags[usize::from(index)].pop().expect("a worker stays within its depth"),
         };
         let slot = &mut self.slots[tag as usize];
-        let pair = matches!(slot.purpose, RequestPurpose::Pair(_)) && issue.tag.is_some();
-        if !pair {
-            (slot.op, slot.lba, slot.sectors, slot.issued) = (issue.op, issue.lba, issue.sectors, now);
+        // The slot of a write stays as it is when the flush of the write follows.
+        if !matches!(slot.purpose, RequestPurpose::FlushedWrite(_)) || continued_tag.is_none() {
+            (slot.op, slot.lba, slot.sectors, slot.issued) = (op, lba, sectors, now);
         }
-        slot.purpose = issue.purpose;
-        slot.intended = issue.intended;
-        let request = Request {
-            tag,
-            unit: 0,
-            origin: self.first + index,
-            op: issue.op,
-            flags: issue.flags,
-            lba: issue.lba,
-            sectors: issue.sectors,
-            stamp: 0,
-        };
-        let part = matches!(issue.purpose, RequestPurpose::Forced(_) | RequestPurpose::Compute);
-        if let Some(tell) = self.tell.as_ref().filter(|_| !part) {
-            tell.tell(now, &request);
+        (slot.purpose, slot.intended) = (purpose, intended);
+        let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
+        let is_reported = !matches!(purpose, RequestPurpose::WriteFlush(_) | RequestPurpose::Compute);
+        if let Some(listener) = self.listener.as_ref().filter(|_| is_reported) {
+            listener.report(now, &request);
         }
         request
     }
@@ -273,25 +269,24 @@ impl Workload {
         }
     }
 
-    /// Handles the completion of a request, whatever it was for. The worker knows if it failed.
+    /// Ends a request of any purpose. If the request failed, its worker knows that already.
     #[inline(never)]
     fn complete_any(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let slot = &self.slots[completion.tag as usize];
         let &TagSlot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
-        let done = completion.status == Status::Done;
-        let answered =
-            AnsweredRequest { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
-        if worker.handle_completion(now, &answered, &mut self.spaces) {
-            self.free[usize::from(index)].push(completion.tag);
+        let (tag, succeeded) = (completion.tag, completion.status == Status::Done);
+        let answered = AnsweredRequest { tag, purpose, intended, succeeded, is_read: op == Op::Read, lba, sectors };
+        if worker.end_request(now, &answered, &mut self.job_zones) {
+            self.free_tags[usize::from(index)].push(tag);
         }
         let counts = worker.is_counted(intended, completion.finished);
         self.wake_worker(index);
         // A write with a flush of its own does not count: the flush does.
-        if !counts || (matches!(purpose, RequestPurpose::Pair(_)) && done) {
+        if !counts || (matches!(purpose, RequestPurpose::FlushedWrite(_)) && succeeded) {
             return Accounting::Out;
         }
-        let served = matches!(purpose, RequestPurpose::Forced(_)).then_some(ForcedWrite { op, sectors, issued });
+        let served = matches!(purpose, RequestPurpose::WriteFlush(_)).then_some(ForcedWrite { op, sectors, issued });
         Accounting::In { worker: self.first + index, intended, served }
     }
 }
@@ -299,10 +294,10 @@ impl Workload {
 impl Source for Workload {
     #[inline(always)]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        // A lone worker that only issues needs no turn.
+        // A single worker that only issues needs no turn.
         if let [only] = &mut self.workers[..] {
             match only.poll_quickly(now) {
-                QuickPoll::Draw(draw) => return SourcePoll::Request(self.tag_quick_request(0, &draw, now)),
+                QuickPoll::Request(drawn) => return SourcePoll::Request(self.tag_quick_request(0, &drawn, now)),
                 QuickPoll::Wait => return SourcePoll::Completion,
                 QuickPoll::Poll => {}
             }
@@ -315,12 +310,12 @@ impl Source for Workload {
         let &TagSlot { worker: index, purpose, intended, op, .. } = &self.slots[completion.tag as usize];
         let worker = &mut self.workers[usize::from(index)];
         if completion.status != Status::Done {
-            worker.handle_failure(op == Op::Read);
+            worker.end_after_failure(op == Op::Read);
         }
         let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) else {
             return self.complete_any(now, completion);
         };
-        self.free[usize::from(index)].push(completion.tag);
+        self.free_tags[usize::from(index)].push(completion.tag);
         if core::mem::take(&mut self.blocked[usize::from(index)]) {
             self.ready.push_back(index);
         }

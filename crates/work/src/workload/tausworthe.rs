@@ -1,8 +1,10 @@
-//! fio's random numbers: Tausworthe 88 and 258 (L'Ecuyer 1996, 1999), its shift register, and its seeding.
+//! fio's random numbers: the generators Tausworthe 88 and 258 (L'Ecuyer 1996, 1999), the shift register for blocks, and
+//! the seeds of a thread's streams.
 //!
-//! The numbers and their order are those of fio 3.33, so that a stream drawn here equals the stream drawn there. fio
-//! turns a number into a place with 64-bit floating point; [`scale_short`] rounds in the same way. The arithmetic follows
-//! fio's `lib/rand`, `lib/lfsr` and `init`. Not reproduced are fio's numbers for buffers and verification.
+//! The numbers and their order are those of fio 3.33, so that a stream drawn here equals fio's stream. fio turns a
+//! number into a place with 64-bit floating point; [`scale_32_bit`] and [`scale_64_bit`] round in the same way. The
+//! arithmetic follows fio's `lib/rand`, `lib/lfsr` and `init`. fio's numbers for buffers and verification are not
+//! reproduced.
 
 use super::job::RandomRepeat;
 
@@ -21,16 +23,16 @@ impl Tausworthe88 {
     pub(crate) fn new(seed: u64) -> Tausworthe88 {
         let seed = seed as u32;
         let next = |x: u32| x.wrapping_mul(69_069) ^ seed;
-        // Below these the register would be stuck at 0.
-        let alive = |x: u32, least: u32| if x < least { x + least } else { x };
-        let a = alive(next(SEEDING), 1);
-        let b = alive(next(a), 7);
-        let c = alive(next(b), 15);
-        let mut fresh = Tausworthe88([a, b, c]);
+        // A register with a smaller state would stay at 0.
+        let at_least = |least: u32, x: u32| if x < least { x + least } else { x };
+        let a = at_least(1, next(SEEDING));
+        let b = at_least(7, next(a));
+        let c = at_least(15, next(b));
+        let mut generator = Tausworthe88([a, b, c]);
         for _ in 0..WARM_UP {
-            fresh.next();
+            generator.next();
         }
-        fresh
+        generator
     }
 
     /// 32 random bits.
@@ -45,7 +47,7 @@ impl Tausworthe88 {
         self.0[0] ^ self.0[1] ^ self.0[2]
     }
 
-    /// A number in 1..=100.
+    /// A random number in 1..=100.
     #[inline]
     pub(crate) fn next_percent(&mut self) -> u8 {
         (1 + ((100 * u64::from(self.next())) >> 32)) as u8
@@ -60,18 +62,18 @@ impl Tausworthe258 {
     /// fio's state for `seed`.
     pub(crate) fn new(seed: u64) -> Tausworthe258 {
         let mut x = u64::from(SEEDING);
-        let fresh = [1, 7, 15, 33, 49].map(|least| {
+        let registers = [1, 7, 15, 33, 49].map(|least| {
             x = x.wrapping_mul(6_906_969_069) ^ seed;
             if x < least {
                 x += least;
             }
             x
         });
-        let mut fresh = Tausworthe258(fresh);
+        let mut generator = Tausworthe258(registers);
         for _ in 0..WARM_UP {
-            fresh.next();
+            generator.next();
         }
-        fresh
+        generator
     }
 
     /// 64 random bits.
@@ -93,67 +95,80 @@ impl Tausworthe258 {
 #[derive(Clone, Debug)]
 pub(crate) enum Tausworthe {
     /// 32 bits a draw.
-    Short(Tausworthe88),
+    Bits32(Tausworthe88),
     /// 64 bits a draw.
-    Long(Tausworthe258),
+    Bits64(Tausworthe258),
 }
 
 impl Tausworthe {
     /// fio's state for `seed`.
-    pub(crate) fn new(seed: u64, long: bool) -> Tausworthe {
-        if long { Tausworthe::Long(Tausworthe258::new(seed)) } else { Tausworthe::Short(Tausworthe88::new(seed)) }
-    }
-
-    /// A number in `0..n` (`n` not 0), as fio's multiplication in floating point gives it.
-    #[inline]
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        match self {
-            Tausworthe::Short(random) => scale_short(n, u64::from(random.next())),
-            Tausworthe::Long(random) => scale_long(n, random.next()),
+    pub(crate) fn new(seed: u64, use_64_bit: bool) -> Tausworthe {
+        if use_64_bit {
+            Tausworthe::Bits64(Tausworthe258::new(seed))
+        } else {
+            Tausworthe::Bits32(Tausworthe88::new(seed))
         }
     }
 
-    /// The next raw number, and the largest possible one.
-    pub(crate) fn next_raw(&mut self) -> (u64, u64) {
+    /// A random number in `0..limit` (`limit` not 0), as fio's multiplication in floating point gives it.
+    #[inline]
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         match self {
-            Tausworthe::Short(random) => (u64::from(random.next()), u64::from(u32::MAX)),
-            Tausworthe::Long(random) => (random.next(), u64::MAX),
+            Tausworthe::Bits32(random) => scale_32_bit(limit, u64::from(random.next())),
+            Tausworthe::Bits64(random) => scale_64_bit(limit, random.next()),
+        }
+    }
+
+    /// The next random bits.
+    pub(crate) fn next_bits(&mut self) -> u64 {
+        match self {
+            Tausworthe::Bits32(random) => random.next().into(),
+            Tausworthe::Bits64(random) => random.next(),
+        }
+    }
+
+    /// The largest result of [`Tausworthe::next_bits`].
+    pub(crate) fn max_bits(&self) -> u64 {
+        match self {
+            Tausworthe::Bits32(_) => u32::MAX.into(),
+            Tausworthe::Bits64(_) => u64::MAX,
         }
     }
 }
 
-/// The whole part of `n * (r / 2^32)` as 64-bit floating point gives it; below `n`, `r` below 2^32.
+/// The whole part of `limit * (random / 2^32)` as 64-bit floating point gives it; below `limit`. `random` is below
+/// 2^32.
 #[inline]
-pub(crate) fn scale_short(n: u64, r: u64) -> u64 {
-    if n <= u64::from(u32::MAX) {
+pub(crate) fn scale_32_bit(limit: u64, random: u64) -> u64 {
+    if limit <= u64::from(u32::MAX) {
         // At most 11 bits are rounded away: the whole part can change only just below the next whole number.
-        let product = n * r;
+        let product = limit * random;
         if product as u32 <= u32::MAX - (1 << 11) {
             return product >> 32;
         }
     }
-    (round_to_double(u128::from(n) * u128::from(r)) >> 32).min(u128::from(n - 1)) as u64
+    (round_to_double(u128::from(limit) * u128::from(random)) >> 32).min(u128::from(limit - 1)) as u64
 }
 
-/// The whole part of `n * (r / 2^64)` as 64-bit floating point gives it; below `n`.
+/// The whole part of `limit * (random / 2^64)` as 64-bit floating point gives it; below `limit`.
 #[inline]
-pub(crate) fn scale_long(n: u64, r: u64) -> u64 {
-    if n <= 1 << 50 {
-        // `r` is rounded by at most 2^10 and the product by at most 2^11 n: the whole part can change only where the
-        // fraction is within 2^12 n of a whole number.
-        let product = u128::from(n) * u128::from(r);
-        let (whole, fraction, near) = ((product >> 64) as u64, product as u64, n << 12);
+pub(crate) fn scale_64_bit(limit: u64, random: u64) -> u64 {
+    if limit <= 1 << 50 {
+        // `random` is rounded by at most 2^10 and the product by at most 2^11 `limit`: the whole part can change only
+        // where the fraction is within 2^12 `limit` of a whole number.
+        let product = u128::from(limit) * u128::from(random);
+        let (whole, fraction, near) = ((product >> 64) as u64, product as u64, limit << 12);
         if fraction.wrapping_add(near) >= 2 * near {
             return whole;
         }
     }
-    scale_long_exactly(n, r)
+    scale_64_bit_exactly(limit, random)
 }
 
 #[cold]
-fn scale_long_exactly(n: u64, r: u64) -> u64 {
-    let rounded = round_to_double(u128::from(r));
-    (round_to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
+fn scale_64_bit_exactly(limit: u64, random: u64) -> u64 {
+    let rounded = round_to_double(u128::from(random));
+    (round_to_double(u128::from(limit) * rounded) >> 64).min(u128::from(limit - 1)) as u64
 }
 
 /// `x` rounded to the 53 bits of a double, ties to even.
@@ -172,11 +187,15 @@ fn round_to_double(x: u128) -> u128 {
 /// A linear feedback shift register over `0..n` that gives each number once.
 #[derive(Clone, Debug)]
 pub(crate) struct Lfsr {
-    last: u64,
-    first: bool,
-    given: u64,
+    /// The state, which is also the number that came last.
+    state: u64,
+    has_drawn: bool,
+    /// Numbers that came in this pass.
+    drawn_count: u64,
     numbers: u64,
-    top: u64,
+    /// The highest bit of the register.
+    top_bit: u64,
+    /// The bits of the taps.
     feedback: u64,
 }
 
@@ -250,40 +269,41 @@ impl Lfsr {
     /// A register over `0..numbers` (below 2^63) that starts from `seed`.
     pub(crate) fn new(numbers: u64, seed: u64) -> Lfsr {
         let taps = TAPS.iter().find(|taps| 1 << taps[0] > numbers).expect("fewer than 2^63 blocks on any device");
-        let top = 1u64 << (taps[0] - 1);
+        let top_bit = 1u64 << (taps[0] - 1);
         let feedback = taps.iter().fold(0, |mask, tap| mask | 1 << (tap - 1));
-        let mut register = Lfsr { last: 0, first: true, given: 0, numbers, top, feedback };
+        let mut register = Lfsr { state: 0, has_drawn: false, drawn_count: 0, numbers, top_bit, feedback };
         register.restart(seed);
         register
     }
 
     /// Begins a new pass from `seed`.
     pub(crate) fn restart(&mut self, seed: u64) {
-        let mask = (self.top << 1) - 1;
-        // All ones is the one state that a register with inverted feedback never leaves; fio refuses to start.
-        self.last = if seed & mask == mask { 0 } else { seed & mask };
-        self.given = 0;
+        let mask = (self.top_bit << 1) - 1;
+        // A register with inverted feedback never leaves the state of all ones; fio refuses to start from it.
+        self.state = if seed & mask == mask { 0 } else { seed & mask };
+        self.drawn_count = 0;
     }
 
-    fn step(&mut self) {
-        let inverted = if self.last & 1 == 0 { self.feedback } else { 0 };
-        self.last = ((self.last >> 1) | self.top) ^ inverted;
+    /// Shifts the register by a bit.
+    fn shift(&mut self) {
+        let inverted = if self.state & 1 == 0 { self.feedback } else { 0 };
+        self.state = ((self.state >> 1) | self.top_bit) ^ inverted;
     }
 
-    /// The next number; `None` when all have been given.
-    pub(crate) fn next(&mut self) -> Option<u64> {
-        if self.given >= self.numbers {
+    /// The next number; `None` when each has come once.
+    pub(crate) fn next_number(&mut self) -> Option<u64> {
+        if self.drawn_count >= self.numbers {
             return None;
         }
-        self.given += 1;
+        self.drawn_count += 1;
         // fio's very first draw advances twice: its cycle counter starts at one.
-        if core::mem::take(&mut self.first) {
-            self.step();
+        if !core::mem::replace(&mut self.has_drawn, true) {
+            self.shift();
         }
         loop {
-            self.step();
-            if self.last < self.numbers {
-                return Some(self.last);
+            self.shift();
+            if self.state < self.numbers {
+                return Some(self.state);
             }
         }
     }
@@ -298,33 +318,34 @@ pub(crate) struct Seeds {
     base: u64,
     thread: u64,
     repeat: RandomRepeat,
-    run: u64,
+    run_seed: u64,
 }
 
-/// The streams of a thread, by fio's numbering.
+/// The random streams of a thread, by fio's numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StreamPurpose {
-    /// Sizes of reads; +1 for writes, +2 for trims.
+    /// Sizes of reads; the next two numbers are those of writes and of trims.
     Sizes = 0,
-    /// Read or write.
+    /// Whether a request of a mixed job reads or writes.
     Mix = 4,
     File = 5,
     Block = 6,
-    /// Random or sequential (all three directions start alike).
+    /// Whether a request is random or sequential (all three directions start alike).
     Randomness = 10,
-    /// Which zone of a zoned distribution.
+    /// The zone of a zoned distribution.
     Zone = 16,
-    /// With priority or without.
+    /// Whether a request has priority.
     Priority = 19,
 }
 
 impl Seeds {
-    /// The seeds of fio's thread number `thread`, counted from 1. `run` is mixed into all of them; 0 leaves fio's own.
-    pub(crate) fn new(seed: u64, repeat: RandomRepeat, thread: u64, run: u64) -> Seeds {
-        Seeds { base: seed, thread, repeat, run }
+    /// The seeds of fio's thread number `thread`, counted from 1. `run_seed` is mixed into all of them; 0 leaves fio's
+    /// own.
+    pub(crate) fn new(base: u64, repeat: RandomRepeat, thread: u64, run_seed: u64) -> Seeds {
+        Seeds { base, thread, repeat, run_seed }
     }
 
-    /// True if each pass starts its streams again.
+    /// True if each pass starts the streams again.
     pub(crate) fn repeats_per_pass(&self) -> bool {
         self.repeat == RandomRepeat::Passes
     }
@@ -339,15 +360,15 @@ impl Seeds {
         self.numbered_seed(StreamPurpose::Sizes as u64 + direction)
     }
 
-    fn numbered_seed(&self, index: u64) -> u64 {
+    fn numbered_seed(&self, number: u64) -> u64 {
         // fio 3.33 gives the places of a repeatable run their own constant; later versions take it from `randseed`.
         const REPEATABLE_BLOCKS: u64 = 0xb189_9bed;
-        if self.repeat != RandomRepeat::Never && index == StreamPurpose::Block as u64 {
-            return REPEATABLE_BLOCKS.wrapping_mul(self.thread) ^ self.run;
+        if self.repeat != RandomRepeat::Never && number == StreamPurpose::Block as u64 {
+            return REPEATABLE_BLOCKS.wrapping_mul(self.thread) ^ self.run_seed;
         }
         const STEP: u64 = 0x9e37_0001;
-        let seed = (0..4 + index).fold(self.base, |seed, _| seed.wrapping_mul(STEP));
-        seed.wrapping_mul(self.thread).wrapping_add(index) ^ self.run
+        let seed = (0..4 + number).fold(self.base, |seed, _| seed.wrapping_mul(STEP));
+        seed.wrapping_mul(self.thread).wrapping_add(number) ^ self.run_seed
     }
 }
 
@@ -361,7 +382,7 @@ mod tests {
     fn lfsr_gives_each_number_once() {
         for numbers in [1, 2, 3, 7, 8, 100, 255, 256, 1000, 4095] {
             let mut register = Lfsr::new(numbers, 0x1234_5678);
-            let seen: BTreeSet<u64> = core::iter::from_fn(|| register.next()).collect();
+            let seen: BTreeSet<u64> = core::iter::from_fn(|| register.next_number()).collect();
             assert_eq!(seen.len() as u64, numbers);
             assert_eq!(seen.last(), Some(&(numbers - 1)));
         }
@@ -374,7 +395,7 @@ mod tests {
             for _ in 0..20_000 {
                 let r = random.next();
                 let float = (n as f64 * (f64::from(r) / 4_294_967_296.0)) as u64;
-                assert_eq!(scale_short(n, u64::from(r)), float.min(n - 1), "{n} {r}");
+                assert_eq!(scale_32_bit(n, u64::from(r)), float.min(n - 1), "{n} {r}");
             }
         }
     }
@@ -384,7 +405,7 @@ mod tests {
         let mut random = Tausworthe::new(9, true);
         for n in [1, 1000, 4_294_967_296, 3 << 40, (1 << 52) + 12_345] {
             for _ in 0..20_000 {
-                let Tausworthe::Long(mut twin) = random.clone() else { panic!("not long") };
+                let Tausworthe::Bits64(mut twin) = random.clone() else { panic!("not long") };
                 let float = (n as f64 * (twin.next() as f64 / 18_446_744_073_709_551_616.0)) as u64;
                 assert_eq!(random.below(n), float.min(n - 1));
             }
@@ -400,13 +421,13 @@ mod tests {
                 let edge = ((whole << 64) / u128::from(n)) as u64;
                 let r = edge.wrapping_add(random.next() % 20_000).wrapping_sub(10_000);
                 let float = (n as f64 * (r as f64 / 18_446_744_073_709_551_616.0)) as u64;
-                assert_eq!(scale_long(n, r), float.min(n - 1), "{n} {r}");
+                assert_eq!(scale_64_bit(n, r), float.min(n - 1), "{n} {r}");
             }
         }
     }
 
-    /// Each seed gives the register at `place` this number to begin with: below fio's least, or not below it but less than twice as
-    /// much.
+    /// Each seed gives the register at `place` this number to begin with: below fio's least, or not below it but less
+    /// than twice as much.
     #[test]
     fn a_register_is_lifted_by_fios_least_number_only_below_it() {
         for (seed, place, number, lifted) in [
@@ -436,8 +457,8 @@ mod tests {
 
     #[test]
     fn both_generators_are_even() {
-        for long in [false, true] {
-            let mut random = Tausworthe::new(7, long);
+        for use_64_bit in [false, true] {
+            let mut random = Tausworthe::new(7, use_64_bit);
             let mut counts = [0u32; 16];
             for _ in 0..160_000 {
                 counts[random.below(16) as usize] += 1;

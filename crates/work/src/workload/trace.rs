@@ -7,9 +7,9 @@
 //! beginning. *Replay*: as fio replays its logs ([`ReplayLoop`]).
 //!
 //! In a dependent replay a row waits for every request in flight whose recorded end is not later than the row's
-//! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it. So
-//! they are issued in order, and two instants suffice to describe the past: when the last of the ends was recorded, and
-//! when the last of these requests ended here.
+//! beginning. Rows come in the order of their beginnings, so a request that holds one row back holds back all rows
+//! after it. Rows are therefore issued in order, and two instants describe the past: the last of the recorded ends, and
+//! the last of the ends of these requests here.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -26,11 +26,11 @@ pub struct TraceRow {
     /// When it ended, from the first row's beginning on; `None` if this was not recorded.
     pub ended: Option<Span>,
     pub op: Op,
-    /// Whether it has [`Flags::FUA`].
+    /// The request has [`Flags::FUA`].
     pub fua: bool,
     /// The first block of 512 bytes.
     pub lba: u64,
-    /// 0 for a flush.
+    /// Number of blocks; 0 for a flush.
     pub sectors: u32,
 }
 
@@ -48,8 +48,8 @@ pub enum LoopMode {
     Replay(ReplayLoop),
 }
 
-/// How fio replays a log: each row no sooner than its recorded distance from the row before, counted from the issue of that
-/// row here, and with so many outstanding at most.
+/// How fio replays a log: each row no sooner than its recorded distance from the row before, counted from the issue of
+/// that row here, and with so many outstanding at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayLoop {
     /// Rows outstanding at most.
@@ -72,7 +72,7 @@ pub enum Stall {
 }
 
 impl LoopMode {
-    /// Whether recorded instants have a part in when rows are issued.
+    /// True if recorded instants have a part in when rows are issued.
     pub fn uses_instants(self) -> bool {
         !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }))
     }
@@ -110,7 +110,7 @@ pub struct ReplayMode {
     /// When rows are issued.
     pub mode: LoopMode,
     pub speed: ReplaySpeed,
-    /// Nothing is issued from here on; `None`: until the trace ends.
+    /// Nothing is issued from this instant on; `None`: until the trace ends.
     pub until: Option<Instant>,
 }
 
@@ -121,9 +121,9 @@ pub struct ReplayCounts {
     pub issued: u64,
     /// Rows that the device had no room for when they were due, or that waited after such a row.
     pub held: u64,
-    /// The last recorded instant that was issued, since the first row.
+    /// The recorded instant of the last row issued, from the first row on.
     pub recorded: Span,
-    /// When it was issued.
+    /// When that row was issued.
     pub last: Instant,
 }
 
@@ -131,73 +131,69 @@ pub struct ReplayCounts {
 #[derive(Clone, Debug)]
 pub struct TraceSource<I> {
     rows: I,
-    row: Option<TraceRow>,
-    how: ReplayMode,
-    /// Free tags.
-    free: Vec<u32>,
+    next_row: Option<TraceRow>,
+    replay: ReplayMode,
+    free_tags: Vec<u32>,
     /// By tag.
-    flying: Vec<RowInFlight>,
+    in_flight: Vec<RowInFlight>,
     /// The device supports [`Flags::FUA`].
-    fua: bool,
-    /// Tags of completed writes that a flush of their own must force.
-    forced: Vec<u32>,
-    /// The device had no room for the last request. The engine offers it again before it calls `next`, so this stays set meanwhile.
-    full: bool,
-    /// Until when it had none.
+    has_fua: bool,
+    /// Tags of completed writes that a flush of their own must follow.
+    flushes_due: Vec<u32>,
+    /// The device had no room for the last request. The engine offers it again before it calls `next`, so this stays
+    /// set meanwhile.
+    is_full: bool,
+    /// Until when the device had no room.
     full_until: Instant,
-    /// The last request waited after one that was refused: it was counted as held at its issue.
-    behind: bool,
+    /// The last request waited after a refused one, and was counted as held at its issue.
+    was_held: bool,
     /// How far from its instant the last request was issued.
-    off: Span,
-    played: ReplayCounts,
-    ends: PendingEnds,
-    /// The tag of a flush that holds back what follows.
-    holding: Option<u32>,
+    issue_offset: Span,
+    counts: ReplayCounts,
+    pending_ends: PendingEnds,
+    /// The tag of a flush that holds back later rows.
+    holding_flush: Option<u32>,
 }
 
 /// A row in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct RowInFlight {
-    /// When it was due, and when it was issued.
     due: Instant,
     issued: Instant,
-    /// The index among the ends for which other rows may wait.
-    end: Option<u32>,
+    /// The index among [`PendingEnds`], if other rows may wait for its end.
+    pending_end: Option<u32>,
     /// The sectors of a write that a flush of its own must follow.
-    forced: Option<u32>,
+    flushed_sectors: Option<u32>,
     /// The flush is in flight.
-    flushing: bool,
+    is_flushing: bool,
 }
-
-const NOTHING: RowInFlight =
-    RowInFlight { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
 
 impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
     /// A trace before its first row. If the device does not support [`Flags::FUA`], a flush follows each such write, as
     /// in real systems.
-    pub fn new(mut rows: I, how: ReplayMode, fua: bool) -> TraceSource<I> {
-        let row = rows.next();
+    pub fn new(mut rows: I, replay: ReplayMode, has_fua: bool) -> TraceSource<I> {
+        let next_row = rows.next();
         TraceSource {
             rows,
-            row,
-            how,
-            free: Vec::new(),
-            flying: Vec::new(),
-            fua,
-            forced: Vec::new(),
-            full: false,
+            next_row,
+            replay,
+            free_tags: Vec::new(),
+            in_flight: Vec::new(),
+            has_fua,
+            flushes_due: Vec::new(),
+            is_full: false,
             full_until: Instant::ZERO,
-            behind: false,
-            off: Span::ZERO,
-            played: ReplayCounts::default(),
-            ends: PendingEnds::default(),
-            holding: None,
+            was_held: false,
+            issue_offset: Span::ZERO,
+            counts: ReplayCounts::default(),
+            pending_ends: PendingEnds::default(),
+            holding_flush: None,
         }
     }
 
     /// The progress so far.
     pub fn replay_counts(&self) -> ReplayCounts {
-        self.played
+        self.counts
     }
 
     /// The source of the rows.
@@ -205,36 +201,36 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
         &self.rows
     }
 
-    /// How far from its instant the last request was issued. In an open loop: how late, from when it was due or, if
-    /// later, from when the device had room. In a replay: how late, from when it was due. Otherwise from its recorded
-    /// instant, before or after.
+    /// How far from its instant the last request was issued. In an open loop: how late after it was due or, if that was
+    /// later, after the device had room. In a replay: how late after it was due. Otherwise the distance from its
+    /// recorded instant, before or after.
     pub fn issue_offset(&self) -> Span {
-        self.off
+        self.issue_offset
     }
 
     fn rows_in_flight(&self) -> usize {
-        self.flying.len() - self.free.len()
+        self.in_flight.len() - self.free_tags.len()
     }
 
-    /// Returns when the row is due; `None` while it waits for others.
+    /// Returns when a row is due; `None` while it waits for others.
     #[inline]
     fn row_due(&mut self, row: &TraceRow, now: Instant) -> Option<Instant> {
-        match self.how.mode {
-            LoopMode::Open => Some(Instant::ZERO + self.how.speed.scale_span(row.at)),
+        match self.replay.mode {
+            LoopMode::Open => Some(Instant::ZERO + self.replay.speed.scale_span(row.at)),
             LoopMode::Closed(depth) => (self.rows_in_flight() < depth as usize).then_some(now),
-            LoopMode::Dependent => self.ends.row_due(row.at, self.how.speed),
+            LoopMode::Dependent => self.pending_ends.due_after_ends(row.at, self.replay.speed),
             LoopMode::Replay(ReplayLoop { depth, .. })
-                if self.holding.is_some() || self.rows_in_flight() >= depth as usize =>
+                if self.holding_flush.is_some() || self.rows_in_flight() >= depth as usize =>
             {
                 None
             }
             LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }) => Some(now),
             LoopMode::Replay(ReplayLoop { stall: Stall::Instant, .. }) => {
-                Some(Instant::ZERO + self.how.speed.scale_span(row.at))
+                Some(Instant::ZERO + self.replay.speed.scale_span(row.at))
             }
             LoopMode::Replay(_) => {
-                let distance = row.at.saturating_sub(self.played.recorded);
-                Some(self.played.last + self.how.speed.scale_span(distance))
+                let distance = row.at.saturating_sub(self.counts.recorded);
+                Some(self.counts.last + self.replay.speed.scale_span(distance))
             }
         }
     }
@@ -242,36 +238,36 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
     /// Counts the issue of a row at `now`.
     #[inline]
     fn count_issue(&mut self, row: &TraceRow, due: Instant, now: Instant) {
-        let recorded = Instant::ZERO + self.how.speed.scale_span(row.at);
-        self.off = match self.how.mode {
+        let recorded = Instant::ZERO + self.replay.speed.scale_span(row.at);
+        self.issue_offset = match self.replay.mode {
             LoopMode::Open => now.since(due.max(self.full_until).min(now)),
             LoopMode::Replay(_) => now.since(due.min(now)),
             LoopMode::Closed(_) | LoopMode::Dependent => now.max(recorded).since(now.min(recorded)),
         };
-        self.behind = due < self.full_until;
-        self.played.held += u64::from(self.behind);
-        self.played.issued += 1;
-        (self.played.recorded, self.played.last) = (row.at, now);
+        self.was_held = due < self.full_until;
+        self.counts.held += u64::from(self.was_held);
+        self.counts.issued += 1;
+        (self.counts.recorded, self.counts.last) = (row.at, now);
     }
 }
 
 impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        if self.full {
-            (self.full, self.full_until) = (false, now);
+        if self.is_full {
+            (self.is_full, self.full_until) = (false, now);
         }
-        if let Some(tag) = self.forced.pop() {
-            self.flying[tag as usize].flushing = true;
+        if let Some(tag) = self.flushes_due.pop() {
+            self.in_flight[tag as usize].is_flushing = true;
             return SourcePoll::Request(build_request(tag, Op::Flush, Flags::NONE, 0, 0));
         }
-        // A flush may follow a request in flight.
-        let Some(row) = self.row else {
+        // A flush may still follow a request in flight.
+        let Some(row) = self.next_row else {
             return if self.rows_in_flight() > 0 { SourcePoll::Completion } else { SourcePoll::Done };
         };
         let Some(due) = self.row_due(&row, now) else { return SourcePoll::Completion };
-        if self.how.until.is_some_and(|until| due.max(now) >= until) {
-            self.row = None;
+        if self.replay.until.is_some_and(|until| due.max(now) >= until) {
+            self.next_row = None;
             return self.next(now);
         }
         if due > now {
@@ -279,19 +275,20 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         }
         self.count_issue(&row, due, now);
         // fio counts from the issue.
-        let due = if matches!(self.how.mode, LoopMode::Replay(_)) { now } else { due };
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.flying.push(NOTHING);
-            self.flying.len() as u32 - 1
+        let due = if matches!(self.replay.mode, LoopMode::Replay(_)) { now } else { due };
+        let tag = self.free_tags.pop().unwrap_or_else(|| {
+            self.in_flight.push(RowInFlight::default());
+            self.in_flight.len() as u32 - 1
         });
-        let calls = matches!(self.how.mode, LoopMode::Replay(ReplayLoop { calls: true, .. }));
-        self.holding = (row.op == Op::Flush && calls).then_some(tag);
-        let wanted = row.ended.filter(|_| self.how.mode == LoopMode::Dependent);
-        let end = wanted.map(|ended| self.ends.add_pending(ended));
-        let forced = (row.fua && !self.fua).then_some(row.sectors);
-        self.flying[tag as usize] = RowInFlight { due, issued: now, end, forced, flushing: false };
-        self.row = self.rows.next();
-        let flags = match (row.fua, forced) {
+        let flushes_hold = matches!(self.replay.mode, LoopMode::Replay(ReplayLoop { calls: true, .. }));
+        self.holding_flush = (row.op == Op::Flush && flushes_hold).then_some(tag);
+        let awaited_end = row.ended.filter(|_| self.replay.mode == LoopMode::Dependent);
+        let pending_end = awaited_end.map(|ended| self.pending_ends.add_pending(ended));
+        let flushed_sectors = (row.fua && !self.has_fua).then_some(row.sectors);
+        self.in_flight[tag as usize] =
+            RowInFlight { due, issued: now, pending_end, flushed_sectors, is_flushing: false };
+        self.next_row = self.rows.next();
+        let flags = match (row.fua, flushed_sectors) {
             (false, _) => Flags::NONE,
             (true, None) => Flags::FUA,
             (true, Some(_)) => Flags::FLUSH_FOLLOWS,
@@ -301,25 +298,27 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
 
     #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
-        let RowInFlight { due, issued, end, forced, flushing } = self.flying[completion.tag as usize];
-        if forced.is_some() && !flushing && completion.status == Status::Done {
-            self.forced.push(completion.tag);
+        let RowInFlight { due, issued, pending_end, flushed_sectors, is_flushing } =
+            self.in_flight[completion.tag as usize];
+        if flushed_sectors.is_some() && !is_flushing && completion.status == Status::Done {
+            self.flushes_due.push(completion.tag);
             return Accounting::Out;
         }
-        self.free.push(completion.tag);
-        self.holding = self.holding.filter(|tag| *tag != completion.tag);
-        if let Some(end) = end {
-            self.ends.record_end(end, completion.finished);
+        self.free_tags.push(completion.tag);
+        self.holding_flush = self.holding_flush.filter(|tag| *tag != completion.tag);
+        if let Some(index) = pending_end {
+            self.pending_ends.record_end(index, completion.finished);
         }
         // If a flush follows a write, the flush is counted, as the write.
-        let served = forced.filter(|_| flushing).map(|sectors| ForcedWrite { op: Op::Write, sectors, issued });
+        let flushed = flushed_sectors.filter(|_| is_flushing);
+        let served = flushed.map(|sectors| ForcedWrite { op: Op::Write, sectors, issued });
         Accounting::In { worker: 0, intended: due, served }
     }
 
     fn handle_refusal(&mut self, _: Instant) {
         // A request is counted once, however often it is refused.
-        self.played.held += u64::from(!self.full && !self.behind);
-        self.full = true;
+        self.counts.held += u64::from(!self.is_full && !self.was_held);
+        self.is_full = true;
     }
 }
 
@@ -330,46 +329,48 @@ fn build_request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Requ
 /// Recorded ends for which later rows may wait.
 #[derive(Clone, Debug, Default)]
 struct PendingEnds {
-    /// Recorded end, and index in `over`.
-    coming: BinaryHeap<Reverse<(Span, u32)>>,
-    /// When they ended here; `None` while they are in flight.
-    over: Vec<Option<Instant>>,
+    /// The recorded ends that have not passed, each with its index in `ended_here`.
+    recorded_ends: BinaryHeap<Reverse<(Span, u32)>>,
+    /// When the requests ended here; `None` while they are in flight.
+    ended_here: Vec<Option<Instant>>,
     free: Vec<u32>,
-    /// For the ends that have passed: the last end as recorded, and the last end here.
-    recorded: Option<Span>,
-    here: Instant,
+    /// The last recorded end that has passed.
+    last_recorded: Option<Span>,
+    /// The last end here of the requests whose recorded ends have passed.
+    last_here: Instant,
 }
 
 impl PendingEnds {
-    /// Notes that a request with the recorded end `ended` is in flight.
-    fn add_pending(&mut self, ended: Span) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.over.push(None);
-            self.over.len() as u32 - 1
+    /// Notes that a request with this recorded end is in flight; returns its index.
+    fn add_pending(&mut self, recorded_end: Span) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.ended_here.push(None);
+            self.ended_here.len() as u32 - 1
         });
-        self.over[place as usize] = None;
-        self.coming.push(Reverse((ended, place)));
-        place
+        self.ended_here[index as usize] = None;
+        self.recorded_ends.push(Reverse((recorded_end, index)));
+        index
     }
 
     /// Notes the end of a request, at `now`.
-    fn record_end(&mut self, place: u32, now: Instant) {
-        self.over[place as usize] = Some(now);
+    fn record_end(&mut self, index: u32, now: Instant) {
+        self.ended_here[index as usize] = Some(now);
     }
 
-    /// Returns when a row is due that began at `at`; `None` while a request that had ended by then is in flight.
-    fn row_due(&mut self, at: Span, speed: ReplaySpeed) -> Option<Instant> {
-        while let Some(&Reverse((ended, place))) = self.coming.peek()
-            && ended <= at
+    /// Returns when a row is due whose recorded beginning is `began`; `None` while a request that had ended by then is
+    /// in flight.
+    fn due_after_ends(&mut self, began: Span, speed: ReplaySpeed) -> Option<Instant> {
+        while let Some(&Reverse((recorded_end, index))) = self.recorded_ends.peek()
+            && recorded_end <= began
         {
-            self.here = self.here.max(self.over[place as usize]?);
-            self.recorded = self.recorded.max(Some(ended));
-            self.coming.pop();
-            self.free.push(place);
+            self.last_here = self.last_here.max(self.ended_here[index as usize]?);
+            self.last_recorded = self.last_recorded.max(Some(recorded_end));
+            self.recorded_ends.pop();
+            self.free.push(index);
         }
-        Some(match self.recorded {
-            None => Instant::ZERO + speed.scale_span(at),
-            Some(ended) => self.here + speed.scale_span(at.saturating_sub(ended)),
+        Some(match self.last_recorded {
+            None => Instant::ZERO + speed.scale_span(began),
+            Some(ended) => self.last_here + speed.scale_span(began.saturating_sub(ended)),
         })
     }
 }
@@ -518,7 +519,7 @@ mod tests {
             let mut engine = Engine::new(trace, SmallDrive::default().drive());
             let mut done = 0;
             engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
-            assert_eq!((done, engine.source().ends.over.len() as u64), (40 * beside, beside));
+            assert_eq!((done, engine.source().pending_ends.ended_here.len() as u64), (40 * beside, beside));
         }
     }
 }

@@ -2,18 +2,22 @@
 //!
 //! ```text
 //! waiting ─> running ─> settling ─> verifying ─> running (next pass) or ended
-//!   start    requests,   all in      what the
-//!   delay    pauses      flight      pass wrote
-//!                        done,       is read
+//!   start    requests,   all in      writes of
+//!   delay    pauses      flight      the pass
+//!                        done,       are read
 //!                        flush       back
 //! ```
-//! The end of the run time stops the issuing: the worker waits for the requests in flight, then sends the last flush; it
-//! does not verify. A pause that began lasts to its end, as in fio; a wait for a rate does not. A flush by `fsync=N`
-//! that is a call in fio's engine holds back later requests until it is done, but not those already in flight; fio
-//! repeats it before each request until the next write. When fio sees completions: `reaping`.
+//! At the end of the run time the worker issues nothing more: it waits for the requests in flight, then sends the last
+//! flush; it does not verify. A pause that began lasts to its end, as in fio; a wait for a rate does not. A flush by
+//! `fsync=N` that is a call in fio's engine holds back later requests until it is done, but not those already in
+//! flight; fio repeats it before each request until the next write.
 //!
-//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`verify`), what
-//! fio draws next and what its engine puts off (`drawing`).
+//! | part | where |
+//! |---|---|
+//! | the next action of a worker of fio, and requests that its engine refuses | `drawing` |
+//! | when fio sees completions | `reaping` |
+//! | pieces to read back | `verify` |
+//! | turns of the workers, tags, the counting of completions | `source` |
 
 mod drawing;
 
@@ -25,9 +29,9 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
 
 use super::arrival::{Arrival, ThinkAction, ThinkState};
-use super::fio::{FioRequest, FioStep, FioStream, READ, WRITE, ZoneContext};
-use super::iometer::IometerStream;
-use super::job::{CountingRule, FioPattern, Pattern, Window, Worker};
+use super::fio::{FioRequest, FioStep, FioStream, WRITE, ZoneContext};
+use super::iometer::{IometerStream, Transaction};
+use super::job::{CountingRule, FioPattern, Generator, Pattern, Window, Worker};
 use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::verify::VerifyQueue;
@@ -39,16 +43,16 @@ pub(crate) enum RequestPurpose {
     /// An ordinary request.
     Plain,
     /// A write to read back, by its number.
-    Kept(u32),
+    VerifiedWrite(u32),
     /// A flush between requests.
     Flush,
     Compute,
     /// A write that is durable only after a flush of its own; its number, or 0.
-    Pair(u32),
+    FlushedWrite(u32),
     /// The flush of such a write: with it, the write is done.
-    Forced(u32),
+    WriteFlush(u32),
     /// An Iometer request with a reply in the other direction.
-    Ask {
+    WithReply {
         direction: u8,
         /// Bytes of the reply.
         bytes: u32,
@@ -79,12 +83,12 @@ pub(crate) enum WorkerPoll {
     Ended,
 }
 
-/// The short answer of a worker.
+/// The next action of a worker that only issues.
 pub(crate) enum QuickPoll {
-    Draw(FioRequest),
+    Request(FioRequest),
     /// Nothing before one of its requests completes.
     Wait,
-    /// Call `poll`.
+    /// The action is that of [`WorkerState::poll`].
     Poll,
 }
 
@@ -101,7 +105,10 @@ enum Phase {
     Waiting,
     Running,
     Settling(PassEnd),
-    Verifying { again: bool },
+    Verifying {
+        /// Another pass follows.
+        has_next: bool,
+    },
     Ended,
 }
 
@@ -109,9 +116,9 @@ enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PassEnd {
     /// Another pass follows.
-    again: bool,
+    has_next: bool,
     /// The writes of the pass are read back.
-    verify: bool,
+    verifies: bool,
 }
 
 /// How writes become durable (`sync=`).
@@ -122,7 +129,7 @@ enum WriteDurability {
     /// By FUA.
     Fua,
     /// By a flush after each.
-    Pair,
+    Flush,
 }
 
 /// A running worker.
@@ -132,74 +139,84 @@ pub(crate) struct WorkerState {
     in_flight: u32,
     phase: Phase,
     stream: Stream,
-    /// Requests that continue under the tag of an earlier one: the flush of a pair, an Iometer reply.
-    follow: VecDeque<(u32, FollowUp)>,
-    /// Drawn, and due at this instant.
+    /// Requests that continue under the tags of earlier ones.
+    follow_ups: VecDeque<(u32, FollowUp)>,
+    /// A request that is drawn, and when it is due.
     pending: Option<(WorkerRequest, Instant)>,
     arrival: Option<Arrival>,
-    thinking: Option<ThinkState>,
-    begin: Instant,
+    think: Option<ThinkState>,
+    begins: Instant,
     ramp_end: Instant,
     /// When it ended; `None` before that.
     ended: Option<Instant>,
-    /// `FAR` without a run time.
-    end: Instant,
-    ramping: bool,
+    /// The end of its run time; `FAR` without one.
+    run_end: Instant,
+    is_ramping: bool,
     /// A flush is in flight that holds back later requests.
-    flushing: bool,
-    /// Nothing is issued before all in flight has ended.
-    draining: bool,
-    /// Refused by the engine; comes next, whatever came since it was drawn.
-    put_off: Option<drawing::PutOff>,
+    is_flushing: bool,
+    /// Nothing is issued before all requests in flight have ended.
+    is_draining: bool,
+    /// An offer that the engine refused, and that comes next, whatever came since it was drawn.
+    refused: Option<drawing::RefusedOffer>,
     /// Another worker's request is in the zone that it needs.
-    zone_taken: bool,
+    waits_for_zone: bool,
     /// Syncs are calls, not requests among others.
-    calls: bool,
+    syncs_are_calls: bool,
     flush_at_end: bool,
-    /// Files to flush at the end of a pass; how many are left at this end, once it has begun.
-    files: u32,
-    closing: Option<u32>,
-    /// If it matters when fio sees completions.
-    reaping: Option<Reaper>,
-    through: WriteDurability,
+    /// Number of files, each of which is flushed at the end of a pass.
+    file_count: u32,
+    /// Flushes left at the end of this pass, once the end has begun.
+    end_flushes_left: Option<u32>,
+    /// Present if it matters when fio sees completions.
+    reaper: Option<Reaper>,
+    durability: WriteDurability,
     /// If some requests have priority: per cent by direction, and a random stream of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
     /// Writes that are to be read back.
-    written: Option<VerifyQueue>,
+    verify_queue: Option<VerifyQueue>,
     start_delay: Span,
     counting: CountingRule,
     ramp: Span,
     runtime: Option<Span>,
-    smallest: [u64; 3],
-    /// Goes on after a failed read, and after another failed request.
+    /// By direction: bytes of the smallest request.
+    smallest_bytes: [u64; 3],
+    /// The worker continues after a failed read, and after another failed request.
     survives: [bool; 2],
-    /// Whether it keeps a share of a flow.
-    flows: bool,
-    /// No pauses, no flushes, nothing to remember: the short way through `poll` serves it.
-    plain: bool,
-    /// Plain, running, and past its ramp: it takes that short way.
-    cruising: bool,
+    has_flow: bool,
+    /// The worker has no pauses and no flushes, and remembers nothing of its requests.
+    is_plain: bool,
+    /// The worker is plain, running, and past its ramp: [`WorkerState::poll_quickly`] serves it.
+    is_quick: bool,
 }
 
+/// A request that continues an earlier one.
 #[derive(Clone, Copy, Debug)]
 enum FollowUp {
-    Flush(Instant, u32),
-    Answer(u8, u32),
+    /// The flush of a write, with the write's due time and its number or 0.
+    Flush { intended: Instant, number: u32 },
+    /// The reply to an Iometer request of `direction`.
+    Reply { direction: u8, bytes: u32 },
 }
 
 impl WorkerState {
-    /// Worker `index` of a checked job. Streams differ by `seed`; 0 leaves those of fio and Iometer as the job has
-    /// them.
-    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut JobZones) -> WorkerState {
-        let run = if seed.0 == 0 { 0 } else { seed.numbered_stream("workload", index.into()).next_u64() };
-        let sector = u64::from(limits.logical);
+    /// Creates worker `index` of a checked job. `seed` is mixed into the seeds of fio's and Iometer's generators; 0
+    /// leaves them as the job has them.
+    pub(crate) fn new(
+        worker: &Worker,
+        index: u16,
+        limits: &Limits,
+        seed: Seed,
+        job_zones: &mut JobZones,
+    ) -> WorkerState {
+        let run_seed = if seed.0 == 0 { 0 } else { seed.numbered_stream("workload", index.into()).next_u64() };
+        let sector_bytes = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
-                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
-                let stream = FioStream::new(fio, sector, seeds, worker.time_based).with_zones(index, spaces);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run_seed);
+                let stream = FioStream::new(fio, sector_bytes, seeds, worker.time_based).with_zones(index, job_zones);
                 Stream::Fio(Box::new(stream))
             }
-            Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
+            Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector_bytes, run_seed))),
         };
         let fio = match &worker.pattern {
             Pattern::Fio(fio) => Some(fio),
@@ -210,100 +227,103 @@ impl WorkerState {
             in_flight: 0,
             phase: Phase::Waiting,
             stream,
-            follow: VecDeque::new(),
+            follow_ups: VecDeque::new(),
             pending: None,
             arrival: Arrival::new(&worker.pace, seed, index),
-            thinking: worker.pace.think.map(ThinkState::new),
-            begin: Instant::ZERO,
+            think: worker.pace.think.map(ThinkState::new),
+            begins: Instant::ZERO,
             ramp_end: Instant::ZERO,
             ended: None,
-            end: Instant::FAR,
-            ramping: worker.ramp > Span::ZERO,
-            flushing: false,
-            draining: false,
-            put_off: None,
-            zone_taken: false,
-            calls: fio.is_none_or(|fio| worker.depth == 1 || !fio.engine.kind.queues_syncs()),
+            run_end: Instant::FAR,
+            is_ramping: worker.ramp > Span::ZERO,
+            is_flushing: false,
+            is_draining: false,
+            refused: None,
+            waits_for_zone: false,
+            syncs_are_calls: fio.is_none_or(|fio| worker.depth == 1 || !fio.engine.kind.queues_syncs()),
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
-            files: fio.map_or(0, |fio| fio.files.len() as u32),
-            closing: None,
-            reaping: fio.and_then(|fio| {
-                let pauses = worker.pace.think.is_some_and(|think| !think.on_issue);
-                Reaper::new(fio, worker.depth, pauses)
+            file_count: fio.map_or(0, |fio| fio.files.len() as u32),
+            end_flushes_left: None,
+            reaper: fio.and_then(|fio| {
+                let pauses_after_completions = worker.pace.think.is_some_and(|think| !think.on_issue);
+                Reaper::new(fio, worker.depth, pauses_after_completions)
             }),
-            through: match fio {
+            durability: match fio {
                 Some(fio) if fio.write_through && limits.fua => WriteDurability::Fua,
-                Some(fio) if fio.write_through && limits.volatile_cache => WriteDurability::Pair,
+                Some(fio) if fio.write_through && limits.volatile_cache => WriteDurability::Flush,
                 _ => WriteDurability::Cache,
             },
             priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
-                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run_seed);
                 (fio.priority, Tausworthe88::new(seeds.stream_seed(tausworthe::StreamPurpose::Priority)))
             }),
-            written: fio.filter(|fio| fio.verify).map(verify_queue),
+            verify_queue: fio.filter(|fio| fio.verify).map(new_verify_queue),
             start_delay: worker.start_delay,
             counting: worker.counting,
             ramp: worker.ramp,
             runtime: worker.runtime,
-            smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
+            smallest_bytes: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
             survives: worker.survives,
-            flows: worker.pace.flow.is_some(),
-            plain: false,
-            cruising: false,
+            has_flow: worker.pace.flow.is_some(),
+            is_plain: false,
+            is_quick: false,
         }
-        .mark_plain()
+        .with_plain_mark()
     }
 
-    fn mark_plain(mut self) -> WorkerState {
-        let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
-        let durable = self.flush_at_end || self.through != WriteDurability::Cache || self.reaping.is_some();
-        let draws = match &self.stream {
+    /// Decides whether it is plain.
+    fn with_plain_mark(mut self) -> WorkerState {
+        let is_paced = self.arrival.is_some() || self.think.is_some() || self.has_flow;
+        let has_flushes = self.flush_at_end || self.durability != WriteDurability::Cache;
+        let remembers = self.reaper.is_some() || self.verify_queue.is_some() || self.priority.is_some();
+        let has_plain_requests = match &self.stream {
             Stream::Fio(fio) => !fio.has_syncs() && !fio.is_zoned(),
-            Stream::Iometer(iometer) => iometer.only_draws(),
+            Stream::Iometer(iometer) => iometer.has_only_plain_requests(),
         };
-        self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
+        self.is_plain = has_plain_requests && !is_paced && !has_flushes && !remembers;
         self
     }
 
-    /// Draws the next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
+    /// Returns the next action of a worker that only issues, as most do: that of `poll`, in fewer steps.
     #[inline(always)]
     pub(crate) fn poll_quickly(&mut self, now: Instant) -> QuickPoll {
-        if !self.cruising || now >= self.end {
+        if !self.is_quick || now >= self.run_end {
             return QuickPoll::Poll;
         }
         if self.in_flight >= self.depth {
             return QuickPoll::Wait;
         }
-        let drawn = match &mut self.stream {
+        let step = match &mut self.stream {
             // A plain worker has no zones.
             Stream::Fio(fio) => {
-                fio.next(&mut ZoneContext { spaces: &mut JobZones::default(), in_flight: 0, quiesces: false })
+                fio.next_step(&mut ZoneContext { job_zones: &mut JobZones::default(), in_flight: 0, quiesces: false })
             }
-            Stream::Iometer(iometer) => FioStep::Request(iometer.next().draw),
+            Stream::Iometer(iometer) => FioStep::Request(iometer.next_transaction().request),
         };
-        match drawn {
-            FioStep::Request(draw) => {
+        match step {
+            FioStep::Request(request) => {
                 self.in_flight += 1;
-                QuickPoll::Draw(draw)
+                QuickPoll::Request(request)
             }
             FioStep::Sync(_) | FioStep::Drain | FioStep::Wait => {
-                unreachable!("a worker with syncs or zones does not cruise")
+                unreachable!("a worker with syncs or zones is not plain")
             }
-            ended => {
-                self.cruising = false;
-                self.phase = Phase::Settling(PassEnd { again: ended == FioStep::Pass, verify: false });
+            FioStep::Pass | FioStep::End => {
+                self.is_quick = false;
+                self.phase = Phase::Settling(PassEnd { has_next: step == FioStep::Pass, verifies: false });
                 QuickPoll::Poll
             }
         }
     }
 
-    /// True if the short answer would be [`QuickPoll::Wait`].
+    /// True if [`WorkerState::poll_quickly`] would return [`QuickPoll::Wait`].
     #[inline]
     pub(crate) fn is_full(&self, now: Instant) -> bool {
-        self.cruising && now < self.end && self.in_flight >= self.depth
+        self.is_quick && now < self.run_end && self.in_flight >= self.depth
     }
 
-    /// Completes a request of a worker that only issues, and returns whether it counts; `None` if the request must be completed in full.
+    /// Ends a request of a worker that only issues, and returns whether the request is counted; `None` if the worker or
+    /// the request needs [`WorkerState::end_request`].
     #[inline]
     pub(crate) fn complete_quickly(
         &mut self,
@@ -311,37 +331,37 @@ impl WorkerState {
         issued: Instant,
         finished: Instant,
     ) -> Option<bool> {
-        if !self.cruising || purpose != RequestPurpose::Plain {
+        if !self.is_quick || purpose != RequestPurpose::Plain {
             return None;
         }
         self.in_flight -= 1;
         Some(self.is_counted(issued, finished))
     }
 
-    /// Begins its stage.
+    /// Sets the times of the worker when its stage begins.
     pub(crate) fn schedule_start(&mut self, now: Instant) {
-        self.begin = now + self.start_delay;
-        self.ramp_end = self.begin + self.ramp;
-        self.end = self.runtime.map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
+        self.begins = now + self.start_delay;
+        self.ramp_end = self.begins + self.ramp;
+        self.run_end = self.runtime.map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
         if let Some(arrival) = &mut self.arrival {
-            arrival.begin_worker(self.begin, self.smallest);
+            arrival.begin_worker(self.begins, self.smallest_bytes);
         }
     }
 
-    /// True if it would issue now, so that it has to wait if it is ahead of its share of a flow.
-    pub(crate) fn may_be_held(&self, now: Instant) -> bool {
+    /// True if the worker would issue now, so that it must wait if it is ahead of its share of a flow.
+    pub(crate) fn would_issue(&self, now: Instant) -> bool {
         let issues = matches!(self.phase, Phase::Running | Phase::Verifying { .. });
-        issues && now < self.end && !self.flushing && self.follow.is_empty() && self.in_flight < self.depth
+        issues && now < self.run_end && !self.is_flushing && self.follow_ups.is_empty() && self.in_flight < self.depth
     }
 
-    /// True if a request that was issued and finished at these instants is counted.
+    /// True if a request that was issued and ended at these instants is counted.
     #[inline]
     pub(crate) fn is_counted(&self, issued: Instant, finished: Instant) -> bool {
         if self.counting == CountingRule::Window {
-            return finished >= self.ramp_end && finished <= self.end;
+            return finished >= self.ramp_end && finished <= self.run_end;
         }
         if matches!(self.stream, Stream::Iometer(_)) {
-            return issued >= self.ramp_end && finished <= self.end;
+            return issued >= self.ramp_end && finished <= self.run_end;
         }
         finished >= self.ramp_end
     }
@@ -353,150 +373,150 @@ impl WorkerState {
             return None;
         }
         let ended = self.ended.unwrap_or(now);
-        let to_end = self.counting == CountingRule::Window || matches!(self.stream, Stream::Iometer(_));
-        let until = if to_end { ended.min(self.end) } else { ended };
+        let ends_with_runtime = self.counting == CountingRule::Window || matches!(self.stream, Stream::Iometer(_));
+        let until = if ends_with_runtime { ended.min(self.run_end) } else { ended };
         Some(Window { from: self.ramp_end, until: until.max(self.ramp_end) })
     }
 
     /// Returns the next action at `now`.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
-        if let Some((tag, follow)) = self.follow.pop_front() {
-            return WorkerPoll::Issue(self.follow_up(now, tag, follow));
+    pub(crate) fn poll(&mut self, now: Instant, job_zones: &mut JobZones) -> WorkerPoll {
+        if let Some((tag, follow_up)) = self.follow_ups.pop_front() {
+            return WorkerPoll::Issue(self.build_follow_up(now, tag, follow_up));
         }
-        self.zone_taken = false;
-        if self.draining && !self.try_drain(spaces) {
+        self.waits_for_zone = false;
+        if self.is_draining && !self.end_draining(job_zones) {
             return WorkerPoll::Wait;
         }
-        if self.in_flight >= self.depth || !self.reap_completions(spaces) {
+        if self.in_flight >= self.depth || !self.reap_completions(job_zones) {
             return WorkerPoll::Wait;
         }
         match self.phase {
-            Phase::Running => self.poll_running(now, spaces),
-            Phase::Waiting if now < self.begin => WorkerPoll::At(self.begin),
+            Phase::Running => self.poll_running(now, job_zones),
+            Phase::Waiting if now < self.begins => WorkerPoll::At(self.begins),
             Phase::Waiting => {
                 self.phase = Phase::Running;
-                self.poll_running(now, spaces)
+                self.poll_running(now, job_zones)
             }
-            Phase::Settling(sequel) => self.poll_settling(now, sequel, spaces),
-            Phase::Verifying { again } => self.poll_verifying(now, again, spaces),
+            Phase::Settling(pass_end) => self.poll_settling(now, pass_end, job_zones),
+            Phase::Verifying { has_next } => self.poll_verifying(now, has_next, job_zones),
             Phase::Ended => WorkerPoll::Ended,
         }
     }
 
     /// Ends the draining, with all completions seen; false while requests are in flight.
-    fn try_drain(&mut self, spaces: &mut JobZones) -> bool {
+    fn end_draining(&mut self, job_zones: &mut JobZones) -> bool {
         if self.in_flight > 0 {
             return false;
         }
-        self.see_before_request(spaces);
-        self.draining = false;
+        self.see_all_before_request(job_zones);
+        self.is_draining = false;
         true
     }
 
-    /// The number of requests in flight for fio: not done, or not seen.
+    /// The number of requests that fio takes to be in flight: not done, or not seen.
     fn requests_held(&self) -> u32 {
-        self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen_count)
+        self.in_flight + self.reaper.as_ref().map_or(0, Reaper::unseen_count)
     }
 
-    /// Whether it is asked again when another worker's request has ended.
+    /// True if it is polled again when another worker's request has ended.
     pub(crate) fn waits_for_zone(&self) -> bool {
-        self.zone_taken
+        self.waits_for_zone
     }
 
-    /// Looks at completions, as fio does; false if it waits for more.
-    fn reap_completions(&mut self, spaces: &mut JobZones) -> bool {
-        let all = self.phase != Phase::Running;
+    /// Sees completions, as fio does; false if it waits for more.
+    fn reap_completions(&mut self, job_zones: &mut JobZones) -> bool {
+        let sees_all = self.phase != Phase::Running;
         loop {
-            let Some(reaping) = &mut self.reaping else { return true };
+            let Some(reaper) = &mut self.reaper else { return true };
             // A thread in a call sees nothing.
-            if self.flushing || (!all && !reaping.advance_wait(self.in_flight)) {
-                return self.flushing || !reaping.is_waiting();
+            if self.is_flushing || (!sees_all && !reaper.advance_wait(self.in_flight)) {
+                return self.is_flushing || !reaper.is_waiting();
             }
-            match reaping.take_completion() {
-                Some(seen) => self.see_completion(seen, spaces),
+            match reaper.take_unseen() {
+                Some(event) => self.note_seen_completion(event, job_zones),
                 None => return true,
             }
         }
     }
 
     /// Notes that fio sees a completion.
-    fn see_completion(&mut self, seen: ReapedEvent, spaces: &mut JobZones) {
+    fn note_seen_completion(&mut self, event: ReapedEvent, job_zones: &mut JobZones) {
         if let Stream::Fio(fio) = &mut self.stream {
-            fio.see_completion(seen == ReapedEvent::Sync);
-            if let ReapedEvent::Request { read, lba, sectors, .. } = seen {
-                fio.release_zone(read, lba, sectors, spaces);
+            fio.note_seen_completion(event == ReapedEvent::Sync);
+            if let ReapedEvent::Request { is_read, lba, sectors, .. } = event {
+                fio.release_zone(is_read, lba, sectors, job_zones);
             }
         }
-        let ReapedEvent::Request { read, number, .. } = seen else { return };
-        if let Some(written) = &mut self.written {
-            written.see_completion(read, number);
+        let ReapedEvent::Request { is_read, number, .. } = event else { return };
+        if let Some(verify_queue) = &mut self.verify_queue {
+            verify_queue.note_seen_completion(is_read, number);
         }
-        if let Some(thinking) = &mut self.thinking {
-            thinking.record_completion();
+        if let Some(think) = &mut self.think {
+            think.record_completion();
         }
     }
 
     /// Sees all completions, because the worker sleeps before its next request.
-    fn see_before_request(&mut self, spaces: &mut JobZones) {
-        if let Some(reaping) = &mut self.reaping {
-            reaping.hand_over();
+    fn see_all_before_request(&mut self, job_zones: &mut JobZones) {
+        if let Some(reaper) = &mut self.reaper {
+            reaper.hand_over_queued();
         }
-        self.see_all(spaces);
+        self.see_all(job_zones);
     }
 
     /// Sees all completions, because the worker pauses.
-    fn see_before_pause(&mut self, spaces: &mut JobZones) {
-        if let Some(reaping) = &mut self.reaping {
-            reaping.hand_over_before_pause(self.in_flight);
+    fn see_all_before_pause(&mut self, job_zones: &mut JobZones) {
+        if let Some(reaper) = &mut self.reaper {
+            reaper.hand_over_before_pause(self.in_flight);
         }
-        self.see_all(spaces);
+        self.see_all(job_zones);
     }
 
     /// Sees all completions.
-    fn see_all(&mut self, spaces: &mut JobZones) {
-        while let Some(seen) = self.reaping.as_mut().and_then(Reaper::take_completion) {
-            self.see_completion(seen, spaces);
+    fn see_all(&mut self, job_zones: &mut JobZones) {
+        while let Some(event) = self.reaper.as_mut().and_then(Reaper::take_unseen) {
+            self.note_seen_completion(event, job_zones);
         }
     }
 
     #[inline]
-    fn poll_running(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
-        if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
-            let thought = thinking.next_action(now, self.in_flight);
-            if !matches!(thought, ThinkAction::Issue) {
-                self.see_before_pause(spaces);
+    fn poll_running(&mut self, now: Instant, job_zones: &mut JobZones) -> WorkerPoll {
+        if let Some(think) = self.think.as_mut().filter(|_| !self.is_flushing) {
+            let action = think.next_action(now, self.in_flight);
+            if !matches!(action, ThinkAction::Issue) {
+                self.see_all_before_pause(job_zones);
             }
-            match thought {
+            match action {
                 ThinkAction::Issue => {}
                 ThinkAction::Drain => return WorkerPoll::Wait,
                 ThinkAction::Compute(span) => return WorkerPoll::Issue(self.issue_compute(now, span)),
                 ThinkAction::At(instant) => return WorkerPoll::At(instant),
             }
         }
-        if now >= self.end {
-            (self.pending, self.put_off) = (None, None);
-            return self.poll_settling(now, PassEnd { again: false, verify: false }, spaces);
+        if now >= self.run_end {
+            (self.pending, self.refused) = (None, None);
+            return self.poll_settling(now, PassEnd { has_next: false, verifies: false }, job_zones);
         }
-        if self.ramping && now >= self.ramp_end {
+        if self.is_ramping && now >= self.ramp_end {
             self.leave_ramp();
         }
-        self.cruising = self.plain && !self.ramping;
-        if self.flushing {
+        self.is_quick = self.is_plain && !self.is_ramping;
+        if self.is_flushing {
             return WorkerPoll::Wait;
         }
-        if let Some((issue, due)) = self.pending {
+        if let Some((request, due)) = self.pending {
             if now < due {
                 return self.wait_until(due);
             }
             self.pending = None;
-            return self.issue_request(issue);
+            return self.issue_request(request);
         }
-        self.draw_next(now, spaces)
+        self.next_stream_action(now, job_zones)
     }
 
     fn leave_ramp(&mut self) {
-        self.ramping = false;
+        self.is_ramping = false;
         if let Stream::Fio(fio) = &mut self.stream {
             fio.forget_counts();
         }
@@ -504,180 +524,184 @@ impl WorkerState {
 
     /// Returns a wait until `instant`, or until the end if that is sooner.
     fn wait_until(&self, instant: Instant) -> WorkerPoll {
-        WorkerPoll::At(instant.min(self.end))
+        WorkerPoll::At(instant.min(self.run_end))
     }
 
     #[inline]
-    fn draw_next(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
+    fn next_stream_action(&mut self, now: Instant, job_zones: &mut JobZones) -> WorkerPoll {
         match &mut self.stream {
-            Stream::Fio(_) => self.draw_fio(now, spaces),
+            Stream::Fio(_) => self.next_fio_action(now, job_zones),
             Stream::Iometer(iometer) => {
-                let transaction = iometer.next();
-                let due = now + transaction.delay;
-                let direction = transaction.draw.direction;
-                let mut issue = self.build_request(transaction.draw, due);
-                if transaction.reply > 0 {
-                    let (direction, bytes) = (direction as u8, transaction.reply);
-                    issue.purpose = RequestPurpose::Ask { direction, bytes };
+                let Transaction { request: drawn, delay, reply_bytes } = iometer.next_transaction();
+                let due = now + delay;
+                let mut request = self.build_request(drawn, due);
+                if reply_bytes > 0 {
+                    request.purpose =
+                        RequestPurpose::WithReply { direction: drawn.direction as u8, bytes: reply_bytes };
                 }
-                self.issue_at(issue, due, now)
+                self.issue_at(request, due, now)
             }
         }
     }
 
-    fn issue_at(&mut self, issue: WorkerRequest, due: Instant, now: Instant) -> WorkerPoll {
+    /// Issues a request now, or waits until it is due.
+    fn issue_at(&mut self, request: WorkerRequest, due: Instant, now: Instant) -> WorkerPoll {
         if now < due {
-            self.pending = Some((issue, due));
+            self.pending = Some((request, due));
             return self.wait_until(due);
         }
-        self.issue_request(issue)
+        self.issue_request(request)
     }
 
-    /// Handles the failure of a request: a read, or another. The worker ends, without a last flush, unless it survives
-    /// such failures.
+    /// Ends the worker after a failed request, without a last flush, unless it survives such failures.
     #[cold]
-    pub(crate) fn handle_failure(&mut self, read: bool) {
-        if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
+    pub(crate) fn end_after_failure(&mut self, is_read: bool) {
+        if self.survives[usize::from(!is_read)] || self.phase == Phase::Ended {
             return;
         }
-        self.phase = Phase::Settling(PassEnd { again: false, verify: false });
-        (self.pending, self.written) = (None, None);
-        (self.flush_at_end, self.cruising) = (false, false);
+        self.phase = Phase::Settling(PassEnd { has_next: false, verifies: false });
+        (self.pending, self.verify_queue) = (None, None);
+        (self.flush_at_end, self.is_quick) = (false, false);
     }
 
-    /// Waits for everything in flight, sends the last flush, then goes on.
-    fn poll_settling(&mut self, now: Instant, sequel: PassEnd, spaces: &mut JobZones) -> WorkerPoll {
-        self.phase = Phase::Settling(sequel);
-        self.cruising = false;
+    /// Waits for everything in flight, issues the flushes at the end of the pass, then verifies or begins the next
+    /// pass.
+    fn poll_settling(&mut self, now: Instant, pass_end: PassEnd, job_zones: &mut JobZones) -> WorkerPoll {
+        self.phase = Phase::Settling(pass_end);
+        self.is_quick = false;
         if self.in_flight > 0 {
             return WorkerPoll::Wait;
         }
-        self.see_all(spaces);
+        self.see_all(job_zones);
         if let Some(flush) = self.issue_end_flush(now) {
             return WorkerPoll::Issue(flush);
         }
-        if sequel.verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
-            return self.poll_verifying(now, sequel.again, spaces);
+        if pass_end.verifies && self.verify_queue.as_ref().is_some_and(|queue| !queue.is_empty()) {
+            return self.poll_verifying(now, pass_end.has_next, job_zones);
         }
-        self.next_pass(now, sequel.again, spaces)
+        self.begin_pass_or_end(now, pass_end.has_next, job_zones)
     }
 
     /// Issues the flush of the next file at the end of a pass. There is none if a sync came last.
     fn issue_end_flush(&mut self, now: Instant) -> Option<WorkerRequest> {
         let Stream::Fio(fio) = &mut self.stream else { return None };
-        let left = match self.closing {
+        let left = match self.end_flushes_left {
             Some(left) => left,
-            None if self.flush_at_end && !fio.last_was_sync() => self.files,
+            None if self.flush_at_end && !fio.last_was_sync() => self.file_count,
             None => 0,
         };
-        self.closing = Some(left.saturating_sub(1));
+        self.end_flushes_left = Some(left.saturating_sub(1));
         if left == 0 {
             return None;
         }
-        fio.take_unit(0);
-        if let Some(reaping) = self.reaping.as_mut().filter(|_| !self.calls) {
-            reaping.hand_over();
+        fio.use_io_unit(0);
+        if let Some(reaper) = self.reaper.as_mut().filter(|_| !self.syncs_are_calls) {
+            reaper.hand_over_queued();
         }
         Some(self.issue_flush(now, true))
     }
 
-    fn poll_verifying(&mut self, now: Instant, again: bool, spaces: &mut JobZones) -> WorkerPoll {
-        self.phase = Phase::Verifying { again };
-        let ended = now >= self.end;
-        let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
+    /// Reads the writes of the pass back, one after another, then begins the next pass.
+    fn poll_verifying(&mut self, now: Instant, has_next: bool, job_zones: &mut JobZones) -> WorkerPoll {
+        self.phase = Phase::Verifying { has_next };
+        let is_run_over = now >= self.run_end;
+        let first = self.verify_queue.as_mut().filter(|_| !is_run_over).and_then(|queue| queue.take_first(true));
         let held = self.requests_held();
-        if let (Some((lba, sectors)), Stream::Fio(fio)) = (next, &mut self.stream) {
-            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
-            fio.count_read_back(draw.bytes, held);
+        if let (Some(read_back), Stream::Fio(fio)) = (first, &mut self.stream) {
+            let read = read_back.as_fio_request();
+            fio.count_read_back(read.bytes, held);
             self.in_flight += 1;
-            if let Some(reaping) = &mut self.reaping {
-                reaping.record_issue(false);
+            if let Some(reaper) = &mut self.reaper {
+                reaper.record_issue(false);
             }
-            return WorkerPoll::Issue(self.build_request(draw, now));
+            return WorkerPoll::Issue(self.build_request(read, now));
         }
         if self.in_flight > 0 {
             return WorkerPoll::Wait;
         }
-        self.next_pass(now, again && !ended, spaces)
+        self.begin_pass_or_end(now, has_next && !is_run_over, job_zones)
     }
 
-    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut JobZones) -> WorkerPoll {
-        if let Some(written) = &mut self.written {
-            written.clear();
+    /// Begins the next pass, or ends the worker if none follows.
+    fn begin_pass_or_end(&mut self, now: Instant, has_next: bool, job_zones: &mut JobZones) -> WorkerPoll {
+        if let Some(verify_queue) = &mut self.verify_queue {
+            verify_queue.clear();
         }
-        self.closing = None;
-        if let Some(reaping) = &mut self.reaping {
-            reaping.end_pass();
+        self.end_flushes_left = None;
+        if let Some(reaper) = &mut self.reaper {
+            reaper.end_pass();
         }
-        let more = match &mut self.stream {
-            Stream::Fio(fio) if again => {
-                fio.see_completion(false);
+        let begins = match &mut self.stream {
+            Stream::Fio(fio) if has_next => {
+                fio.note_seen_completion(false);
                 fio.begin_pass()
             }
-            _ => again,
+            _ => has_next,
         };
-        if more {
+        if begins {
             self.phase = Phase::Running;
-            return self.poll_running(now, spaces);
+            return self.poll_running(now, job_zones);
         }
         self.phase = Phase::Ended;
         self.ended = Some(now);
         WorkerPoll::Ended
     }
 
-    /// Sends a request to the device.
+    /// Issues a request.
     #[inline]
-    fn issue_request(&mut self, mut issue: WorkerRequest) -> WorkerPoll {
+    fn issue_request(&mut self, mut request: WorkerRequest) -> WorkerPoll {
         self.in_flight += 1;
-        if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
-            let number = written.add_write(issue.lba, issue.sectors);
-            issue.purpose = match issue.purpose {
-                RequestPurpose::Pair(_) => RequestPurpose::Pair(number),
-                _ => RequestPurpose::Kept(number),
+        if let (Op::Write, Some(verify_queue)) = (request.op, &mut self.verify_queue) {
+            let number = verify_queue.add_write(request.lba, request.sectors);
+            request.purpose = match request.purpose {
+                RequestPurpose::FlushedWrite(_) => RequestPurpose::FlushedWrite(number),
+                _ => RequestPurpose::VerifiedWrite(number),
             };
         }
-        if let Some(reaping) = &mut self.reaping {
-            reaping.record_issue(false);
+        if let Some(reaper) = &mut self.reaper {
+            reaper.record_issue(false);
         }
-        if let Some(thinking) = &mut self.thinking {
-            thinking.record_issue();
+        if let Some(think) = &mut self.think {
+            think.record_issue();
         }
-        WorkerPoll::Issue(issue)
+        WorkerPoll::Issue(request)
     }
 
     #[inline]
-    fn build_request(&self, draw: FioRequest, intended: Instant) -> WorkerRequest {
-        let mut issue = WorkerRequest {
-            op: draw.op(),
+    fn build_request(&self, drawn: FioRequest, intended: Instant) -> WorkerRequest {
+        let mut request = WorkerRequest {
+            op: drawn.op(),
             flags: Flags::NONE,
-            lba: draw.start / SECTOR,
-            sectors: (draw.bytes / SECTOR) as u32,
+            lba: drawn.start / SECTOR,
+            sectors: (drawn.bytes / SECTOR) as u32,
             intended,
             purpose: RequestPurpose::Plain,
             tag: None,
         };
-        if draw.direction == WRITE {
-            match self.through {
+        if drawn.direction == WRITE {
+            match self.durability {
                 WriteDurability::Cache => {}
-                WriteDurability::Fua => issue.flags = Flags::FUA,
-                WriteDurability::Pair => (issue.purpose, issue.flags) = (RequestPurpose::Pair(0), Flags::FLUSH_FOLLOWS),
+                WriteDurability::Fua => request.flags = Flags::FUA,
+                WriteDurability::Flush => {
+                    (request.purpose, request.flags) = (RequestPurpose::FlushedWrite(0), Flags::FLUSH_FOLLOWS);
+                }
             }
         }
-        issue
+        request
     }
 
-    /// Issues a flush; `holds` if it holds back later requests.
-    fn issue_flush(&mut self, now: Instant, holds: bool) -> WorkerRequest {
+    /// Issues a flush; as a call it holds back later requests.
+    fn issue_flush(&mut self, now: Instant, is_call: bool) -> WorkerRequest {
         self.in_flight += 1;
-        self.flushing = holds;
-        if let Some(reaping) = &mut self.reaping {
-            reaping.record_issue(holds);
+        self.is_flushing = is_call;
+        if let Some(reaper) = &mut self.reaper {
+            reaper.record_issue(is_call);
         }
         let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Flush);
         WorkerRequest { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
-    /// Issues the program's own work, in whole microseconds.
+    /// Issues computing by the program, in whole microseconds.
     fn issue_compute(&mut self, now: Instant, span: Span) -> WorkerRequest {
         self.in_flight += 1;
         let sectors = u32::try_from(span.nanos() / 1000).unwrap_or(u32::MAX);
@@ -685,63 +709,65 @@ impl WorkerState {
         WorkerRequest { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
     }
 
-    /// Returns the next request under the same tag.
-    fn follow_up(&mut self, now: Instant, tag: u32, follow: FollowUp) -> WorkerRequest {
-        let issue = match (follow, &mut self.stream) {
-            (FollowUp::Answer(direction, bytes), Stream::Iometer(iometer)) => {
-                let draw = iometer.draw_reply(direction.into(), bytes);
-                self.build_request(draw, now)
+    /// Builds a request that continues an earlier one under its tag.
+    fn build_follow_up(&mut self, now: Instant, tag: u32, follow_up: FollowUp) -> WorkerRequest {
+        let request = match (follow_up, &mut self.stream) {
+            (FollowUp::Reply { direction, bytes }, Stream::Iometer(iometer)) => {
+                let reply = iometer.draw_reply(direction.into(), bytes);
+                self.build_request(reply, now)
             }
-            (FollowUp::Answer(..), _) => unreachable!("only Iometer answers"),
-            (FollowUp::Flush(intended, number), _) => {
-                let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Forced(number));
+            (FollowUp::Reply { .. }, _) => unreachable!("only Iometer replies"),
+            (FollowUp::Flush { intended, number }, _) => {
+                let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::WriteFlush(number));
                 WorkerRequest { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
         };
-        WorkerRequest { tag: Some(tag), ..issue }
+        WorkerRequest { tag: Some(tag), ..request }
     }
 
-    /// Handles a completion at `now`, with or without an error. True if its tag is free; otherwise another request
-    /// follows under it.
+    /// Ends a request that completed at `now`, with or without an error. True if its tag is free; false if another
+    /// request follows under the tag.
     #[inline]
-    pub(crate) fn handle_completion(&mut self, now: Instant, of: &AnsweredRequest, spaces: &mut JobZones) -> bool {
-        match of.purpose {
-            RequestPurpose::Pair(number) if of.done => {
-                self.follow.push_back((of.tag, FollowUp::Flush(of.intended, number)))
+    pub(crate) fn end_request(&mut self, now: Instant, answered: &AnsweredRequest, job_zones: &mut JobZones) -> bool {
+        match answered.purpose {
+            RequestPurpose::FlushedWrite(number) if answered.succeeded => {
+                let flush = FollowUp::Flush { intended: answered.intended, number };
+                self.follow_ups.push_back((answered.tag, flush));
+                false
             }
-            RequestPurpose::Ask { direction, bytes } if now < self.end => {
-                self.follow.push_back((of.tag, FollowUp::Answer(direction, bytes)));
+            RequestPurpose::WithReply { direction, bytes } if now < self.run_end => {
+                self.follow_ups.push_back((answered.tag, FollowUp::Reply { direction, bytes }));
+                false
             }
             _ => {
                 self.in_flight -= 1;
-                if let (RequestPurpose::Compute, Some(thinking)) = (of.purpose, &mut self.thinking) {
-                    thinking.end_computing(now);
+                if let (RequestPurpose::Compute, Some(think)) = (answered.purpose, &mut self.think) {
+                    think.end_computing(now);
                 }
-                self.deliver_completion(of, spaces);
-                return true;
+                self.deliver_completion(answered, job_zones);
+                true
             }
         }
-        false
     }
 
     /// Lets fio see a completion: at once for a call, and if it makes no difference when fio looks, else later.
     #[inline]
-    fn deliver_completion(&mut self, of: &AnsweredRequest, spaces: &mut JobZones) {
-        let (lba, sectors) = (of.lba, of.sectors);
-        let seen = match of.purpose {
+    fn deliver_completion(&mut self, answered: &AnsweredRequest, job_zones: &mut JobZones) {
+        let &AnsweredRequest { lba, sectors, .. } = answered;
+        let event = match answered.purpose {
             RequestPurpose::Compute => return,
             RequestPurpose::Flush => ReapedEvent::Sync,
-            RequestPurpose::Kept(number) | RequestPurpose::Pair(number) | RequestPurpose::Forced(number) => {
-                ReapedEvent::Request { read: false, number, lba, sectors }
-            }
-            RequestPurpose::Plain | RequestPurpose::Ask { .. } => {
-                ReapedEvent::Request { read: of.read, number: 0, lba, sectors }
+            RequestPurpose::VerifiedWrite(number)
+            | RequestPurpose::FlushedWrite(number)
+            | RequestPurpose::WriteFlush(number) => ReapedEvent::Request { is_read: false, number, lba, sectors },
+            RequestPurpose::Plain | RequestPurpose::WithReply { .. } => {
+                ReapedEvent::Request { is_read: answered.is_read, number: 0, lba, sectors }
             }
         };
-        let call = seen == ReapedEvent::Sync && core::mem::take(&mut self.flushing);
-        match &mut self.reaping {
-            Some(reaping) if !call => reaping.record_completion(seen),
-            _ => self.see_completion(seen, spaces),
+        let is_call = event == ReapedEvent::Sync && core::mem::take(&mut self.is_flushing);
+        match &mut self.reaper {
+            Some(reaper) if !is_call => reaper.record_completion(event),
+            _ => self.note_seen_completion(event, job_zones),
         }
     }
 }
@@ -751,16 +777,14 @@ pub(crate) struct AnsweredRequest {
     pub(crate) tag: u32,
     pub(crate) purpose: RequestPurpose,
     pub(crate) intended: Instant,
-    /// Without an error.
-    pub(crate) done: bool,
-    pub(crate) read: bool,
-    /// The first sector, and how many.
+    pub(crate) succeeded: bool,
+    pub(crate) is_read: bool,
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
 }
 
 /// The queue of the writes that a verifying pattern reads back.
-fn verify_queue(fio: &FioPattern) -> VerifyQueue {
-    let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::job::Generator::Lfsr;
-    VerifyQueue::new(map, fio.backlog)
+fn new_verify_queue(fio: &FioPattern) -> VerifyQueue {
+    let has_map = fio.random_map && fio.random != [0; 3] && fio.generator != Generator::Lfsr;
+    VerifyQueue::new(has_map, fio.backlog)
 }

@@ -1,12 +1,12 @@
-//! fio's `zonemode=zbd` on drives without zones: zones with write pointers that fio keeps itself.
+//! fio's `zonemode=zbd` on drives without zones: fio itself keeps zones with write pointers.
 //!
-//! A file is cut into zones of one size, all empty at first. A write goes to the write pointer of the zone that its drawn
-//! place lies in, or of an open one where no more may be open; a zone that is full is emptied and written again. A read
-//! goes where something was written. Emptying a zone issues no request. Workers on one file share its zones: a zone with
-//! a request in flight belongs to that worker until the request has ended.
+//! A file is cut into zones of one size, all empty at first. A write goes to the write pointer of the zone in which its
+//! drawn place lies; if no more zones may be open, to that of an open zone. A full zone is emptied and written again. A
+//! read goes to written data. Emptying a zone issues no request. Workers on one file share its zones: a zone with a
+//! request in flight belongs to that worker until the request has ended.
 //!
-//! A request that must wait, for the worker's own requests or for another's, is retried later and remembers how far it
-//! came. Not here: which place is drawn, the map of blocks, sizes. Source: fio 3.33, `zbd.c`, with its names in comments.
+//! A request that must wait, for the worker's own requests or for another's, is retried later from the stage that it
+//! has reached. The drawn places and sizes come from `fio`. Source: fio 3.33, `zbd.c`, with its names in comments.
 
 use alloc::vec::Vec;
 
@@ -20,8 +20,8 @@ const MILLION: u128 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobZones {
     files: Vec<FileZones>,
-    /// A request in the zones has ended since this was last taken.
-    released: bool,
+    /// A request in the zones has ended since the last [`JobZones::take_zone_released`].
+    zone_released: bool,
 }
 
 impl JobZones {
@@ -30,20 +30,19 @@ impl JobZones {
         let mut files: Vec<FileZones> = Vec::new();
         for worker in &job.workers {
             let Pattern::Fio(pattern) = &worker.pattern else { continue };
-            for (file, zoned) in
-                pattern.zoned.iter().flat_map(|zoned| zoned.files.iter().map(move |file| (file, zoned)))
-            {
-                if files.iter().all(|known| known.start != file.start) {
+            let Some(zoned) = &pattern.zoned else { continue };
+            for file in &zoned.files {
+                if files.iter().all(|other| other.start != file.start) {
                     files.push(FileZones::new(file.start, file.bytes, zoned));
                 }
             }
         }
-        JobZones { files, released: false }
+        JobZones { files, zone_released: false }
     }
 
     /// True if a request in the zones has ended since this was last called.
-    pub(crate) fn take_released(&mut self) -> bool {
-        core::mem::take(&mut self.released)
+    pub(crate) fn take_zone_released(&mut self) -> bool {
+        core::mem::take(&mut self.zone_released)
     }
 
     /// Returns the index of the file that begins at `start`.
@@ -56,40 +55,52 @@ impl JobZones {
         &mut self.files[file]
     }
 
-    /// Notes the end of a request from `place` on in the file at an index; `worker_open` counts the zones that the worker has open.
-    pub(crate) fn end_request(&mut self, file: usize, write: bool, place: u64, bytes: u64, worker_open: &mut u32) {
-        self.files[file].record_end(write, place, bytes, worker_open);
-        self.released = true;
+    /// Notes the end of a request from `place` on in the file at an index. `open_of_worker` is the number of zones that
+    /// the worker has open.
+    pub(crate) fn end_request(
+        &mut self,
+        file: usize,
+        is_write: bool,
+        place: u64,
+        bytes: u64,
+        open_of_worker: &mut u32,
+    ) {
+        self.files[file].record_end(is_write, place, bytes, open_of_worker);
+        self.zone_released = true;
     }
 }
 
 /// A zone with its write pointer.
 #[derive(Clone, Copy, Debug, Default)]
 struct EmulatedZone {
-    /// Bytes written from its beginning on.
+    /// Bytes written from its beginning on: the write pointer.
     written: u64,
-    open: bool,
-    /// To be emptied before the next write.
-    reset: bool,
+    is_open: bool,
+    /// The zone is emptied before the next write.
+    needs_reset: bool,
     /// Requests in flight, all of the worker `holder`.
-    held: u32,
+    requests: u32,
     holder: u16,
 }
 
 /// The zones of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileZones {
-    /// Where the file begins on the device.
+    /// The first byte of the file on the device.
     start: u64,
+    /// Bytes of a zone.
     size: u64,
+    /// Bytes of a zone that can be written.
     capacity: u64,
     zones: Vec<EmulatedZone>,
+    /// Limit of the open zones; 0 for none.
     most_open: usize,
-    /// Zones in the order of their opening: the first `open_count` are open, stale ones stay behind them, as in fio's array.
+    /// Zones in the order of their opening. The first `open_count` are open; stale entries stay behind them, as in
+    /// fio's array.
     open: Vec<usize>,
     open_count: usize,
-    /// Bytes written in the zones.
-    with_data: u64,
+    /// Bytes written in the zones, by the last count and the writes since.
+    written_bytes: u64,
     /// Writes until a zone is marked to be emptied.
     until_reset: u32,
 }
@@ -97,15 +108,15 @@ pub(crate) struct FileZones {
 /// The part of a file that a worker uses, in bytes from the file's beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UsedFilePart {
-    /// Where it begins; `zoneskip` moves it.
+    /// The first byte; `zoneskip` moves it.
     pub(crate) from: u64,
     pub(crate) bytes: u64,
-    /// The first zone, and the one after the last.
+    /// The first zone, and the zone after the last.
     pub(crate) zones: [usize; 2],
 }
 
 impl UsedFilePart {
-    /// fio's `is_valid_offset`.
+    /// True if a byte is in the part: fio's `is_valid_offset`.
     fn contains(&self, place: u64) -> bool {
         place.wrapping_sub(self.from) < self.bytes
     }
@@ -117,36 +128,38 @@ pub(crate) struct ZoneRequester {
     pub(crate) worker: u16,
     /// Requests that the worker has in flight.
     pub(crate) in_flight: u32,
-    /// Whether its places are random.
+    /// The worker has random places.
     pub(crate) random: bool,
 }
 
-/// A request to be fitted into the zones, and how far that came.
+/// A request to be fitted into the zones, and the stage that it has reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ZoneRequest {
     pub(crate) direction: usize,
-    /// First byte in the file.
+    /// The first byte in the file.
     pub(crate) place: u64,
     pub(crate) bytes: u64,
     /// The smallest block of its direction.
-    pub(crate) least: u64,
-    step: ZoneWriteStep,
+    pub(crate) min_bytes: u64,
+    stage: ZoneWriteStage,
+    /// The chosen zone of a write.
     zone: usize,
-    /// Whether to look for a zone to open once more, after all requests in flight have ended.
-    looks_again: bool,
+    /// A zone to open may be searched once more, after all requests in flight have ended.
+    may_search_again: bool,
     /// fio has waited for all requests in flight, if there were any, since this was last taken.
     pub(crate) quiesces: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ZoneWriteStep {
+enum ZoneWriteStage {
+    /// A zone is to be chosen.
     Begin,
-    /// The open zone chosen is full, or none is open: another is opened.
+    /// The chosen open zone is full, or none is open: another zone is to be opened.
     Open,
-    /// A zone was found: whether it is emptied is decided.
-    Found,
-    /// The zone is emptied if it has to be, and written at its pointer.
-    Empty,
+    /// A zone is chosen; it is to be decided whether it is emptied.
+    Chosen,
+    /// The zone is to be emptied if necessary, and written at its write pointer.
+    Place,
 }
 
 /// The outcome of a request.
@@ -163,15 +176,15 @@ pub(crate) enum ZoneOutcome {
 }
 
 impl ZoneRequest {
-    pub(crate) fn new(direction: usize, place: u64, bytes: u64, least: u64) -> ZoneRequest {
+    pub(crate) fn new(direction: usize, place: u64, bytes: u64, min_bytes: u64) -> ZoneRequest {
         ZoneRequest {
             direction,
             place,
             bytes,
-            least,
-            step: ZoneWriteStep::Begin,
+            min_bytes,
+            stage: ZoneWriteStage::Begin,
             zone: 0,
-            looks_again: true,
+            may_search_again: true,
             quiesces: false,
         }
     }
@@ -189,149 +202,157 @@ impl FileZones {
             most_open,
             open: alloc::vec![0; most_open + 1],
             open_count: 0,
-            with_data: 0,
+            written_bytes: 0,
             until_reset: u32::MAX,
         }
     }
 
-    /// The zone of a byte; past the last one the number of zones.
+    /// The zone of a byte; past the last zone the number of zones.
     pub(crate) fn zone_index(&self, place: u64) -> usize {
         ((place / self.size) as usize).min(self.zones.len())
     }
 
-    /// Whether nothing is written in the zones.
+    /// True if nothing is written in the zones.
     pub(crate) fn is_empty(&self) -> bool {
-        self.with_data == 0
+        self.written_bytes == 0
     }
 
     fn zone_start(&self, zone: usize) -> u64 {
         zone as u64 * self.size
     }
 
-    /// Whether a block of `least` bytes does not fit into a zone any more.
-    fn is_full(&self, zone: usize, least: u64) -> bool {
-        self.zones[zone].written + least > self.capacity
+    /// True if a block of `min_bytes` no longer fits into a zone.
+    fn is_full(&self, zone: usize, min_bytes: u64) -> bool {
+        self.zones[zone].written + min_bytes > self.capacity
     }
 
-    /// Whether another worker has requests in flight there.
+    /// True if another worker has requests in flight in a zone.
     fn is_locked(&self, zone: usize, worker: u16) -> bool {
         let zone = &self.zones[zone];
-        zone.held > 0 && zone.holder != worker
+        zone.requests > 0 && zone.holder != worker
     }
 
-    /// fio's `zbd_file_reset`: when a file is opened or a pass begins, counts what is written and restarts the turns of emptying.
-    pub(crate) fn count_written(&mut self, part: &UsedFilePart, every: u32) {
+    /// Counts the bytes written in the zones of a part, and restarts the count of writes until a zone is emptied; fio's
+    /// `zbd_file_reset`, when a file is opened or a pass begins. A zone is emptied after `reset_every` writes; 0 for
+    /// none.
+    pub(crate) fn count_written(&mut self, part: &UsedFilePart, reset_every: u32) {
         let [first, last] = part.zones;
-        self.with_data = self.zones[first..last].iter().map(|zone| zone.written).sum();
-        self.until_reset = if every == 0 { u32::MAX } else { every };
+        self.written_bytes = self.zones[first..last].iter().map(|zone| zone.written).sum();
+        self.until_reset = if reset_every == 0 { u32::MAX } else { reset_every };
     }
 
-    /// fio's `setup_zbd_zone_mode`, first part: where sequential writing goes on after the capacity of a zone.
-    pub(crate) fn place_past_capacity(&self, next: u64) -> Option<u64> {
-        let zone = self.zone_index(next);
-        let jumps =
-            zone < self.zones.len() && self.capacity < self.size && next >= self.zone_start(zone) + self.capacity;
-        jumps.then(|| self.zone_start(zone + 1))
+    /// The start of the next zone if `place` is past the capacity of its zone, so that sequential writing continues
+    /// there (fio's `setup_zbd_zone_mode`, first part).
+    pub(crate) fn place_past_capacity(&self, place: u64) -> Option<u64> {
+        let zone = self.zone_index(place);
+        let is_past =
+            zone < self.zones.len() && self.capacity < self.size && place >= self.zone_start(zone) + self.capacity;
+        is_past.then(|| self.zone_start(zone + 1))
     }
 
-    /// fio's `setup_zbd_zone_mode`, second part: whether the zone at `next` is done, so that zones are skipped.
-    pub(crate) fn is_zone_done(&self, next: u64, direction: usize, beyond: bool) -> bool {
-        let zone = self.zone_index(next);
+    /// True if the zone of `place` is done, so that zones are skipped (fio's `setup_zbd_zone_mode`, second part). With
+    /// `reads_beyond` reads may pass the write pointer.
+    pub(crate) fn is_zone_done(&self, place: u64, direction: usize, reads_beyond: bool) -> bool {
+        let zone = self.zone_index(place);
         let written = self.zones.get(zone).map_or(0, |zone| zone.written);
-        zone == self.zones.len() || (direction == READ && !beyond && next >= self.zone_start(zone) + written)
+        zone == self.zones.len() || (direction == READ && !reads_beyond && place >= self.zone_start(zone) + written)
     }
 
-    /// fio's `zbd_adjust_block`: moves and shortens a request to fit the zones. `worker_open` counts the zones that the worker has open.
+    /// Moves and shortens a request to fit the zones (fio's `zbd_adjust_block`). `open_of_worker` is the number of
+    /// zones that the worker has open.
     pub(crate) fn adjust_request(
         &mut self,
         request: &mut ZoneRequest,
         part: &UsedFilePart,
         zoned: &Zoned,
-        by: ZoneRequester,
-        worker_open: &mut u32,
+        requester: ZoneRequester,
+        open_of_worker: &mut u32,
     ) -> ZoneOutcome {
         match request.direction {
             READ if zoned.beyond => ZoneOutcome::Go,
-            READ => self.adjust_read(request, part, by),
-            _ => self.adjust_write(request, part, zoned, by, worker_open),
+            READ => self.place_read(request, part, requester),
+            _ => self.advance_write(request, part, zoned, requester, open_of_worker),
         }
     }
 
-    /// Places a read where data are: in its own zone if that has them, else in another; shortens it to what is written there.
-    fn adjust_read(&self, request: &mut ZoneRequest, part: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
-        let (own, least) = (self.zone_index(request.place), request.least);
-        if self.is_locked(own, by.worker) {
+    /// Places a read at written data, in its own zone if that has any, else in another, and shortens it to these data.
+    fn place_read(&self, request: &mut ZoneRequest, part: &UsedFilePart, requester: ZoneRequester) -> ZoneOutcome {
+        let (drawn_zone, min_bytes) = (self.zone_index(request.place), request.min_bytes);
+        if self.is_locked(drawn_zone, requester.worker) {
             return ZoneOutcome::Wait;
         }
-        let ends = |zone: usize| self.zone_start(zone) + self.zones[zone].written;
-        let mut zone = own;
-        if self.zones[own].written < least || (!by.random && request.place + least > ends(own)) {
-            zone = match self.nearest_with_data(own, least, part, by) {
-                Ok(Some(found)) => found,
-                Ok(None) => return ZoneOutcome::End,
-                Err(()) => return ZoneOutcome::Wait,
+        let write_pointer = |zone: usize| self.zone_start(zone) + self.zones[zone].written;
+        let mut zone = drawn_zone;
+        let is_past_data = !requester.random && request.place + min_bytes > write_pointer(drawn_zone);
+        if self.zones[drawn_zone].written < min_bytes || is_past_data {
+            zone = match self.find_zone_with_data(drawn_zone, min_bytes, part, requester) {
+                Ok(found) => found,
+                Err(outcome) => return outcome,
             };
-            if !by.random {
+            if !requester.random {
                 request.place = self.zone_start(zone);
             }
         }
         let written = self.zones[zone].written;
         if written <= request.bytes {
             request.place = self.zone_start(zone);
-        } else if by.random {
-            // A random place in what is written, from the drawn place in its own zone.
-            let within = (request.place - self.zone_start(own)) % (written - request.bytes) / least * least;
+        } else if requester.random {
+            // The distance from the start of the drawn zone decides the place among the written data.
+            let within =
+                (request.place - self.zone_start(drawn_zone)) % (written - request.bytes) / min_bytes * min_bytes;
             request.place = self.zone_start(zone) + within;
         }
-        request.bytes = request.bytes.min(ends(zone) - request.place) / least * least;
+        request.bytes = request.bytes.min(write_pointer(zone) - request.place) / min_bytes * min_bytes;
         ZoneOutcome::Go
     }
 
-    /// fio's `zbd_find_zone`: the next zone that holds `least` bytes; for random places the nearest. An error: one on the way is locked.
-    fn nearest_with_data(
+    /// Finds the next zone in which `min_bytes` are written; for random places the nearest (fio's `zbd_find_zone`). The
+    /// error is the request's outcome: [`ZoneOutcome::End`] if there is none, [`ZoneOutcome::Wait`] if a zone on the
+    /// way is locked.
+    fn find_zone_with_data(
         &self,
         zone: usize,
-        least: u64,
+        min_bytes: u64,
         part: &UsedFilePart,
-        by: ZoneRequester,
-    ) -> Result<Option<usize>, ()> {
+        requester: ZoneRequester,
+    ) -> Result<usize, ZoneOutcome> {
         let [first, last] = part.zones;
-        let holds = |zone: usize| match self.is_locked(zone, by.worker) {
-            true => Err(()),
-            false => Ok(self.zones[zone].written >= least),
+        let has_data = |zone: usize| match self.is_locked(zone, requester.worker) {
+            true => Err(ZoneOutcome::Wait),
+            false => Ok(self.zones[zone].written >= min_bytes),
         };
         for step in 1.. {
             let (up, down) = (zone + step, zone.checked_sub(step).filter(|down| *down >= first));
-            if up >= last && (down.is_none() || !by.random) {
+            if up >= last && (down.is_none() || !requester.random) {
                 break;
             }
-            if up < last && holds(up)? {
-                return Ok(Some(up));
+            if up < last && has_data(up)? {
+                return Ok(up);
             }
-            if let Some(down) = down.filter(|_| by.random)
-                && holds(down)?
+            if let Some(down) = down.filter(|_| requester.random)
+                && has_data(down)?
             {
-                return Ok(Some(down));
+                return Ok(down);
             }
         }
-        Ok(None)
+        Err(ZoneOutcome::End)
     }
 
-    /// Takes a write through its steps; one that was put off goes on where it stopped.
-    fn adjust_write(
+    /// Takes a write through its stages, from the stage that it has reached.
+    fn advance_write(
         &mut self,
         request: &mut ZoneRequest,
         part: &UsedFilePart,
         zoned: &Zoned,
-        by: ZoneRequester,
-        worker_open: &mut u32,
+        requester: ZoneRequester,
+        open_of_worker: &mut u32,
     ) -> ZoneOutcome {
         loop {
-            let outcome = match request.step {
-                ZoneWriteStep::Begin => self.begin_write(request, part, zoned, by, worker_open),
-                ZoneWriteStep::Open => self.open_other_zone(request, part, zoned, by, worker_open),
-                ZoneWriteStep::Found => self.count_reset_turn(request, part, zoned, by),
-                ZoneWriteStep::Empty => return self.place_at_pointer(request, part, by),
+            let outcome = match request.stage {
+                ZoneWriteStage::Begin => self.choose_zone(request, part, zoned, requester, open_of_worker),
+                ZoneWriteStage::Open => self.open_other_zone(request, part, zoned, requester, open_of_worker),
+                ZoneWriteStage::Chosen => self.decide_reset(request, part, zoned, requester),
+                ZoneWriteStage::Place => return self.place_at_write_pointer(request, part, requester),
             };
             if let Some(outcome) = outcome {
                 return outcome;
@@ -339,28 +360,30 @@ impl FileZones {
         }
     }
 
-    /// Chooses the zone of the place, if that is open or may be; else one that is open (`zbd_convert_to_open_zone`).
-    fn begin_write(
+    /// Chooses the zone of the place if it is open or can be opened, else an open zone (fio's
+    /// `zbd_convert_to_open_zone`). Returns the outcome if the write ends or waits.
+    fn choose_zone(
         &mut self,
         request: &mut ZoneRequest,
         part: &UsedFilePart,
         zoned: &Zoned,
-        by: ZoneRequester,
-        worker_open: &mut u32,
+        requester: ZoneRequester,
+        open_of_worker: &mut u32,
     ) -> Option<ZoneOutcome> {
         if request.bytes > self.size {
             return Some(ZoneOutcome::End);
         }
         request.zone = self.zone_index(request.place);
-        if self.is_locked(request.zone, by.worker) {
+        if self.is_locked(request.zone, requester.worker) {
             return Some(ZoneOutcome::Wait);
         }
-        if self.try_open(request.zone, zoned, worker_open) {
-            request.step = ZoneWriteStep::Found;
+        if self.open_if_allowed(request.zone, zoned, open_of_worker) {
+            request.stage = ZoneWriteStage::Chosen;
             return None;
         }
         let [first, last] = part.zones;
-        // The place in the part picks an open zone; with none open, a stale one, after which the search begins.
+        // The place in the part picks an open zone. With none open it picks a stale entry, after which the search
+        // begins.
         let picked =
             (u128::from(request.place - part.from) * self.open_count as u128 / u128::from(part.bytes)) as usize;
         request.zone = self.open[picked].clamp(first, last - 1);
@@ -369,31 +392,32 @@ impl FileZones {
             let candidate = order.map(|index| self.open[index]).find(|zone| (first..last).contains(zone));
             let Some(candidate) = candidate else { return Some(ZoneOutcome::End) };
             request.zone = candidate;
-            if self.is_locked(candidate, by.worker) {
+            if self.is_locked(candidate, requester.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.is_full(candidate, request.least) {
-                request.step = ZoneWriteStep::Found;
+            if !self.is_full(candidate, request.min_bytes) {
+                request.stage = ZoneWriteStage::Chosen;
                 return None;
             }
         }
-        request.step = ZoneWriteStep::Open;
-        let of_worker = zoned.most_open_of_worker;
-        let waits = self.open_count == last - first
+        request.stage = ZoneWriteStage::Open;
+        let most_of_worker = zoned.most_open_of_worker;
+        let is_limit_reached = self.open_count == last - first
             || (self.most_open > 0 && self.open_count == self.most_open)
-            || (of_worker > 0 && *worker_open == of_worker);
-        request.quiesces |= waits;
-        (waits && by.in_flight > 0).then_some(ZoneOutcome::Drain)
+            || (most_of_worker > 0 && *open_of_worker == most_of_worker);
+        request.quiesces |= is_limit_reached;
+        (is_limit_reached && requester.in_flight > 0).then_some(ZoneOutcome::Drain)
     }
 
-    /// Chooses the next zone that may be opened, else an open one with room; else looks once more when all requests in flight have ended.
+    /// Chooses the next zone that can be opened, else an open zone with room; else searches once more when all requests
+    /// in flight have ended. Returns the outcome if the write ends or waits.
     fn open_other_zone(
         &mut self,
         request: &mut ZoneRequest,
         part: &UsedFilePart,
         zoned: &Zoned,
-        by: ZoneRequester,
-        worker_open: &mut u32,
+        requester: ZoneRequester,
+        open_of_worker: &mut u32,
     ) -> Option<ZoneOutcome> {
         let [first, last] = part.zones;
         let mut zone = request.zone;
@@ -402,11 +426,11 @@ impl FileZones {
             if zone >= last || !part.contains(self.zone_start(zone)) {
                 zone = first;
             }
-            if self.is_locked(zone, by.worker) {
+            if self.is_locked(zone, requester.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.zones[zone].open && self.try_open(zone, zoned, worker_open) {
-                (request.zone, request.step) = (zone, ZoneWriteStep::Found);
+            if !self.zones[zone].is_open && self.open_if_allowed(zone, zoned, open_of_worker) {
+                (request.zone, request.stage) = (zone, ZoneWriteStage::Chosen);
                 return None;
             }
         }
@@ -416,113 +440,120 @@ impl FileZones {
                 continue;
             }
             zone = other;
-            if self.is_locked(zone, by.worker) {
+            if self.is_locked(zone, requester.worker) {
                 return Some(ZoneOutcome::Wait);
             }
-            if !self.is_full(zone, request.least) {
-                (request.zone, request.step) = (zone, ZoneWriteStep::Found);
+            if !self.is_full(zone, request.min_bytes) {
+                (request.zone, request.stage) = (zone, ZoneWriteStage::Chosen);
                 return None;
             }
         }
-        let others = self.zones.iter().any(|zone| zone.held > 0 && zone.holder != by.worker);
-        if !others && by.in_flight == 0 && !request.looks_again {
+        let is_any_locked = (0..self.zones.len()).any(|zone| self.is_locked(zone, requester.worker));
+        if !is_any_locked && requester.in_flight == 0 && !request.may_search_again {
             return Some(ZoneOutcome::End);
         }
-        (request.zone, request.looks_again, request.quiesces) = (zone, others || by.in_flight > 0, true);
-        match () {
-            () if by.in_flight > 0 => Some(ZoneOutcome::Drain),
-            () if others => Some(ZoneOutcome::Wait),
-            () => None,
+        (request.zone, request.may_search_again, request.quiesces) =
+            (zone, is_any_locked || requester.in_flight > 0, true);
+        if requester.in_flight > 0 {
+            return Some(ZoneOutcome::Drain);
         }
+        is_any_locked.then_some(ZoneOutcome::Wait)
     }
 
-    /// Counts a write beyond the threshold, the last of so many marks its zone to be emptied. Emptying waits for the worker's requests.
-    fn count_reset_turn(
+    /// Decides whether the zone is emptied: when it is full, and beyond the threshold at every so many writes. Emptying
+    /// waits for the worker's requests in flight.
+    fn decide_reset(
         &mut self,
         request: &mut ZoneRequest,
         part: &UsedFilePart,
         zoned: &Zoned,
-        by: ZoneRequester,
+        requester: ZoneRequester,
     ) -> Option<ZoneOutcome> {
         let past_threshold =
-            u128::from(self.with_data) * MILLION >= u128::from(part.bytes) * u128::from(zoned.reset_threshold);
+            u128::from(self.written_bytes) * MILLION >= u128::from(part.bytes) * u128::from(zoned.reset_threshold);
         if zoned.reset_every > 0 && past_threshold {
             self.until_reset = self.until_reset.saturating_sub(1);
             if self.until_reset == 0 {
                 self.until_reset = zoned.reset_every;
-                self.zones[request.zone].reset = true;
+                self.zones[request.zone].needs_reset = true;
             }
         }
-        request.step = ZoneWriteStep::Empty;
-        let empties = self.zones[request.zone].reset || self.is_full(request.zone, request.least);
-        request.quiesces |= empties;
-        (empties && by.in_flight > 0).then_some(ZoneOutcome::Drain)
+        request.stage = ZoneWriteStage::Place;
+        let is_emptied = self.zones[request.zone].needs_reset || self.is_full(request.zone, request.min_bytes);
+        request.quiesces |= is_emptied;
+        (is_emptied && requester.in_flight > 0).then_some(ZoneOutcome::Drain)
     }
 
-    /// Empties the zone if it has to be, and places the write at its write pointer.
-    fn place_at_pointer(&mut self, request: &mut ZoneRequest, part: &UsedFilePart, by: ZoneRequester) -> ZoneOutcome {
-        if self.is_locked(request.zone, by.worker) {
+    /// Empties the zone if necessary, and places the write at its write pointer.
+    fn place_at_write_pointer(
+        &mut self,
+        request: &mut ZoneRequest,
+        part: &UsedFilePart,
+        requester: ZoneRequester,
+    ) -> ZoneOutcome {
+        if self.is_locked(request.zone, requester.worker) {
             return ZoneOutcome::Wait;
         }
-        let full = self.is_full(request.zone, request.least);
+        let is_full = self.is_full(request.zone, request.min_bytes);
         let zone = &mut self.zones[request.zone];
-        if zone.reset || full {
-            zone.reset = false;
-            self.with_data = self.with_data.saturating_sub(zone.written);
+        if zone.needs_reset || is_full {
+            zone.needs_reset = false;
+            self.written_bytes = self.written_bytes.saturating_sub(zone.written);
             zone.written = 0;
         }
         let written = zone.written;
         request.place = self.zone_start(request.zone) + written;
-        request.bytes = request.bytes.min(self.capacity.saturating_sub(written)) / request.least * request.least;
+        request.bytes =
+            request.bytes.min(self.capacity.saturating_sub(written)) / request.min_bytes * request.min_bytes;
         if part.contains(request.place) && request.bytes > 0 { ZoneOutcome::Go } else { ZoneOutcome::End }
     }
 
-    /// fio's `zbd_open_zone`: opens a zone if it is not open and may be; true if it can be written.
-    fn try_open(&mut self, zone: usize, zoned: &Zoned, worker_open: &mut u32) -> bool {
+    /// Opens a zone if it is not open and the limits allow it; true if the zone can be written (fio's `zbd_open_zone`).
+    fn open_if_allowed(&mut self, zone: usize, zoned: &Zoned, open_of_worker: &mut u32) -> bool {
         if self.most_open == 0 {
             return true;
         }
-        if self.zones[zone].open {
+        if self.zones[zone].is_open {
             return self.zones[zone].written < self.capacity;
         }
-        let of_worker = zoned.most_open_of_worker;
-        if (of_worker > 0 && *worker_open >= of_worker) || self.open_count >= self.most_open {
+        let most_of_worker = zoned.most_open_of_worker;
+        if (most_of_worker > 0 && *open_of_worker >= most_of_worker) || self.open_count >= self.most_open {
             return false;
         }
         self.open[self.open_count] = zone;
         self.open_count += 1;
-        *worker_open += 1;
-        self.zones[zone].open = true;
+        *open_of_worker += 1;
+        self.zones[zone].is_open = true;
         true
     }
 
-    /// Notes that a request is issued (`zbd_queue_io`).
+    /// Notes that a request is issued: its zone is held, and a write moves the write pointer (fio's `zbd_queue_io`).
     pub(crate) fn record_issue(&mut self, direction: usize, place: u64, bytes: u64, worker: u16) {
         let index = self.zone_index(place);
         let within = place - self.zone_start(index);
         let zone = &mut self.zones[index];
-        (zone.held, zone.holder) = (zone.held + 1, worker);
+        (zone.requests, zone.holder) = (zone.requests + 1, worker);
         if direction == WRITE {
             let end = (within + bytes).min(self.capacity);
-            self.with_data += end.saturating_sub(zone.written);
+            self.written_bytes += end.saturating_sub(zone.written);
             zone.written = end;
         }
     }
 
-    /// Notes that a request has ended (`zbd_put_io`): a full zone is closed.
-    fn record_end(&mut self, write: bool, place: u64, bytes: u64, worker_open: &mut u32) {
+    /// Notes that a request has ended: a full zone is closed (fio's `zbd_put_io`).
+    fn record_end(&mut self, is_write: bool, place: u64, bytes: u64, open_of_worker: &mut u32) {
         let index = self.zone_index(place);
         let within = place - self.zone_start(index);
         let zone = &mut self.zones[index];
-        zone.held = zone.held.saturating_sub(1);
-        if !write || !zone.open || within + bytes < self.capacity {
+        zone.requests = zone.requests.saturating_sub(1);
+        if !is_write || !zone.is_open || within + bytes < self.capacity {
             return;
         }
-        zone.open = false;
-        if let Some(at) = self.open[..self.open_count].iter().position(|open| *open == index) {
-            self.open.copy_within(at + 1.., at);
+        zone.is_open = false;
+        if let Some(position) = self.open[..self.open_count].iter().position(|open| *open == index) {
+            self.open.copy_within(position + 1.., position);
             self.open_count -= 1;
-            *worker_open = worker_open.saturating_sub(1);
+            *open_of_worker = open_of_worker.saturating_sub(1);
         }
     }
 }

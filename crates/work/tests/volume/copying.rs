@@ -1,5 +1,5 @@
-//! From a volume through a `Source` to a drive and back to a judge: files copied or moved between two partitions of one
-//! simulated drive, and what a mount finds after a cut.
+//! Files copied or moved between two partitions of a simulated drive: the volumes' plans go through a source to the
+//! drive, and after a cut a mount looks at the medium.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,36 +20,37 @@ use seekwise_work::files::volume::{
     ROOT, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent, lay_out_partitions,
 };
 
-use super::{FAT32, NTFS, ext4};
+use super::{FAT32, NTFS, ext4_format};
 
 /// The largest request in sectors.
 const MOST: u64 = 128;
 /// Bytes that the program reads and writes at a time.
 const CHUNK: u64 = 64 << 10;
 
-/// A plan on its way to the drive.
+/// A plan that is being issued.
 #[derive(Default)]
-struct Lane {
+struct PlanLane {
+    /// The steps left.
     steps: VecDeque<PlanStep>,
     phase: u32,
     wait: PlanWait,
-    flying: u32,
+    requests_in_flight: u32,
 }
 
-impl Lane {
-    fn idle(&self) -> bool {
-        self.steps.is_empty() && self.flying == 0
+impl PlanLane {
+    fn is_idle(&self) -> bool {
+        self.steps.is_empty() && self.requests_in_flight == 0
     }
 
-    fn load(&mut self, plan: &IoPlan) {
-        assert!(self.idle());
+    fn begin_plan(&mut self, plan: &IoPlan) {
+        assert!(self.is_idle());
         (self.steps, self.wait) = (plan.steps().iter().copied().collect(), plan.wait);
         self.phase = 0;
     }
 }
 
 #[derive(Clone, Copy)]
-struct Flying {
+struct LaneRequest {
     lane: usize,
     op: Op,
     lba: u64,
@@ -65,7 +66,7 @@ enum Stage {
     Next,
 }
 
-/// What a program does with each file.
+/// The work of a program on each file.
 #[derive(Clone, Copy, PartialEq)]
 enum Job {
     /// Copies it and leaves the rest to the system.
@@ -81,10 +82,13 @@ struct Program {
     volumes: [Volume; 2],
     files: Vec<FileId>,
     copies: Vec<FileId>,
+    /// The index of the file.
     at: usize,
     stage: Stage,
-    lanes: [Lane; 3],
-    flying: Vec<Option<Flying>>,
+    /// The program's plan, and those of the two volumes.
+    lanes: [PlanLane; 3],
+    /// By tag.
+    in_flight: Vec<Option<LaneRequest>>,
     stamp: u64,
     ledgers: [FileLedger; 2],
     /// When each file was done, as the program sees it.
@@ -115,15 +119,15 @@ impl Program {
             at: 0,
             stage: Stage::Open,
             lanes: Default::default(),
-            flying: vec![None; 64],
+            in_flight: vec![None; 64],
             stamp: 0,
             ledgers,
             done: Vec::new(),
         }
     }
 
-    /// The program's next plan.
-    fn advance(&mut self, now: Instant) {
+    /// Begins the program's next plan.
+    fn begin_next_plan(&mut self, now: Instant) {
         let mut plan = IoPlan::new();
         let [from, to] = &mut self.volumes;
         let file = self.files[self.at];
@@ -160,44 +164,46 @@ impl Program {
                 Stage::Open
             }
         };
-        self.lanes[0].load(&plan);
-        self.note();
+        self.lanes[0].begin_plan(&plan);
+        self.record_changes();
     }
 
-    fn note(&mut self) {
+    /// Passes the volumes' changes on to their ledgers.
+    fn record_changes(&mut self) {
         for (volume, ledger) in self.volumes.iter_mut().zip(&mut self.ledgers) {
             ledger.add_changes(&volume.take_changes());
         }
     }
 
-    /// Does what falls due on volume `i`, if its lane is free.
-    fn elapse(&mut self, i: usize, now: Instant) {
-        let due = self.volumes[i].poll_timeout().is_some_and(|due| due <= now);
-        if due && self.lanes[1 + i].idle() {
+    /// Begins the work that is due on a volume, if its lane is free.
+    fn begin_due_work(&mut self, volume: usize, now: Instant) {
+        let is_due = self.volumes[volume].poll_timeout().is_some_and(|due| due <= now);
+        if is_due && self.lanes[1 + volume].is_idle() {
             let mut plan = IoPlan::new();
-            self.volumes[i].handle_timeout(now, &mut plan);
-            self.lanes[1 + i].load(&plan);
-            self.note();
+            self.volumes[volume].handle_timeout(now, &mut plan);
+            self.lanes[1 + volume].begin_plan(&plan);
+            self.record_changes();
         }
     }
 
-    /// The next request of a lane, if it may go out.
-    fn take(&mut self, index: usize) -> Option<Request> {
+    /// Takes the next request of a lane, if it may be issued.
+    fn take_request(&mut self, index: usize) -> Option<Request> {
         let lane = &self.lanes[index];
         let step = *lane.steps.front()?;
-        let ahead = |flying: &Flying| {
-            let writes = flying.op != Op::Read || step.op != Op::Read;
-            writes && flying.lba < step.lba + step.sectors && step.lba < flying.end
+        let conflicts = |other: &LaneRequest| {
+            let writes = other.op != Op::Read || step.op != Op::Read;
+            writes && other.lba < step.lba + step.sectors && step.lba < other.end
         };
-        let mut others = self.flying.iter().flatten();
-        let waits = lane.wait == PlanWait::Writes && others.clone().any(|f| f.lane != index && f.op != Op::Read);
-        if (lane.flying > 0 && step.phase > lane.phase) || waits || others.any(ahead) {
+        let mut others = self.in_flight.iter().flatten();
+        let waits =
+            lane.wait == PlanWait::Writes && others.clone().any(|other| other.lane != index && other.op != Op::Read);
+        if (lane.requests_in_flight > 0 && step.phase > lane.phase) || waits || others.any(conflicts) {
             return None;
         }
-        let tag = self.flying.iter().position(Option::is_none)?;
+        let tag = self.in_flight.iter().position(Option::is_none)?;
         let sectors = step.sectors.min(MOST);
         let lane = &mut self.lanes[index];
-        (lane.phase, lane.flying) = (step.phase, lane.flying + 1);
+        (lane.phase, lane.requests_in_flight) = (step.phase, lane.requests_in_flight + 1);
         let left = lane.steps.front_mut().expect("just seen");
         (left.lba, left.sectors) = (step.lba + sectors, step.sectors - sectors);
         if left.sectors == 0 {
@@ -209,7 +215,7 @@ impl Program {
             self.ledgers[usize::from(second)].add_write(self.stamp, &step, step.lba, sectors);
         }
         let end = step.lba + sectors;
-        self.flying[tag] = Some(Flying { lane: index, op: step.op, lba: step.lba, end });
+        self.in_flight[tag] = Some(LaneRequest { lane: index, op: step.op, lba: step.lba, end });
         let (tag, flags, sectors) = (tag as u32, step.flags, sectors as u32);
         Some(Request { tag, unit: 0, origin: 0, op: step.op, flags, lba: step.lba, sectors, stamp: 0 })
     }
@@ -218,26 +224,26 @@ impl Program {
 impl Source for Program {
     fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
-            (0..2).for_each(|i| self.elapse(i, now));
-            if let Some(request) = (0..3).find_map(|lane| self.take(lane)) {
+            (0..2).for_each(|volume| self.begin_due_work(volume, now));
+            if let Some(request) = (0..3).find_map(|lane| self.take_request(lane)) {
                 return SourcePoll::Request(request);
             }
-            if self.at == self.files.len() || !self.lanes[0].idle() {
+            if self.at == self.files.len() || !self.lanes[0].is_idle() {
                 break;
             }
-            self.advance(now);
+            self.begin_next_plan(now);
         }
-        let due = (0..2).filter(|&i| self.lanes[1 + i].idle()).filter_map(|i| self.volumes[i].poll_timeout()).min();
+        let due = (0..2).filter(|&i| self.lanes[1 + i].is_idle()).filter_map(|i| self.volumes[i].poll_timeout()).min();
         match due {
             Some(due) => SourcePoll::At(due),
-            None if self.lanes.iter().all(Lane::idle) => SourcePoll::Done,
+            None if self.lanes.iter().all(PlanLane::is_idle) => SourcePoll::Done,
             None => SourcePoll::Completion,
         }
     }
 
     fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
-        let flying = self.flying[completion.tag as usize].take().expect("in flight");
-        self.lanes[flying.lane].flying -= 1;
+        let request = self.in_flight[completion.tag as usize].take().expect("in flight");
+        self.lanes[request.lane].requests_in_flight -= 1;
         Accounting::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
@@ -246,7 +252,7 @@ impl Source for Program {
 const DRIVE: u64 = 2 * 3_000 * 512;
 
 /// A drive with a buffer that holds dirty data for a while, below a driver.
-fn device(flush: FlushPolicy) -> LayeredDevice<Driver> {
+fn buffered_drive(flush: FlushPolicy) -> LayeredDevice<Driver> {
     let mut small =
         SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() }.with_buffer(64, 256).with_write_back(60);
     small.cache.destage_idle = Span::from_millis(500);
@@ -256,8 +262,8 @@ fn device(flush: FlushPolicy) -> LayeredDevice<Driver> {
     driver
 }
 
-/// The content of each sector.
-fn image(device: &mut LayeredDevice<Driver>) -> BTreeMap<u64, SectorState> {
+/// The sectors on the medium that the run wrote, with their content.
+fn written_sectors(device: &mut LayeredDevice<Driver>) -> BTreeMap<u64, SectorState> {
     let mut image = BTreeMap::new();
     while let Some(landing) = device.poll_landing() {
         let held = match landing.kind {
@@ -273,36 +279,36 @@ fn image(device: &mut LayeredDevice<Driver>) -> BTreeMap<u64, SectorState> {
 }
 
 /// All bytes of a file of `bytes` bytes, however old.
-fn whole(bytes: u64) -> WrittenExtent {
+fn whole_file(bytes: u64) -> WrittenExtent {
     WrittenExtent { from: 0, to: bytes, since: IssueMoment::default() }
 }
 
-/// What a run leaves: its engine, the content of the platter, and all requests.
-struct Left {
+/// A run after its power cut: the engine, the content of the medium, and all requests.
+struct CutRun {
     engine: Engine<Program, LayeredDevice<Driver>>,
     image: BTreeMap<u64, SectorState>,
     records: Vec<Record>,
 }
 
 /// Runs until `end`, then cuts the power.
-fn run_until(program: Program, flush: FlushPolicy, end: Instant) -> Left {
+fn run_until_cut(program: Program, flush: FlushPolicy, end: Instant) -> CutRun {
     let mut records = Vec::new();
-    let mut engine = Engine::new(program, device(flush));
+    let mut engine = Engine::new(program, buffered_drive(flush));
     engine.run(end, &mut |record: &Record| records.push(*record)).expect("comes to an end");
     engine.control(&Control::PowerCut).expect("on");
-    let image = image(engine.device_mut());
-    Left { engine, image, records }
+    let image = written_sectors(engine.device_mut());
+    CutRun { engine, image, records }
 }
 
-fn seconds(tenths: u64) -> Instant {
+fn tenths_of_second(tenths: u64) -> Instant {
     Instant::from_nanos(tenths * 100_000_000)
 }
 
 #[test]
 fn files_are_copied_from_one_partition_to_another() {
-    for format in [FAT32, NTFS, ext4()] {
-        let run = || run_until(Program::new(format, Job::Copy, 30, 100_000), FlushPolicy::Forward, Instant::FAR);
-        let Left { engine, image, records } = run();
+    for format in [FAT32, NTFS, ext4_format()] {
+        let run = || run_until_cut(Program::new(format, Job::Copy, 30, 100_000), FlushPolicy::Forward, Instant::FAR);
+        let CutRun { engine, image, records } = run();
         let program = engine.source();
         assert_eq!((program.done.len(), engine.failures()), (30, 0));
         let data: u64 = records.iter().filter(|r| r.request.op == Op::Read).map(|r| u64::from(r.request.sectors)).sum();
@@ -311,7 +317,7 @@ fn files_are_copied_from_one_partition_to_another() {
         let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(SectorState::Before));
         for &copy in &program.copies {
             let one = found.find_file(copy);
-            let data = found.data_sectors(copy, &one, &whole(100_000));
+            let data = found.data_sectors(copy, &one, &whole_file(100_000));
             assert_eq!((one.listed, one.bytes), (vec![ROOT], 100_000), "{format:?}");
             assert_eq!(data, DataSectors { fresh: 196, ..DataSectors::default() });
         }
@@ -320,13 +326,14 @@ fn files_are_copied_from_one_partition_to_another() {
     }
 }
 
-/// Moves cut at many instants: how many files, done by the program's account, a mount of both volumes finds in neither
-/// place. The first volume stands for a stick without a cache: what it acknowledged is there.
-fn in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
+/// Moves files and cuts the power at many instants. Returns how many files that the program has moved a mount of both
+/// volumes finds in neither place, and how many the program has moved. The first volume is a stick without a cache: all
+/// acknowledged writes are on it.
+fn count_in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
     let (mut neither, mut moved) = (0, 0);
     for tenth in (1..24).step_by(2) {
-        let Left { engine, image: drive, records } =
-            run_until(Program::new(format, Job::Move, 60, 20_000), flush, seconds(tenth));
+        let CutRun { engine, image: drive, records } =
+            run_until_cut(Program::new(format, Job::Move, 60, 20_000), flush, tenths_of_second(tenth));
         let mut stick = BTreeMap::new();
         for request in records.iter().map(|record| record.request).filter(|request| request.op == Op::Write) {
             stick.extend((request.lba..request.end()).map(|lba| (lba, SectorState::Stamp(request.stamp))));
@@ -337,7 +344,7 @@ fn in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
             (program.ledgers[0].mount(|lba| on(&stick, lba)), program.ledgers[1].mount(|lba| on(&drive, lba)));
         for (&file, &copy) in program.files.iter().zip(&program.copies).take(program.done.len()) {
             let (file, found) = (first.find_file(file), second.find_file(copy));
-            let is_whole = found.bytes == 20_000 && second.data_sectors(copy, &found, &whole(20_000)).fresh == 40;
+            let is_whole = found.bytes == 20_000 && second.data_sectors(copy, &found, &whole_file(20_000)).fresh == 40;
             neither += u32::from(file.listed.is_empty() && !is_whole);
         }
         moved += program.done.len();
@@ -347,10 +354,10 @@ fn in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
 
 #[test]
 fn a_moved_file_is_in_neither_place_only_where_flushes_are_lost() {
-    for format in [FAT32, NTFS, ext4()] {
-        let (neither, moved) = in_neither_place(format, FlushPolicy::Forward);
+    for format in [FAT32, NTFS, ext4_format()] {
+        let (neither, moved) = count_in_neither_place(format, FlushPolicy::Forward);
         assert!(neither == 0 && moved > 0, "{format:?}: {neither} of {moved} moved with flushes");
-        let (neither, moved) = in_neither_place(format, FlushPolicy::Never);
+        let (neither, moved) = count_in_neither_place(format, FlushPolicy::Never);
         assert!(neither > 0, "{format:?}: {neither} of {moved} moved without");
     }
 }

@@ -2,16 +2,16 @@
 //! documentation says that each operation changes.
 //!
 //! mke2fs lays out 8 GiB in 64 groups of 32,768 blocks, four flex groups of 16. A block is 8 sectors; block 0 is sector
-//! 2,048. Flex group 0: superblock 0, descriptors 1, block bitmaps from block 1,025, inode bitmaps from 1,041, tables of
-//! 512 blocks from 1,057, the root's block 9,249, and five more that mke2fs takes. The others have bitmaps first, tables
-//! from their 32nd block, and directories behind those. The ring of the journal begins at block 1,081,345.
+//! 2,048. Flex group 0: superblock 0, descriptors 1, block bitmaps from block 1,025, inode bitmaps from 1,041, tables
+//! of 512 blocks from 1,057, the root's block 9,249, and five more that mke2fs takes. The others have bitmaps first,
+//! tables from their 32nd block, and directories behind those. The ring of the journal begins at block 1,081,345.
 
 use seekwise_disk::block::Flags;
 use seekwise_work::files::volume::{FileId, FileName, IoPlan, ROOT, SyncScope, Volume};
 
-use super::{at, ext4, mounted, rest, settled_64k, steps};
+use super::{ext4_format, idle_volume_with_64k, instant_at, mounted_volume, run_until_idle, steps_as_text};
 
-/// Where block `block` of the volume begins.
+/// The first sector of a block of the volume.
 const fn sector(block: u64) -> u64 {
     2048 + 8 * block
 }
@@ -25,8 +25,8 @@ const INODE_BITMAP: u64 = sector(1041);
 const INODES: u64 = sector(1057);
 const ROOT_BLOCK: u64 = sector(9249);
 
-/// Bitmaps, inodes and first directory block of the flex group of a directory of the root, which is drawn: never the
-/// first, for the root has inodes in use there.
+/// Sectors of the flex group of a directory in the root: block bitmaps, inode bitmaps, inodes and the first directory
+/// block. The group is drawn, and never the first, in which the root has inodes in use.
 struct Flex {
     blocks: u64,
     inode_bitmap: u64,
@@ -35,17 +35,19 @@ struct Flex {
 }
 
 impl Flex {
-    fn of(volume: &Volume, folder: FileId) -> Flex {
-        let first = volume.file_runs(folder)[0].start / (16 * 32_768) * (16 * 32_768);
+    /// The group in which a directory has its blocks.
+    fn of_directory(volume: &Volume, directory: FileId) -> Flex {
+        let first = volume.file_runs(directory)[0].start / (16 * 32_768) * (16 * 32_768);
         assert!(first > 0, "the first flex group has the most inodes in use");
-        let at = |block| sector(first + block);
-        Flex { blocks: at(0), inode_bitmap: at(16), inodes: at(32), directories: at(32 + 16 * 512) }
+        let lba = |block| sector(first + block);
+        Flex { blocks: lba(0), inode_bitmap: lba(16), inodes: lba(32), directories: lba(32 + 16 * 512) }
     }
 }
 
-/// A transaction of so many blocks that begins at block `head` of the ring: descriptor block and blocks, flush, commit.
-fn transaction(second: u64, head: u64, blocks: u64) -> Vec<String> {
-    let first = sector(1_081_345 + head);
+/// The steps of a transaction of so many blocks from block `first_block` of the ring on: descriptor block and blocks,
+/// flush, commit.
+fn transaction_steps(second: u64, first_block: u64, blocks: u64) -> Vec<String> {
+    let first = sector(1_081_345 + first_block);
     vec![
         format!("{second} s: 0 Write {first}+{} JournalBlocks", 8 * (1 + blocks)),
         format!("{second} s: 1 flush"),
@@ -53,48 +55,49 @@ fn transaction(second: u64, head: u64, blocks: u64) -> Vec<String> {
     ]
 }
 
-/// One block written home, or several that lie side by side.
-fn home(second: u64, place: u64, blocks: u64, role: &str) -> String {
-    format!("{second} s: 0 Write {place}+{} {role}", 8 * blocks)
+/// The step that writes contiguous blocks to their places.
+fn home_write(second: u64, lba: u64, blocks: u64, role: &str) -> String {
+    format!("{second} s: 0 Write {lba}+{} {role}", 8 * blocks)
 }
 
-fn directory(of: FileId) -> String {
-    format!("Directory({of:?})")
+/// The role of a directory's blocks, as text.
+fn directory_role(directory: FileId) -> String {
+    format!("Directory({directory:?})")
 }
 
 #[test]
 fn a_deleted_file_gives_back_its_inode_and_the_next_lies_behind_it() {
-    let (mut volume, file) = settled_64k(ext4());
+    let (mut volume, file) = idle_volume_with_64k(ext4_format());
     // Create took 5 blocks, a descriptor and a commit of the ring: the next transaction begins at its eighth.
-    assert_eq!(steps(|plan| volume.delete(at(100), file, plan)), [""; 0], "all of it is in memory");
-    let mut expected = transaction(105, 7, 6);
+    assert_eq!(steps_as_text(|plan| volume.delete(instant_at(100), file, plan)), [""; 0], "all of it is in memory");
+    let mut expected = transaction_steps(105, 7, 6);
     let homes = [
         (SUPER, "SuperBlock".to_owned()),
         (DESCRIPTORS, "GroupDescriptors".to_owned()),
         (BLOCKS_1, "BlockBitmap".to_owned()),
         (INODE_BITMAP, "InodeBitmap".to_owned()),
         (INODES, "Inodes".to_owned()),
-        (ROOT_BLOCK, directory(ROOT)),
+        (ROOT_BLOCK, directory_role(ROOT)),
     ];
-    expected.extend(homes.iter().map(|(place, role)| home(135, *place, 1, role)));
-    assert_eq!(rest(&mut volume), expected);
+    expected.extend(homes.iter().map(|(place, role)| home_write(135, *place, 1, role)));
+    assert_eq!(run_until_idle(&mut volume), expected);
     // Small files follow one another, also where one is gone; the inode is the lowest free one, in the first block.
-    let again = steps(|plan| {
-        let file = volume.create_file(at(200), ROOT, FileName::SHORT, plan).expect("room");
-        volume.write(at(200), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
+    let again = steps_as_text(|plan| {
+        let file = volume.create_file(instant_at(200), ROOT, FileName::SHORT, plan).expect("room");
+        volume.write(instant_at(200), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
     });
     assert_eq!(again, [format!("0 Write {}+128 Data {{ file: FileId(2), from: 0 }}", sector(32_768 + 1025 + 16))]);
-    let mut expected = transaction(205, 15, 5);
-    expected.extend(homes[1..].iter().map(|(place, role)| home(235, *place, 1, role)));
-    assert_eq!(rest(&mut volume), expected);
+    let mut expected = transaction_steps(205, 15, 5);
+    expected.extend(homes[1..].iter().map(|(place, role)| home_write(235, *place, 1, role)));
+    assert_eq!(run_until_idle(&mut volume), expected);
 }
 
 #[test]
 fn a_freed_block_in_the_journal_never_goes_home() {
-    let mut volume = mounted(ext4());
+    let mut volume = mounted_volume(ext4_format());
     let mut plan = IoPlan::new();
-    let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
-    let flex = Flex::of(&volume, folder);
+    let folder = volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
+    let flex = Flex::of_directory(&volume, folder);
     let reads: Vec<String> = plan.steps().iter().map(ToString::to_string).collect();
     assert_eq!(
         reads,
@@ -105,91 +108,92 @@ fn a_freed_block_in_the_journal_never_goes_home() {
         ]
     );
     // Descriptors, inodes of the root, its block; bitmaps, inodes, block of the new one.
-    let committed = steps(|plan| volume.handle_timeout(at(5), plan));
+    let committed = steps_as_text(|plan| volume.handle_timeout(instant_at(5), plan));
     let timed = |lines: Vec<String>| lines.iter().map(|line| format!("5 s: {line}")).collect::<Vec<_>>();
-    assert_eq!(timed(committed), transaction(5, 0, 7));
+    assert_eq!(timed(committed), transaction_steps(5, 0, 7));
     // All of these are changed again, but for the directory's block, which is free now; and the superblock.
-    volume.delete(at(11), folder, &mut IoPlan::new());
-    let mut expected = transaction(16, 9, 7);
+    volume.delete(instant_at(11), folder, &mut IoPlan::new());
+    let mut expected = transaction_steps(16, 9, 7);
     for (place, role) in [
         (SUPER, "SuperBlock".to_owned()),
         (DESCRIPTORS, "GroupDescriptors".to_owned()),
         (INODES, "Inodes".to_owned()),
-        (ROOT_BLOCK, directory(ROOT)),
+        (ROOT_BLOCK, directory_role(ROOT)),
         (flex.blocks, "BlockBitmap".to_owned()),
         (flex.inode_bitmap, "InodeBitmap".to_owned()),
         (flex.inodes, "Inodes".to_owned()),
     ] {
         // Thirty seconds old at 46 s, looked for every five from 5 s on.
-        expected.push(home(50, place, 1, &role));
+        expected.push(home_write(50, place, 1, &role));
     }
-    assert_eq!(rest(&mut volume), expected);
+    assert_eq!(run_until_idle(&mut volume), expected);
 }
 
 #[test]
 fn a_block_freed_before_its_commit_is_in_no_transaction() {
-    let mut volume = mounted(ext4());
-    let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
-    volume.delete(at(1), folder, &mut IoPlan::new());
-    let all = rest(&mut volume);
-    assert_eq!(all[..3], transaction(5, 0, 7), "seven blocks: its own is not among them, the superblock is");
+    let mut volume = mounted_volume(ext4_format());
+    let folder = volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    volume.delete(instant_at(1), folder, &mut IoPlan::new());
+    let all = run_until_idle(&mut volume);
+    assert_eq!(all[..3], transaction_steps(5, 0, 7), "seven blocks: its own is not among them, the superblock is");
     assert!(!all.iter().any(|line| line.contains("Directory(FileId(1))")), "{all:?}");
 }
 
 #[test]
 fn a_rename_changes_its_directory_and_its_inode() {
-    let (mut volume, file) = settled_64k(ext4());
-    let here = steps(|plan| volume.rename(at(100), file, ROOT, FileName::long(1), plan).expect("room"));
+    let (mut volume, file) = idle_volume_with_64k(ext4_format());
+    let here = steps_as_text(|plan| volume.rename(instant_at(100), file, ROOT, FileName::long(1), plan).expect("room"));
     assert_eq!(here, [""; 0]);
-    let mut expected = transaction(105, 7, 2);
-    expected.extend([home(135, INODES, 1, "Inodes"), home(135, ROOT_BLOCK, 1, &directory(ROOT))]);
-    assert_eq!(rest(&mut volume), expected);
+    let mut expected = transaction_steps(105, 7, 2);
+    expected.extend([home_write(135, INODES, 1, "Inodes"), home_write(135, ROOT_BLOCK, 1, &directory_role(ROOT))]);
+    assert_eq!(run_until_idle(&mut volume), expected);
 }
 
 #[test]
 fn a_directory_that_moves_names_its_new_parent_in_its_first_block() {
-    let mut volume = mounted(ext4());
-    let mut folder = || volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    let mut volume = mounted_volume(ext4_format());
+    let mut folder =
+        || volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let (to, moved) = (folder(), folder());
-    rest(&mut volume);
-    let (there, here) = (Flex::of(&volume, to), Flex::of(&volume, moved));
+    run_until_idle(&mut volume);
+    let (there, here) = (Flex::of_directory(&volume, to), Flex::of_directory(&volume, moved));
     assert_ne!(there.blocks, here.blocks, "the second is where the fewest inodes are in use");
-    volume.rename(at(100), moved, to, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    volume.rename(instant_at(100), moved, to, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let mut places = [
         (INODES, "Inodes".to_owned()),
-        (ROOT_BLOCK, directory(ROOT)),
+        (ROOT_BLOCK, directory_role(ROOT)),
         (there.inodes, "Inodes".to_owned()),
-        (there.directories, directory(to)),
+        (there.directories, directory_role(to)),
         (here.inodes, "Inodes".to_owned()),
-        (here.directories, directory(moved)),
+        (here.directories, directory_role(moved)),
     ];
     places.sort();
     // The first took 2056, 10504, 76040 and eight of two flex groups: 11 blocks, descriptor and commit.
-    let mut expected = transaction(105, 13, 6);
-    expected.extend(places.iter().map(|(place, role)| home(135, *place, 1, role)));
-    assert_eq!(rest(&mut volume), expected);
+    let mut expected = transaction_steps(105, 13, 6);
+    expected.extend(places.iter().map(|(place, role)| home_write(135, *place, 1, role)));
+    assert_eq!(run_until_idle(&mut volume), expected);
 }
 
-/// Moves the 64 KiB of a file from byte `from` on to block `to`, and flushes the file.
-fn moved(volume: &mut Volume, seconds: u64, file: FileId, from: u64, to: u64) -> Vec<String> {
-    steps(|plan| {
-        assert_eq!(volume.move_chunk(at(seconds), file, from, to, plan), Ok(64 << 10));
-        volume.fsync(at(seconds), file, SyncScope::All, plan);
+/// Moves the 64 KiB of a file from byte `from` on to block `to`, and flushes the file; returns the steps.
+fn move_chunk_and_flush(volume: &mut Volume, seconds: u64, file: FileId, from: u64, to: u64) -> Vec<String> {
+    steps_as_text(|plan| {
+        assert_eq!(volume.move_chunk(instant_at(seconds), file, from, to, plan), Ok(64 << 10));
+        volume.fsync(instant_at(seconds), file, SyncScope::All, plan);
     })
 }
 
 #[test]
 fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block_of_the_tree() {
-    let mut volume = mounted(ext4());
+    let mut volume = mounted_volume(ext4_format());
     // 128 blocks: it is large and begins in group 1, at its first block behind the backup.
     let file = volume.place_initial_file(ROOT, FileName::SHORT, 512 << 10).expect("room");
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
     let (first, to) = (32_768 + 1025, 9249 + 6 + 1000);
-    assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (first, Some(9249 + 6)));
+    assert_eq!((volume.file_runs(file)[0].start, volume.find_free_run(1 << 20)), (first, Some(9249 + 6)));
     // Descriptors, bitmaps of both groups, the inode: three extents fit into it.
     assert_eq!(
-        moved(&mut volume, 0, file, 64 << 10, to),
+        move_chunk_and_flush(&mut volume, 0, file, 64 << 10, to),
         [
             format!("0 Read {}+128 Data {{ file: FileId(1), from: 65536 }}", sector(first + 16)),
             format!("1 Write {}+128 Data {{ file: FileId(1), from: 65536 }}", sector(to)),
@@ -199,42 +203,43 @@ fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block
         ]
     );
     assert_eq!(
-        rest(&mut volume),
+        run_until_idle(&mut volume),
         [
-            home(30, DESCRIPTORS, 1, "GroupDescriptors"),
-            home(30, BLOCKS_0, 2, "BlockBitmap"),
-            home(30, INODES, 1, "Inodes"),
+            home_write(30, DESCRIPTORS, 1, "GroupDescriptors"),
+            home_write(30, BLOCKS_0, 2, "BlockBitmap"),
+            home_write(30, INODES, 1, "Inodes"),
         ]
     );
     // Five extents take a block of the tree: the first free one behind the file's first, where the chunk was.
-    let lines = moved(&mut volume, 100, file, 192 << 10, to + 100);
+    let lines = move_chunk_and_flush(&mut volume, 100, file, 192 << 10, to + 100);
     assert_eq!(lines[2], format!("2 Write {}+48 JournalBlocks", sector(1_081_345 + 6)));
     let tree = sector(first + 16);
     assert_eq!(
-        rest(&mut volume),
+        run_until_idle(&mut volume),
         [
-            home(130, DESCRIPTORS, 1, "GroupDescriptors"),
-            home(130, BLOCKS_0, 2, "BlockBitmap"),
-            home(130, INODES, 1, "Inodes"),
-            home(130, tree, 1, "Extents(FileId(1))"),
+            home_write(130, DESCRIPTORS, 1, "GroupDescriptors"),
+            home_write(130, BLOCKS_0, 2, "BlockBitmap"),
+            home_write(130, INODES, 1, "Inodes"),
+            home_write(130, tree, 1, "Extents(FileId(1))"),
         ]
     );
     assert_eq!(volume.file_runs(file).len(), 5);
     // Once more, and deleted while the tree's block waits to go home: it is not written there.
-    moved(&mut volume, 200, file, 320 << 10, to + 200);
+    move_chunk_and_flush(&mut volume, 200, file, 320 << 10, to + 200);
     assert_eq!(
-        steps(|plan| volume.delete(at(201), file, plan)),
+        steps_as_text(|plan| volume.delete(instant_at(201), file, plan)),
         [format!("0 Read {ROOT_BLOCK}+8 Directory(FileId(0))"), format!("1 Read {INODE_BITMAP}+8 InodeBitmap"),]
     );
-    let all = rest(&mut volume);
-    // The third move took 7 of the ring from its block 13 on. Now: superblock, descriptors, three bitmaps, inodes, root.
-    assert_eq!(all[..3], transaction(206, 20, 7));
+    let all = run_until_idle(&mut volume);
+    // The third move took 7 of the ring from its block 13 on. Now: superblock, descriptors, three bitmaps, inodes,
+    // root.
+    assert_eq!(all[..3], transaction_steps(206, 20, 7));
     assert!(!all.iter().any(|line| line.contains("Extents")), "{all:?}");
 }
 
 #[test]
 fn a_tree_has_a_block_for_340_extents_and_only_its_last_one_changes() {
-    let mut volume = mounted(ext4());
+    let mut volume = mounted_volume(ext4_format());
     let file = volume.place_initial_file(ROOT, FileName::SHORT, 400 * (64 << 10)).expect("room");
     volume.begin_run();
     volume.mount(&mut IoPlan::new());
@@ -242,9 +247,9 @@ fn a_tree_has_a_block_for_340_extents_and_only_its_last_one_changes() {
     for chunk in 0..180u64 {
         let extents = 1 + 2 * (chunk + 1);
         let seconds = 100 * chunk;
-        moved(&mut volume, seconds, file, (2 * chunk + 1) * (64 << 10), 200_000 + 20 * chunk);
+        move_chunk_and_flush(&mut volume, seconds, file, (2 * chunk + 1) * (64 << 10), 200_000 + 20 * chunk);
         assert_eq!(volume.file_runs(file).len() as u64, extents);
-        let trees = rest(&mut volume).iter().filter(|line| line.contains("Extents")).count();
+        let trees = run_until_idle(&mut volume).iter().filter(|line| line.contains("Extents")).count();
         assert_eq!(trees, usize::from(extents > 4), "{extents} extents");
     }
     let mut plan = IoPlan::new();
@@ -256,33 +261,33 @@ fn a_tree_has_a_block_for_340_extents_and_only_its_last_one_changes() {
 
 #[test]
 fn a_directory_grows_by_a_root_and_two_leaves_and_then_leaf_by_leaf() {
-    let mut volume = mounted(ext4());
-    let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
-    let flex = Flex::of(&volume, folder);
-    // 4,096 bytes less 12; the directory's own entry and its parent's take 12 each, a name of 20 letters 28: 145 of them
-    // fill it to the last byte. Leaves are filled to seven tenths, 2,858 bytes.
+    let mut volume = mounted_volume(ext4_format());
+    let folder = volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    let flex = Flex::of_directory(&volume, folder);
+    // 4,096 bytes less 12; the directory's own entry and its parent's take 12 each, a name of 20 letters 28: 145 of
+    // them fill it to the last byte. Leaves are filled to seven tenths, 2,858 bytes.
     let mut made = 0;
     let mut create = |volume: &mut Volume, seconds, count| {
         while made < count {
             made += 1;
-            volume.create_file(at(seconds), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
+            volume.create_file(instant_at(seconds), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
         }
         volume.file_runs(folder).iter().map(|run| run.len).sum::<u64>()
     };
     assert_eq!(create(&mut volume, 0, 145), 1);
     // 146 inodes in 10 blocks, bitmaps, directory; descriptors, the root's inode and block: 16.
-    assert_eq!(rest(&mut volume)[..3], transaction(5, 0, 16));
+    assert_eq!(run_until_idle(&mut volume)[..3], transaction_steps(5, 0, 16));
     assert_eq!(create(&mut volume, 100, 146), 3);
-    let mut expected = transaction(105, 18, 8);
+    let mut expected = transaction_steps(105, 18, 8);
     expected.extend([
-        home(135, DESCRIPTORS, 1, "GroupDescriptors"),
-        home(135, flex.blocks, 1, "BlockBitmap"),
-        home(135, flex.inode_bitmap, 1, "InodeBitmap"),
-        home(135, flex.inodes, 1, "Inodes"),
-        home(135, flex.inodes + 8 * 9, 1, "Inodes"),
-        home(135, flex.directories, 3, &directory(folder)),
+        home_write(135, DESCRIPTORS, 1, "GroupDescriptors"),
+        home_write(135, flex.blocks, 1, "BlockBitmap"),
+        home_write(135, flex.inode_bitmap, 1, "InodeBitmap"),
+        home_write(135, flex.inodes, 1, "Inodes"),
+        home_write(135, flex.inodes + 8 * 9, 1, "Inodes"),
+        home_write(135, flex.directories, 3, &directory_role(folder)),
     ]);
-    assert_eq!(rest(&mut volume), expected);
+    assert_eq!(run_until_idle(&mut volume), expected);
     for (count, blocks) in [(203, 3), (204, 4), (305, 4), (306, 5)] {
         assert_eq!(create(&mut volume, 200, count), blocks, "{count} names");
     }
@@ -290,20 +295,21 @@ fn a_directory_grows_by_a_root_and_two_leaves_and_then_leaf_by_leaf() {
 
 #[test]
 fn a_name_is_found_by_index_and_leaf() {
-    let mut volume = mounted(ext4());
-    let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
-    let create =
-        |volume: &mut Volume| volume.create_file(at(0), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
+    let mut volume = mounted_volume(ext4_format());
+    let folder = volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    let create = |volume: &mut Volume| {
+        volume.create_file(instant_at(0), folder, FileName::long(20), &mut IoPlan::new()).expect("room")
+    };
     let first = create(&mut volume);
     let others: Vec<FileId> = (0..200).map(|_| create(&mut volume)).collect();
-    let flex = Flex::of(&volume, folder);
-    volume.sync(at(1), &mut IoPlan::new());
+    let flex = Flex::of_directory(&volume, folder);
+    volume.sync(instant_at(1), &mut IoPlan::new());
     let mut opened = |file: FileId| {
         volume.begin_run();
         volume.mount(&mut IoPlan::new());
-        steps(|plan| volume.open(file, plan))
+        steps_as_text(|plan| volume.open(file, plan))
     };
-    let directory = directory(folder);
+    let directory = directory_role(folder);
     let inode = |file: u32| flex.inodes + u64::from((file - 1) / 16) * 8;
     // The first files stand in block 0 until somebody moves them: no leaf is read.
     assert_eq!(
@@ -331,12 +337,12 @@ fn bitmaps_are_those_of_the_groups_that_blocks_lie_in() {
     // From block 33,793 on, the group ends at 65,536: so many blocks reach its last one.
     let room = 65_536 - 33_793;
     for (blocks, groups) in [(room - 1, 1), (room, 1), (room + 1, 2)] {
-        let mut volume = mounted(ext4());
+        let mut volume = mounted_volume(ext4_format());
         let mut plan = IoPlan::new();
-        let file = volume.create_file(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
+        let file = volume.create_file(instant_at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
         plan.clear();
-        volume.write(at(0), file, 0, blocks * 4096, Flags::NONE, &mut plan).expect("room");
-        volume.fsync(at(0), file, SyncScope::All, &mut plan);
+        volume.write(instant_at(0), file, 0, blocks * 4096, Flags::NONE, &mut plan).expect("room");
+        volume.fsync(instant_at(0), file, SyncScope::All, &mut plan);
         let lines: Vec<String> = plan.steps().iter().map(ToString::to_string).collect();
         let mut expected: Vec<String> =
             (0..groups).map(|group| format!("0 Read {}+8 BlockBitmap", BLOCKS_1 + 8 * group)).collect();
@@ -355,11 +361,11 @@ fn bitmaps_are_those_of_the_groups_that_blocks_lie_in() {
 
 #[test]
 fn small_files_lie_in_the_flex_group_of_their_directory_and_large_ones_one_behind_another() {
-    let mut volume = mounted(ext4());
-    let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    let mut volume = mounted_volume(ext4_format());
+    let folder = volume.create_directory(instant_at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let mut write = |directory, blocks: u64| {
-        let file = volume.create_file(at(0), directory, FileName::SHORT, &mut IoPlan::new()).expect("room");
-        volume.write(at(0), file, 0, blocks * 4096, Flags::NONE, &mut IoPlan::new()).expect("room");
+        let file = volume.create_file(instant_at(0), directory, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        volume.write(instant_at(0), file, 0, blocks * 4096, Flags::NONE, &mut IoPlan::new()).expect("room");
         (volume.file_runs(file)[0].start, volume.file_runs(folder)[0].start / (16 * 32_768) * (16 * 32_768))
     };
     // Data avoid a flex group's first group; the second one of the last flex group has a backup of the superblock.

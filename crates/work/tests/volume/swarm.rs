@@ -1,4 +1,4 @@
-//! Random operations in any order: what must hold after every step.
+//! Random operations in any order, with the laws that hold after every step.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use seekwise_work::files::volume::{
     ROOT, SectorRole, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent,
 };
 
-use super::{FAT32, ext4};
+use super::{FAT32, ext4_format};
 
 /// 600 MiB, at the place of a second partition of an old drive.
 const PARTITION: Partition = Partition { first: 16_065 * 30 + 63, sectors: 600 << 11 };
 
+/// A volume under random operations, and a drive on which all their writes land.
 struct Swarm {
     volume: Volume,
     rng: Rng,
@@ -22,9 +23,11 @@ struct Swarm {
     folders: Vec<FileId>,
     files: Vec<FileId>,
     ledger: FileLedger,
-    /// What was written to files.
+    /// Extents written to files.
     written: Vec<(FileId, WrittenExtent)>,
+    /// By sector: the stamp of its last write.
     image: BTreeMap<u64, u64>,
+    /// The stamp of the last write.
     stamp: u64,
     /// For NTFS and ext4: the latest change in the log.
     logged: u64,
@@ -50,21 +53,21 @@ impl Swarm {
         Swarm { volume, rng, now, folders: vec![ROOT], files, ledger, written, image, stamp: 0, logged: 0 }
     }
 
-    fn pick(&mut self, of: &[FileId]) -> FileId {
-        of[self.rng.below(of.len() as u64) as usize]
+    fn draw_file(&mut self, candidates: &[FileId]) -> FileId {
+        candidates[self.rng.below(candidates.len() as u64) as usize]
     }
 
-    /// A random operation of any kind.
-    fn act(&mut self, plan: &mut IoPlan) {
+    /// Makes a random operation of any kind.
+    fn make_random_operation(&mut self, plan: &mut IoPlan) {
         let (folders, files) = (self.folders.clone(), self.files.clone());
-        let (folder, name) = (self.pick(&folders), FileName::long(1 + self.rng.below(60) as u8));
+        let (folder, name) = (self.draw_file(&folders), FileName::long(1 + self.rng.below(60) as u8));
         let now = self.now;
         let kind = self.rng.below(100);
         if kind < 25 || files.is_empty() {
             self.files.extend(self.volume.create_file(now, folder, name, plan));
             return;
         }
-        let file = self.pick(&files);
+        let file = self.draw_file(&files);
         let (at, bytes) = (self.rng.below(200_000), 1 + self.rng.below(200_000));
         let volume = &mut self.volume;
         match kind {
@@ -83,7 +86,7 @@ impl Swarm {
                 self.files.retain(|&other| other != file);
             }
             84..90 => {
-                let to = volume.free_run(64 << 10).expect("room");
+                let to = volume.find_free_run(64 << 10).expect("room");
                 volume.move_chunk(now, file, at, to, plan).expect("free");
             }
             90..96 => {
@@ -94,21 +97,21 @@ impl Swarm {
         }
     }
 
-    /// Lets up to two seconds pass, and does what falls due.
-    fn elapse(&mut self) {
+    /// Lets up to two seconds pass, with the work that is due meanwhile.
+    fn pass_time(&mut self) {
         let until = self.now + Span::from_micros(1 + self.rng.below(2_000_000));
         while let Some(due) = self.volume.poll_timeout().filter(|&due| due <= until) {
             assert!(due >= self.now, "nothing falls due in the past");
             let mut plan = IoPlan::new();
             self.volume.handle_timeout(due, &mut plan);
             self.now = due;
-            self.check(&plan);
+            self.check_and_land(&plan);
         }
         self.now = until;
     }
 
-    /// Checks what must hold for every plan; then all of it lands.
-    fn check(&mut self, plan: &IoPlan) {
+    /// Checks the laws of every plan; then all its writes land.
+    fn check_and_land(&mut self, plan: &IoPlan) {
         self.ledger.add_changes(&self.volume.take_changes());
         let phases: Vec<u32> = plan.steps().iter().map(|step| step.phase).collect();
         assert!(phases.is_sorted(), "phases rise");
@@ -128,9 +131,12 @@ impl Swarm {
                 (phase, self.logged) = (step.phase, ahead);
             }
             if step.role.is_log() {
-                ahead = ahead.max(step.holds);
-            } else if self.volume.has_log() && step.holds > 0 {
-                assert!(step.role == SectorRole::LogRestart || step.holds <= self.logged, "the log goes first: {step}");
+                ahead = ahead.max(step.latest_change);
+            } else if self.volume.has_log() && step.latest_change > 0 {
+                assert!(
+                    step.role == SectorRole::LogRestart || step.latest_change <= self.logged,
+                    "the log goes first: {step}"
+                );
             }
             self.stamp += 1;
             self.ledger.add_write(self.stamp, step, step.lba, step.sectors);
@@ -141,8 +147,8 @@ impl Swarm {
         self.logged = ahead;
     }
 
-    /// No cluster belongs to two files, and no cluster of a file is free.
-    fn check_places(&self) {
+    /// Checks that no cluster belongs to two files.
+    fn check_clusters(&self) {
         let mut taken: Vec<(u64, u64)> = Vec::new();
         for file in self.volume.files() {
             taken.extend(self.volume.file_runs(file).iter().map(|run| (run.start, run.start + run.len)));
@@ -151,38 +157,39 @@ impl Swarm {
         assert!(taken.windows(2).all(|pair| pair[0].1 <= pair[1].0), "clusters of two files");
     }
 
-    /// A mount of what has landed finds every file at its place, with its length.
-    fn check_found(&self, what: &str) {
+    /// Checks that a mount finds every file at its place, with its length and its data.
+    fn check_mount(&self, case: &str) {
         let held = |lba: u64| self.image.get(&lba).map_or(SectorState::Before, |&stamp| SectorState::Stamp(stamp));
         let mounted = self.ledger.mount(held);
         for &file in &self.files {
             let found = mounted.find_file(file);
-            assert_eq!((found.listed.len(), found.bytes), (1, self.volume.file_bytes(file)), "{what}, {file:?}");
+            assert_eq!((found.listed.len(), found.bytes), (1, self.volume.file_bytes(file)), "{case}, {file:?}");
         }
         for (file, extent) in self.written.iter().filter(|(file, _)| self.files.contains(file)) {
             let data = mounted.data_sectors(*file, &mounted.find_file(*file), extent);
             assert_eq!(
                 data,
                 DataSectors { fresh: data.total_sectors(), ..DataSectors::default() },
-                "{what}, {file:?}, {extent:?}"
+                "{case}, {file:?}, {extent:?}"
             );
         }
     }
 }
 
-fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
+/// Runs random operations; returns the number of writes and the end.
+fn run_swarm(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     let mut swarm = Swarm::new(format, seed);
-    let free = swarm.volume.free_space().0;
+    let free = swarm.volume.free_bytes();
     let mut plan = IoPlan::new();
     swarm.volume.mount(&mut plan);
-    swarm.check(&plan);
+    swarm.check_and_land(&plan);
     for turn in 0..400 {
         plan.clear();
-        swarm.act(&mut plan);
-        swarm.check(&plan);
-        swarm.elapse();
+        swarm.make_random_operation(&mut plan);
+        swarm.check_and_land(&plan);
+        swarm.pass_time();
         if turn % 40 == 0 {
-            swarm.check_places();
+            swarm.check_clusters();
         }
     }
     plan.clear();
@@ -190,8 +197,8 @@ fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
         swarm.volume.close(swarm.now, file, &mut plan);
     }
     swarm.volume.sync(swarm.now, &mut plan);
-    swarm.check(&plan);
-    swarm.check_found(&format!("{format:?}, seed {seed}"));
+    swarm.check_and_land(&plan);
+    swarm.check_mount(&format!("{format:?}, seed {seed}"));
     // All files are deleted; only the clusters of directories are left.
     for file in std::mem::take(&mut swarm.files) {
         swarm.volume.delete(swarm.now, file, &mut plan);
@@ -199,7 +206,7 @@ fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     for folder in swarm.folders.clone().into_iter().filter(|&folder| folder != ROOT).rev() {
         swarm.volume.delete(swarm.now, folder, &mut plan);
     }
-    assert!(swarm.volume.free_space().0 + (256 << 10) > free, "{format:?}: clusters are lost");
+    assert!(swarm.volume.free_bytes() + (256 << 10) > free, "{format:?}: clusters are lost");
     (swarm.stamp, swarm.now)
 }
 
@@ -208,9 +215,9 @@ fn anything_in_any_order() {
     let no_barrier = VolumeFormat::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() });
     let small = VolumeFormat::Ntfs(NtfsSpec { cluster: 1024 });
     let large = VolumeFormat::Ntfs(NtfsSpec { cluster: 65_536 });
-    for format in [FAT32, super::NTFS, small, large, ext4(), no_barrier] {
-        for seed in 0..crate::drawn(6) {
-            assert_eq!(run(format, seed), run(format, seed), "the same each time");
+    for format in [FAT32, super::NTFS, small, large, ext4_format(), no_barrier] {
+        for seed in 0..crate::scaled_draws(6) {
+            assert_eq!(run_swarm(format, seed), run_swarm(format, seed), "the same each time");
         }
     }
 }

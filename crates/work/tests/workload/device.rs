@@ -1,4 +1,4 @@
-//! A device that serves one request at a time, in order, each in the same span; and what a workload did on it.
+//! A device that serves one request at a time, in order, each in the same time; and the record of a workload on it.
 
 use std::collections::VecDeque;
 
@@ -25,17 +25,18 @@ pub(crate) struct Issued {
 pub(crate) struct Completed {
     pub(crate) at: Instant,
     pub(crate) op: Op,
-    /// When it was due, if it counts.
+    /// When it was due; `None` if it is not counted.
     pub(crate) counted: Option<Instant>,
-    /// The operation and size that it counts as.
+    /// The operation and sectors that it is counted as.
     pub(crate) served: (Op, u32),
 }
 
-/// Everything that happened.
+/// All requests and completions of a run.
 #[derive(Default)]
 pub(crate) struct Run {
     pub(crate) issued: Vec<Issued>,
     pub(crate) completed: Vec<Completed>,
+    /// By worker.
     pub(crate) most_in_flight: Vec<usize>,
     /// By worker: the time for which it counts.
     pub(crate) windows: Vec<Option<Window>>,
@@ -48,7 +49,7 @@ impl Run {
     }
 }
 
-pub(crate) fn limits(fua: bool) -> Limits {
+pub(crate) fn device_limits(fua: bool) -> Limits {
     Limits {
         sectors: 1 << 31,
         logical: 512,
@@ -62,7 +63,7 @@ pub(crate) fn limits(fua: bool) -> Limits {
     }
 }
 
-pub(crate) fn worker(pattern: Pattern) -> Worker {
+pub(crate) fn worker_with(pattern: Pattern) -> Worker {
     Worker {
         name: "worker".into(),
         stage: 0,
@@ -79,15 +80,15 @@ pub(crate) fn worker(pattern: Pattern) -> Worker {
     }
 }
 
-pub(crate) fn one(pattern: FioPattern) -> Job {
-    Job { name: "job".into(), workers: vec![worker(Pattern::Fio(pattern))] }
+pub(crate) fn job_of_one(pattern: FioPattern) -> Job {
+    Job { name: "job".into(), workers: vec![worker_with(Pattern::Fio(pattern))] }
 }
 
 /// 4 KiB requests over the first `bytes` of the device.
-pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
+pub(crate) fn fio_pattern(direction: Direction, random_percent: u8, bytes: u64) -> FioPattern {
     FioPattern {
         direction,
-        random: [random; 3],
+        random: [random_percent; 3],
         mix_read: 50,
         modifier: None,
         blocks: [(); 3].map(|()| BlockSizes::Fixed(4096)),
@@ -99,7 +100,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         requests: None,
         loops: 1,
         distribution: Distribution::Uniform,
-        random_map: random > 0,
+        random_map: random_percent > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
         repeat: RandomRepeat::Passes,
@@ -117,11 +118,11 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
     }
 }
 
-pub(crate) fn run(job: &Job, service: Span) -> Run {
-    run_on(job, service, limits(false))
+pub(crate) fn run_job(job: &Job, service_time: Span) -> Run {
+    run_job_on(job, service_time, device_limits(false))
 }
 
-pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
+pub(crate) fn run_job_on(job: &Job, service_time: Span, limits: Limits) -> Run {
     let mut workload = Workload::new(job, &limits, Seed(0)).expect("a sound job");
     let mut run = Run { most_in_flight: vec![0; job.workers.len()], ..Run::default() };
     let mut queue: VecDeque<(Request, Instant)> = VecDeque::new();
@@ -130,11 +131,11 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
         let next = workload.next(now);
         if let SourcePoll::Request(request) = next {
             assert!(queue.iter().all(|(other, _)| other.tag != request.tag), "a tag in flight twice");
-            free_at = free_at.max(now) + service;
+            free_at = free_at.max(now) + service_time;
             queue.push_back((request, free_at));
-            let of = usize::from(request.origin);
-            let in_flight = queue.iter().filter(|(other, _)| usize::from(other.origin) == of).count();
-            run.most_in_flight[of] = run.most_in_flight[of].max(in_flight);
+            let in_flight = queue.iter().filter(|(other, _)| other.origin == request.origin).count();
+            let most = &mut run.most_in_flight[usize::from(request.origin)];
+            *most = in_flight.max(*most);
             let Request { origin, op, flags, lba, sectors, .. } = request;
             run.issued.push(Issued { at: now, origin, op, flags, lba, sectors });
             continue;
@@ -152,14 +153,14 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
             (_, Some(due)) => {
                 now = now.max(due);
                 let (request, _) = queue.pop_front().expect("it is due");
-                run.completed.push(complete(&mut workload, now, &request));
+                run.completed.push(complete_request(&mut workload, now, &request));
             }
             (next, None) => panic!("nothing in flight and {next:?}"),
         }
     }
 }
 
-fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
+fn complete_request(workload: &mut Workload, now: Instant, request: &Request) -> Completed {
     let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
     let completion = Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
     let (counted, served) = match workload.complete(now, &completion) {

@@ -1,6 +1,6 @@
 //! Iometer's generator: its numbers computed by hand from its published steps, and its counting.
 
-use super::device::{fio, limits, one, run, worker};
+use super::device::{device_limits, fio_pattern, job_of_one, run_job, worker_with};
 use seekwise_disk::block::Op;
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::{Instant, Span};
@@ -9,22 +9,23 @@ use seekwise_work::workload::{
     WorkloadFault,
 };
 
-fn line(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
+/// A line with its bytes, and its shares in per cent.
+fn access_line(size: u32, share: u8, reads: u8, random: u8) -> AccessLine {
     AccessLine { size, share, reads, random, delay: Span::ZERO, burst: 1, align: 0, reply: 0 }
 }
 
-fn job(lines: Vec<AccessLine>, area: Region, seeds: (u64, u64)) -> Job {
+fn iometer_job(lines: Vec<AccessLine>, area: Region, (worker_seed, target_seed): (u64, u64)) -> Job {
     let spec = AccessSpec { name: "spec".into(), lines };
-    let pattern = IometerPattern { spec, area, worker_seed: seeds.0, target_seed: seeds.1 };
-    let mut worker = worker(Pattern::Iometer(pattern));
+    let pattern = IometerPattern { spec, area, worker_seed, target_seed };
+    let mut worker = worker_with(Pattern::Iometer(pattern));
     worker.runtime = Some(Span::from_millis(10));
     Job { name: "job".into(), workers: vec![worker] }
 }
 
 /// X <- X * 136204069 + 28500701229 mod 2^64, then X mod the limit; in 128 bits here.
-fn draw(x: &mut u128, limit: u128) -> u64 {
-    *x = (*x * 136_204_069 + 28_500_701_229) % (1 << 64);
-    (*x % limit) as u64
+fn draw_below(state: &mut u128, limit: u128) -> u64 {
+    *state = (*state * 136_204_069 + 28_500_701_229) % (1 << 64);
+    (*state % limit) as u64
 }
 
 #[test]
@@ -32,25 +33,25 @@ fn the_first_numbers_are_those_of_the_formula() {
     // 1 * 136204069 + 28500701229 = 28636905298; mod 100 is 98. Then 28636905298 * 136204069 + 28500701229 =
     // 3900463028117506562 + 28500701229 = 3900463056618207791, below 2^64 = 1.8e19.
     let mut x = 1;
-    assert_eq!(draw(&mut x, 100), 98);
+    assert_eq!(draw_below(&mut x, 100), 98);
     assert_eq!(x, 28_636_905_298);
-    draw(&mut x, 100);
+    draw_below(&mut x, 100);
     assert_eq!(x, 28_636_905_298 * 136_204_069 + 28_500_701_229);
 }
 
 #[test]
 fn twenty_requests_of_two_lines_follow_the_steps() {
     let area = Region { start: 1 << 20, bytes: 1 << 30 };
-    let lines = vec![line(4096, 60, 67, 50), line(65_536, 40, 20, 80)];
-    let run = run(&job(lines.clone(), area, (11, 1)), Span::from_micros(100));
+    let lines = vec![access_line(4096, 60, 67, 50), access_line(65_536, 40, 20, 80)];
+    let run = run_job(&iometer_job(lines.clone(), area, (11, 1)), Span::from_micros(100));
     let (mut worker, mut target) = (11u128, 1u128);
     let (mut pointer, mut last) = (area.start, 0);
     for issue in &run.issued[..20] {
         // The first 60 of 100 cells are the first line's.
-        let line = &lines[usize::from(draw(&mut worker, 100) >= 60)];
-        let op = if draw(&mut target, 100) < u64::from(line.reads) { Op::Read } else { Op::Write };
-        pointer = match draw(&mut target, 100) < u64::from(line.random) {
-            true => area.start + draw(&mut target, u128::from(area.bytes)),
+        let line = &lines[usize::from(draw_below(&mut worker, 100) >= 60)];
+        let op = if draw_below(&mut target, 100) < u64::from(line.reads) { Op::Read } else { Op::Write };
+        pointer = match draw_below(&mut target, 100) < u64::from(line.random) {
+            true => area.start + draw_below(&mut target, u128::from(area.bytes)),
             false => pointer + last,
         };
         pointer = pointer.div_ceil(512) * 512;
@@ -65,16 +66,17 @@ fn twenty_requests_of_two_lines_follow_the_steps() {
 #[test]
 fn reads_and_writes_share_one_pointer_and_wrap() {
     let area = Region { start: 4096, bytes: 10 * 4096 };
-    let run = run(&job(vec![line(4096, 100, 50, 0)], area, (1, 1)), Span::from_micros(10));
+    let run = run_job(&iometer_job(vec![access_line(4096, 100, 50, 0)], area, (1, 1)), Span::from_micros(10));
     assert!(run.issued.iter().any(|i| i.op == Op::Read) && run.issued.iter().any(|i| i.op == Op::Write));
     assert!(run.issued.iter().enumerate().all(|(i, issue)| issue.lba == 8 + i as u64 % 10 * 8));
 }
 
 #[test]
 fn a_burst_keeps_its_line_and_a_delay_comes_before_it() {
-    let slow = AccessLine { burst: 4, delay: Span::from_millis(1), ..line(4096, 50, 100, 100) };
-    let quick = AccessLine { burst: 2, ..line(512, 50, 100, 100) };
-    let run = run(&job(vec![slow, quick], Region { start: 0, bytes: 1 << 30 }, (5, 1)), Span::from_micros(10));
+    let slow = AccessLine { burst: 4, delay: Span::from_millis(1), ..access_line(4096, 50, 100, 100) };
+    let quick = AccessLine { burst: 2, ..access_line(512, 50, 100, 100) };
+    let run =
+        run_job(&iometer_job(vec![slow, quick], Region { start: 0, bytes: 1 << 30 }, (5, 1)), Span::from_micros(10));
     let mut at = 0;
     let (mut bursts, mut previous) = (0, None);
     while at + 4 < run.issued.len() {
@@ -94,43 +96,44 @@ fn a_burst_keeps_its_line_and_a_delay_comes_before_it() {
 
 #[test]
 fn alignment_rounds_up() {
-    let aligned = AccessLine { align: 65_536, ..line(4096, 100, 100, 100) };
-    let run = run(&job(vec![aligned], Region { start: 512, bytes: 1 << 30 }, (1, 1)), Span::from_micros(10));
+    let aligned = AccessLine { align: 65_536, ..access_line(4096, 100, 100, 100) };
+    let run =
+        run_job(&iometer_job(vec![aligned], Region { start: 512, bytes: 1 << 30 }, (1, 1)), Span::from_micros(10));
     assert!(run.issued.iter().all(|i| i.lba % 128 == 0 && i.lba > 0));
 }
 
 #[test]
 fn a_reply_follows_in_the_other_direction_within_the_depth() {
-    let asked = AccessLine { reply: 512, ..line(4096, 100, 50, 100) };
-    let mut job = job(vec![asked], Region { start: 0, bytes: 1 << 30 }, (1, 1));
-    let run1 = run(&job, Span::from_micros(10));
+    let asked = AccessLine { reply: 512, ..access_line(4096, 100, 50, 100) };
+    let mut job = iometer_job(vec![asked], Region { start: 0, bytes: 1 << 30 }, (1, 1));
+    let run1 = run_job(&job, Span::from_micros(10));
     let whole = run1.issued.len() / 2 * 2;
     for pair in run1.issued[..whole].chunks(2) {
         assert_eq!((pair[0].sectors, pair[1].sectors), (8, 1));
         assert_ne!(pair[0].op, pair[1].op);
     }
     job.workers[0].depth = 5;
-    assert_eq!(run(&job, Span::from_micros(10)).most_in_flight, [5]);
+    assert_eq!(run_job(&job, Span::from_micros(10)).most_in_flight, [5]);
 }
 
 #[test]
 fn only_what_begins_after_the_ramp_and_ends_in_time_counts() {
-    let mut job = job(vec![line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
+    let mut job = iometer_job(vec![access_line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
     job.workers[0].depth = 4;
     job.workers[0].ramp = Span::from_micros(105);
     job.workers[0].runtime = Some(Span::from_micros(100));
-    let run = run(&job, Span::from_micros(10));
+    let run = run_job(&job, Span::from_micros(10));
     // Issued when one completes, done 40 us later: those issued at 110 to 160 and done at 150 to 200 us are counted.
     let counted: Vec<u64> = run.counted().map(|(at, _)| at.nanos() / 10_000).collect();
     assert_eq!(counted, [15, 16, 17, 18, 19, 20]);
 }
 
-/// With that ramp and run time, until 205 us: the last request is issued at 200 us and done at 240. fio counts until the worker
-/// ends, Iometer and a window until the run time does, unless the worker ends before.
+/// With that ramp and run time, until 205 us: the last request is issued at 200 us and done at 240. fio counts until
+/// the worker ends, Iometer and a window until the run time does, unless the worker ends before.
 #[test]
 fn a_worker_counts_until_it_or_its_run_time_ends() {
-    let random = || job(vec![line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
-    let reads = |number: u64| one(fio(Direction::Read, 0, number * 4096));
+    let random = || iometer_job(vec![access_line(4096, 100, 100, 100)], Region { start: 0, bytes: 1 << 30 }, (1, 1));
+    let reads = |number: u64| job_of_one(fio_pattern(Direction::Read, 0, number * 4096));
     for (mut job, counting, until) in [
         (random(), CountingRule::Tool, 205),
         (random(), CountingRule::Window, 205),
@@ -143,17 +146,17 @@ fn a_worker_counts_until_it_or_its_run_time_ends() {
         (worker.depth, worker.counting) = (4, counting);
         (worker.ramp, worker.runtime) = (Span::from_micros(105), Some(Span::from_micros(100)));
         let [from, until] = [105, until].map(|us| Instant::ZERO + Span::from_micros(us));
-        assert_eq!(run(&job, Span::from_micros(10)).windows, [Some(Window { from, until })], "{counting:?}");
+        assert_eq!(run_job(&job, Span::from_micros(10)).windows, [Some(Window { from, until })], "{counting:?}");
     }
 }
 
 #[test]
 fn lines_that_cannot_run_are_told_before() {
     let fault = |line: AccessLine| {
-        let job = job(vec![line], Region { start: 512, bytes: 1 << 20 }, (1, 1));
-        Workload::new(&job, &limits(false), Seed(0)).err().map(|error| error.fault)
+        let job = iometer_job(vec![line], Region { start: 512, bytes: 1 << 20 }, (1, 1));
+        Workload::new(&job, &device_limits(false), Seed(0)).err().map(|error| error.fault)
     };
-    let sound = AccessLine { align: 4096, reply: 512, ..line(4096, 100, 100, 100) };
+    let sound = AccessLine { align: 4096, reply: 512, ..access_line(4096, 100, 100, 100) };
     let odd = |what| Some(WorkloadFault::Sector { what, bytes: 1000, sector: 512 });
     for (line, expected) in [
         (sound, None),
@@ -174,10 +177,10 @@ fn lines_that_cannot_run_are_told_before() {
 
 #[test]
 fn shares_are_as_specified() {
-    let lines = vec![line(512, 10, 80, 100), line(4096, 60, 80, 100), line(65_536, 30, 80, 100)];
-    let mut job = job(lines, Region { start: 0, bytes: 1 << 34 }, (1, 1));
+    let lines = vec![access_line(512, 10, 80, 100), access_line(4096, 60, 80, 100), access_line(65_536, 30, 80, 100)];
+    let mut job = iometer_job(lines, Region { start: 0, bytes: 1 << 34 }, (1, 1));
     job.workers[0].runtime = Some(Span::from_secs(1));
-    let run = run(&job, Span::from_micros(10));
+    let run = run_job(&job, Span::from_micros(10));
     let n = run.issued.len() as f64;
     let share = |sectors: u32| run.issued.iter().filter(|i| i.sectors == sectors).count() as f64 / n;
     let chi: f64 = [(1, 0.1), (8, 0.6), (128, 0.3)].iter().map(|&(s, p)| (share(s) - p).powi(2) / p * n).sum();

@@ -1,12 +1,12 @@
-//! Instructions that a request of a workload costs: this program runs again under `perf` or `valgrind`, with few
-//! requests and with more; the difference leaves out the cost of starting. On a shared machine counts say more than
-//! times.
+//! Counts the instructions that simulating a request costs: this program runs twice under `perf` or `valgrind`, with few requests
+//! and with more, and the difference leaves out the cost of starting. On a shared machine counts are steadier than times.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::exit::CommandError;
 
-/// Requests of the two runs. Over ten thousand a request's mean cost is known to a thousandth if it scatters by a tenth.
+/// Requests of the two runs. If the cost of a request varies by a tenth, the mean over ten thousand requests is known to a
+/// thousandth.
 const REQUESTS: [u64; 2] = [1_000, 11_000];
 
 /// A counter of instructions.
@@ -35,33 +35,33 @@ impl InstructionCounter {
     }
 
     fn run_under_counter(self, command: &[impl AsRef<std::ffi::OsStr>]) -> std::io::Result<Output> {
-        let with: &[&str] = match self {
+        let counter_options: &[&str] = match self {
             InstructionCounter::Perf => &["stat", "-x,", "-e", "instructions:u", "--"],
             InstructionCounter::Valgrind => &["--tool=callgrind", "--callgrind-out-file=/dev/null"],
         };
-        Command::new(self.name()).args(with).args(command).env("LC_ALL", "C").stdin(Stdio::null()).output()
+        Command::new(self.name()).args(counter_options).args(command).env("LC_ALL", "C").stdin(Stdio::null()).output()
     }
 
     /// The count that it printed to standard error.
     fn parse_count(self, output: &Output) -> Option<u64> {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         output.status.success().then_some(())?;
         match self {
             InstructionCounter::Perf => {
-                let line = said.lines().find(|line| line.contains(",instructions:u,"))?;
+                let line = stderr.lines().find(|line| line.contains(",instructions:u,"))?;
                 line.split(',').next()?.parse().ok()
             }
             InstructionCounter::Valgrind => {
-                let (_, rest) = said.split_once("Collected :")?;
+                let (_, rest) = stderr.split_once("Collected :")?;
                 rest.split_whitespace().next()?.parse().ok()
             }
         }
     }
 
-    /// Instructions a request of a workload on `drive`.
+    /// Instructions per request of a workload on `drive`.
     pub fn instructions_per_request(self, workload: &str, drive: &str) -> Result<f64, CommandError> {
         let program = std::env::current_exe().map_err(CommandError::new)?;
-        let of = |requests: u64| {
+        let count_with = |requests: u64| {
             let requests = requests.to_string();
             let words = ["bench", "--json", "--only", workload, "--drive", drive, "--requests", &requests];
             let command: Vec<&std::ffi::OsStr> =
@@ -70,7 +70,7 @@ impl InstructionCounter {
             let why = || format!("{} counted nothing of `{workload}`", self.name());
             self.parse_count(&output).ok_or_else(|| CommandError::new(why()))
         };
-        let [few, more] = [of(REQUESTS[0])?, of(REQUESTS[1])?];
+        let [few, more] = [count_with(REQUESTS[0])?, count_with(REQUESTS[1])?];
         Ok((more as f64 - few as f64) / (REQUESTS[1] - REQUESTS[0]) as f64)
     }
 }
@@ -82,16 +82,19 @@ mod tests {
 
     use super::*;
 
-    fn said(text: &str) -> Output {
+    fn output_with_stderr(text: &str) -> Output {
         Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: text.as_bytes().to_vec() }
     }
 
     #[test]
-    fn what_a_counter_prints_is_read() {
-        let perf = said("1234567,,instructions:u,800000,100.00,,\n");
+    fn the_output_of_a_counter_is_parsed() {
+        let perf = output_with_stderr("1234567,,instructions:u,800000,100.00,,\n");
         assert_eq!(InstructionCounter::Perf.parse_count(&perf), Some(1_234_567));
-        assert_eq!(InstructionCounter::Perf.parse_count(&said("<not supported>,,instructions:u,0,100.00,,\n")), None);
-        let valgrind = said("==1== Events    : Ir\n==1== Collected : 5489533\n==1== \n");
+        assert_eq!(
+            InstructionCounter::Perf.parse_count(&output_with_stderr("<not supported>,,instructions:u,0,100.00,,\n")),
+            None
+        );
+        let valgrind = output_with_stderr("==1== Events    : Ir\n==1== Collected : 5489533\n==1== \n");
         assert_eq!(InstructionCounter::Valgrind.parse_count(&valgrind), Some(5_489_533));
         let failed = Output { status: ExitStatus::from_raw(256), ..valgrind };
         assert_eq!(InstructionCounter::Valgrind.parse_count(&failed), None);

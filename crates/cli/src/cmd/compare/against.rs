@@ -1,4 +1,5 @@
-//! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
+//! `seekwise compare JOB --on file:… --against DRIVE`: measures a job on a real file or device, simulates it on a modelled drive, and
+//! prints both side by side.
 
 use seekwise::prediction::{FIGURES, Histogram, Prediction, over, predict_and_measure};
 use seekwise::reading::spoken;
@@ -13,7 +14,7 @@ use crate::progress::ProgressObserver;
 use crate::screen;
 use crate::tables::{mark_figures_from, new_table};
 
-/// Shares of requests at which the distributions are set side by side.
+/// Shares of requests at which the distributions are compared.
 const SHARES: [(f64, &str); 8] = [
     (0.01, "1 %"),
     (0.1, "10 %"),
@@ -25,7 +26,7 @@ const SHARES: [(f64, &str); 8] = [
     (0.999, "99.9 %"),
 ];
 
-/// Predicts, measures, and prints both.
+/// Predicts and measures the job, and prints both.
 pub fn compare_with_prediction(
     args: &args::CompareArgs,
     setup: &Setup,
@@ -33,9 +34,9 @@ pub fn compare_with_prediction(
     bounds: &Bounds,
     json: bool,
 ) -> CommandResult {
-    let line = ProgressObserver::new();
-    let prediction = predict_and_measure(setup, drive, args.runs, bounds, &line)?;
-    drop(line);
+    let progress = ProgressObserver::new();
+    let prediction = predict_and_measure(setup, drive, args.runs, bounds, &progress)?;
+    drop(progress);
     if json {
         print_json(&prediction.json())?;
         return Ok(CommandAnswer::Done);
@@ -97,8 +98,12 @@ impl PredictionText<'_> {
         mark_figures_from(&mut rows, 1);
         let pools = self.0.pooled();
         for (share, name) in SHARES {
-            let at = |pool: &Histogram| pool.quantile(share).map_or(0.0, |span| span.nanos() as f64 / 1e6);
-            rows.add_row([name.to_owned(), format!("{:.3}", at(&pools[0])), format!("{:.3}", at(&pools[1]))]);
+            let quantile_ms = |pool: &Histogram| pool.quantile(share).map_or(0.0, |span| span.nanos() as f64 / 1e6);
+            rows.add_row([
+                name.to_owned(),
+                format!("{:.3}", quantile_ms(&pools[0])),
+                format!("{:.3}", quantile_ms(&pools[1])),
+            ]);
         }
         rows.draw(screen::output_width())
     }

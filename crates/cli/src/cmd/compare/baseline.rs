@@ -1,4 +1,4 @@
-//! `compare A B`: the results of two folders side by side, as text or JSON.
+//! `seekwise compare FOLDER FOLDER`: compares the results in two folders, cell by cell, as text or JSON. Nothing is run.
 
 use std::path::Path;
 
@@ -14,25 +14,25 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen;
 use crate::tables;
 
-/// Differing settings that are named one by one.
-const NAMED: usize = 12;
+/// The most differing settings that are named.
+const MOST_NAMED: usize = 12;
 
 /// Compares the results in two folders.
 pub fn compare_folders(args: &args::CompareArgs, files: &Files, json: bool) -> CommandResult {
     if !baseline::are_results(files, &args.jobs) {
-        return Err(CommandError::new(no_results_error(files, &args.jobs)));
+        return Err(CommandError::new(not_two_folders_error(files, &args.jobs)));
     }
-    let compared = baseline::compare(files, &args.jobs, &args.metric)?;
+    let comparison = baseline::compare(files, &args.jobs, &args.metric)?;
     match json {
-        true => print_json(&compared.json())?,
-        false => print_text(&screen::wrap_text(&format_comparison(&compared), screen::output_width()))?,
+        true => print_json(&comparison.json())?,
+        false => print_text(&screen::wrap_text(&format_comparison(&comparison), screen::output_width()))?,
     }
-    let refused = compared.evidence().findings().0.iter().any(|finding| finding.refused.is_some());
+    let refused = comparison.evidence().findings().0.iter().any(|finding| finding.refused.is_some());
     Ok(if refused { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// The error for names without a target that are not two result folders.
-fn no_results_error(files: &Files, names: &[String]) -> String {
+/// The error for names that are not two result folders, although there is no `--on`.
+fn not_two_folders_error(files: &Files, names: &[String]) -> String {
     let is_result = |name: &&String| baseline::are_results(files, std::slice::from_ref(*name));
     if let (true, Some(other)) = (names.iter().any(|name| is_result(&name)), names.iter().find(|name| !is_result(name)))
     {
@@ -49,26 +49,26 @@ fn no_results_error(files: &Files, names: &[String]) -> String {
         .to_owned()
 }
 
-fn format_comparison(compared: &BaselineComparison) -> String {
-    let evidence = compared.evidence();
+fn format_comparison(comparison: &BaselineComparison) -> String {
+    let evidence = comparison.evidence();
     let (findings, overall) = evidence.findings();
-    let [from, to] = &compared.folders;
+    let [from, to] = &comparison.folders;
     let mut text = String::new();
-    for (place, all) in overall.iter().enumerate() {
-        let metric = compared.study.compare[place].metric();
-        let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == place).collect();
+    for (index, summary) in overall.iter().enumerate() {
+        let metric = evidence.judged_metric(index);
+        let cell_findings: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
         text += &format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better_direction());
-        text += &format!("{}\n\n", cells_table(compared, metric, &of));
-        if let (true, Some(judgement)) = (of.len() > 1, &all.judgement) {
+        text += &format!("{}\n\n", cells_table(comparison, metric, &cell_findings));
+        if let (true, Some(judgement)) = (cell_findings.len() > 1, &summary.judgement) {
             let words = DifferenceWords::for_metric(metric);
-            let verdict = words.outcome_word(all.outcome(findings));
+            let verdict = words.outcome_word(summary.outcome(findings));
             text += &format!(
                 "{to} against {from}, over {} cells: {verdict} — {}\n",
-                of.len(),
+                cell_findings.len(),
                 words.ratio_words(judgement)
             );
         }
-        if let [finding] = of[..] {
+        if let [finding] = cell_findings[..] {
             if let Some(cause) = &finding.cause {
                 text += &format!("  Why: {}\n", cause.text());
             }
@@ -76,21 +76,22 @@ fn format_comparison(compared: &BaselineComparison) -> String {
                 text += &format!("  But: {}\n", beside.text());
             }
         }
-        if !all.at_once.is_empty() {
-            text += &format!("  Note: {}\n", joint_change_note(&all.at_once));
+        if !summary.at_once.is_empty() {
+            text += &format!("  Note: {}\n", joint_change_note(&summary.at_once));
         }
         text.push('\n');
     }
-    text + &method_and_settings(compared)
+    text + &method_and_settings(comparison)
 }
 
 /// A row for each cell.
-fn cells_table(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> String {
-    let evidence = compared.evidence();
-    let [from, to] = compared.folders.each_ref().map(|folder| format!("{folder}, {}", printed_unit(metric)));
-    let mut table = tables::new_table(["cell", &from, &to, "second against first", "verdict"]);
-    for finding in of {
-        let mean = |cell: usize| {
+fn cells_table(comparison: &BaselineComparison, metric: &Metric, findings: &[&Finding]) -> String {
+    let evidence = comparison.evidence();
+    let [from_heading, to_heading] =
+        comparison.folders.each_ref().map(|folder| format!("{folder}, {}", printed_unit(metric)));
+    let mut table = tables::new_table(["cell", &from_heading, &to_heading, "second against first", "verdict"]);
+    for finding in findings {
+        let mean_text = |cell: usize| {
             evidence
                 .metric_mean(cell, metric)
                 .map_or(String::new(), |mean| figure_with_interval(metric, mean, evidence.cell_runs(cell).len()))
@@ -104,33 +105,33 @@ fn cells_table(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) 
             }
         };
         let cell = if finding.cell.is_empty() { "all" } else { &finding.cell };
-        table.add_row([cell.to_owned(), mean(finding.from), mean(finding.to), ratio, verdict]);
+        table.add_row([cell.to_owned(), mean_text(finding.from), mean_text(finding.to), ratio, verdict]);
     }
     table.to_string()
 }
 
-/// How they were compared, and in which settings they differ.
-fn method_and_settings(compared: &BaselineComparison) -> String {
-    let paired = match (compared.paired, compared.is_measured()) {
+/// How the folders were compared, and in which settings their cells differ.
+fn method_and_settings(comparison: &BaselineComparison) -> String {
+    let pairing = match (comparison.paired, comparison.is_measured()) {
         (true, _) => "paired on the same random numbers",
         (false, false) => "whose seeds differ, paired in the order of their numbers",
         (false, true) => {
             "in the order in which they were made; they were not made in turn, so what drifted between them counts as a difference"
         }
     };
-    let mut text = format!("{} runs a side of each cell, {paired}; 95 % intervals.", compared.runs());
-    if compared.unmatched > 0 {
-        text += &format!("\n{} cells that only one of them has are left out.", compared.unmatched);
+    let mut text = format!("{} runs a side of each cell, {pairing}; 95 % intervals.", comparison.runs());
+    if comparison.unmatched > 0 {
+        text += &format!("\n{} cells that only one of them has are left out.", comparison.unmatched);
     }
-    if let Some([from, to]) = &compared.programs {
+    if let Some([from, to]) = &comparison.programs {
         text += &format!("\nNote: they were made by different programs: {from}; {to}.");
     }
-    let mut differ: Vec<String> = (0..compared.cells).flat_map(|cell| compared.differs(cell)).collect();
-    differ.sort_unstable();
-    differ.dedup();
-    let more = differ.len().saturating_sub(NAMED);
-    differ.truncate(NAMED);
-    match (&differ[..], more) {
+    let mut differing: Vec<String> = (0..comparison.cells).flat_map(|cell| comparison.differs(cell)).collect();
+    differing.sort_unstable();
+    differing.dedup();
+    let more = differing.len().saturating_sub(MOST_NAMED);
+    differing.truncate(MOST_NAMED);
+    match (&differing[..], more) {
         ([], _) => text + "\nBoth were made with the same settings.",
         (named, 0) => text + &format!("\nThe sides differ in: {}", named.join(", ")),
         (named, more) => text + &format!("\nThe sides differ in: {} and {more} more", named.join(", ")),

@@ -1,4 +1,4 @@
-//! `compare … --dry-run`: an estimate of how long it will take, without running it.
+//! `seekwise compare … --dry-run`: estimates how long a comparison will take. Nothing is run on its target.
 
 use seekwise::compare::Comparison;
 use seekwise::dry_run::{self, DryRun};
@@ -12,27 +12,31 @@ use crate::exit::{CommandAnswer, CommandResult};
 pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
     let DryRun { seconds, space, .. } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
-    let all = seconds.iter().sum::<f64>() * f64::from(*runs);
+    let total_s = seconds.iter().sum::<f64>() * f64::from(*runs);
     if json {
         let sides =
-            values.iter().zip(&seconds).map(|(value, run)| json!({"name": format!("{key}={value}"), "run_s": run}));
-        print_json(&json!({"dry_run": true, "seconds": all, "runs": runs, "drive": drive,
+            values.iter().zip(&seconds).map(|(value, run_s)| json!({"name": format!("{key}={value}"), "run_s": run_s}));
+        print_json(&json!({"dry_run": true, "seconds": total_s, "runs": runs, "drive": drive,
                            "sides": sides.collect::<Vec<_>>()}))?;
         return Ok(CommandAnswer::Done);
     }
     let mut text = String::new();
-    for (value, run) in values.iter().zip(&seconds) {
-        text.push_str(&format!("{key}={value}: {run:.1} s a run\n"));
+    for (value, run_s) in values.iter().zip(&seconds) {
+        text.push_str(&format!("{key}={value}: {run_s:.1} s a run\n"));
     }
-    let of = match space {
+    let assumption = match space {
         Some(_) => format!(" on a drive such as {}; nothing was run on {}", spoken(drive), spoken(&setup.target)),
         None => " of virtual time; the simulation itself is much faster".to_owned(),
     };
-    print_text(&format!("{text}{} sides of {runs} runs: about {}{of}.", values.len(), spoken_time(all)))?;
+    print_text(&format!(
+        "{text}{} sides of {runs} runs: about {}{assumption}.",
+        values.len(),
+        format_duration(total_s)
+    ))?;
     Ok(CommandAnswer::Done)
 }
 
-fn spoken_time(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds >= 7200.0 => format!("{:.1} h", seconds / 3600.0),
         seconds if seconds >= 120.0 => format!("{:.1} min", seconds / 60.0),

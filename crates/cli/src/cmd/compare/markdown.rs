@@ -1,5 +1,5 @@
-//! A comparison as Markdown, to be pasted into an issue or a paper: the answer, its intervals, where the difference comes
-//! from, and the command that gives the same again.
+//! The answer of `seekwise compare` as Markdown for an issue or a paper: the verdicts, the figures with their intervals, the cause of
+//! each difference, and the command that reproduces them.
 
 use seekwise::answer::ProgramVersion;
 use seekwise::compare::{Cause, DifferenceWords, Finding, Metric, PartChange, SecondaryFigure, judged};
@@ -25,26 +25,26 @@ impl ComparisonText<'_> {
             text += &format!("{}\n\n", escape_markdown(&doubt));
         }
         let (method, account) = self.method();
-        let corrected = match self.findings.len() {
+        let correction = match self.findings.len() {
             1 => String::new(),
-            many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
+            count => format!(" Verdicts are corrected for {count} comparisons (Holm)."),
         };
-        text += &format!("{method}; {}.{corrected} {}.\n\n", self.interval(), ProgramVersion::current());
+        text += &format!("{method}; {}.{correction} {}.\n\n", self.interval(), ProgramVersion::current());
         account.iter().for_each(|account| text += &format!("{}\n\n", escape_markdown(account)));
-        // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
+        // A command has no line breaks, so it cannot close a fence of three backticks.
         text + &format!("```sh\n{command}\n```")
     }
 
     /// The verdict in a line.
     pub(super) fn verdict_line(&self, finding: &Finding) -> String {
-        let said = match &finding.refused {
+        let verdict = match &finding.refused {
             Some(why) => format!("refused: {why}"),
             None => {
                 let (words, judgement) = (DifferenceWords::for_metric(self.metric(finding)), judged(finding));
                 format!("{} — {}", words.verdict_words(judgement.verdict), words.ratio_words(judgement))
             }
         };
-        format!("{} against {}: {said}", self.side(finding.to), self.side(finding.from))
+        format!("{} against {}: {verdict}", self.side(finding.to), self.side(finding.from))
     }
 
     /// A row for each side.
@@ -59,7 +59,7 @@ impl ComparisonText<'_> {
         text + "\n"
     }
 
-    /// Where a difference comes from, and what went the other way.
+    /// The cause of a difference, secondary figures that got worse, and notes.
     fn cause_and_notes(&self, finding: &Finding) -> String {
         let sides = [finding.from, finding.to].map(|cell| escape_markdown(&self.side(cell)));
         let mut text = finding.cause.as_ref().map_or(String::new(), |cause| cause_table(cause, &sides));
@@ -79,15 +79,15 @@ impl ComparisonText<'_> {
     }
 }
 
-/// Smaller changes would print as 0.000 ms; they are added up as the rest.
-const SHOWN_NS: u64 = 500;
+/// The least change with a row of its own, in ns; smaller ones would print as 0.000 ms and are added up as the rest.
+const LEAST_SHOWN_NS: u64 = 500;
 
-/// The cause of a difference, then the parts of the mean response on both sides: work before waiting, the largest
-/// change of each first.
+/// The cause of a difference, then the parts of the mean response time on both sides: parts of work first, then parts of waiting,
+/// each with the largest change first.
 fn cause_table(cause: &Cause, [from, to]: &[String; 2]) -> String {
     let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
     let (mut parts, rest): (Vec<&PartChange>, Vec<&PartChange>) =
-        cause.parts.iter().partition(|change| change.difference_ns().unsigned_abs() >= SHOWN_NS);
+        cause.parts.iter().partition(|change| change.difference_ns().unsigned_abs() >= LEAST_SHOWN_NS);
     parts.sort_by_key(|change| (change.waits, -change.difference_ns().abs()));
     let row = |name: &str, from: i64, to: i64| {
         format!("| {name} | {} | {} | {:+.3} |\n", ms(from), ms(to), (to - from) as f64 / 1e6)
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_strangers_stay_text() {
+    fn special_characters_in_names_are_escaped() {
         assert_eq!(escape_markdown("a|b <img> *x* [y](z)"), r"a\|b \<img\> \*x\* \[y\](z)");
     }
 }

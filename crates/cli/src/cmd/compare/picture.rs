@@ -1,4 +1,4 @@
-//! The content of a comparison's picture.
+//! The content of the picture of `seekwise compare`, which `seekwise::pictures` draws.
 
 use seekwise::pictures::{ComparisonPlot, Panel, PlotSide};
 

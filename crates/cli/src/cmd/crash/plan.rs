@@ -1,12 +1,12 @@
-//! The plan of `seekwise crash`: a recipe, options that override parts of it, and the disk. A plan that cannot be
-//! carried out here is refused before anything begins.
+//! The plan of `seekwise crash`: a recipe (workload, check and file system), options that override parts of it, and the disk. A plan
+//! that cannot be carried out on this machine is refused before anything begins.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use seekwise::crash::{
-    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack, is_root,
-    parse_recipes, recipes, tool_output,
+    FILE_SYSTEMS, FileSystemKind, GroupParent, ProgramBounds, Recipe, ShellProgram, check_stack_can_be_cut, is_root,
+    parse_recipes, recipes, run_tool_for_output,
 };
 use seekwise::error::Diagnostic;
 use seekwise::leftovers::FOLDER;
@@ -29,19 +29,17 @@ pub struct CrashPlan {
     pub warnings: Vec<String>,
     /// Environment of workload, check and preparation, besides what every program gets.
     pub environment: Vec<(String, String)>,
+    /// The size of the file system in bytes.
     size: u64,
 }
 
 impl CrashPlan {
+    /// The plan that the arguments describe; fails if it cannot be carried out here.
     pub fn from_args(args: &args::CrashArgs, files: &Files) -> Result<CrashPlan, CommandError> {
         let named = args.recipe.as_deref().map(|name| find_recipe(files, name));
         let mut recipe = named.unwrap_or_else(|| Ok(Recipe::default()))?;
-        let own = [(&args.workload, &mut recipe.workload), (&args.check, &mut recipe.check)];
-        for (given, of) in own {
-            if let Some(given) = given {
-                of.clone_from(given);
-            }
-        }
+        recipe.workload = args.workload.clone().unwrap_or(recipe.workload);
+        recipe.check = args.check.clone().unwrap_or(recipe.check);
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
         recipe.user = args.user.clone().or(recipe.user);
@@ -54,15 +52,15 @@ impl CrashPlan {
                 "`{key}` changes during a run; expected settings that hold from the start"
             )));
         }
-        check_stack(&stack).map_err(CommandError::new)?;
+        check_stack_can_be_cut(&stack).map_err(CommandError::new)?;
         let system = recipe.fs.as_deref().map(parse_file_system).transpose()?;
-        // A recipe's size is meant for its own file system: another one may need more.
-        let usual = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
+        // The size of a recipe is meant for its own file system; another one may need more.
+        let usual_bytes = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
             Some(size) if size >= system.usual_bytes() => size,
             _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual_bytes()),
             _ => system.usual_bytes(),
         });
-        let size = args.size.unwrap_or(usual);
+        let size = args.size.unwrap_or(usual_bytes);
         let environment = extra_environment(args, &recipe)?;
         let warnings = warnings.iter().map(ToString::to_string).collect();
         let plan = CrashPlan { target, recipe, system, stack, warnings, environment, size };
@@ -72,7 +70,7 @@ impl CrashPlan {
 
     /// Refuses a plan that cannot be carried out here.
     fn check_feasible(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
-        let bytes = self.stack.sectors() * 512;
+        let disk_bytes = self.stack.sectors() * 512;
         match &self.system {
             None if self.recipe.prepare.is_some() || args.size.is_some() || self.recipe.user.is_some() => {
                 return Err(CommandError::new("--prepare, --size and --user need a file system; expected --fs ext4"));
@@ -84,31 +82,32 @@ impl CrashPlan {
                 ));
             }
             Some(system) if self.size < system.least_bytes() => {
-                let (size, least, name) = (self.size, system.least_bytes() >> 20, system.name());
+                let (size, least_mib, name) = (self.size, system.least_bytes() >> 20, system.name());
                 return Err(CommandError::new(format!(
-                    "--size {size}: expected at least {least}m, the least that {name} needs"
+                    "--size {size}: expected at least {least_mib}m, the least that {name} needs"
                 )));
             }
-            Some(_) if self.size > bytes => {
+            Some(_) if self.size > disk_bytes => {
                 return Err(CommandError::new(format!(
-                    "--size {}: the disk has {bytes} bytes; expected less",
+                    "--size {}: the disk has {disk_bytes} bytes; expected less",
                     self.size
                 )));
             }
             Some(_) => {}
         }
-        let own = self
+        let system_tools = self
             .system
             .iter()
             .flat_map(|system| system.required_tools().into_iter().chain(["losetup", "mount", "umount"]));
-        let needed = self.recipe.needs.iter().map(String::as_str).chain(own);
+        let needed = self.recipe.needs.iter().map(String::as_str).chain(system_tools);
         match needed.into_iter().find(|program| !is_installed(program)) {
             Some(program) => Err(CommandError::new(format!("`{program}`: not found; expected it in PATH"))),
             None => Ok(()),
         }
     }
 
-    /// Makes the disk's initial contents in this folder: the file system, prepared as the recipe says.
+    /// Makes a file with the disk's initial contents in this folder: the file system, prepared as the recipe says. `None` without a
+    /// file system.
     pub fn make_base(
         &self,
         folder: &Path,
@@ -119,9 +118,9 @@ impl CrashPlan {
         let base = folder.join("base");
         system.make_image(&base, self.size, bounds).map_err(CommandError::new)?;
         let mount = folder.join("prepare");
-        let made = create_like_parent(&mount);
-        made.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
-        // Mounted even if nothing is prepared: options that the mount refuses are found before the disk is served.
+        let created = create_like_parent(&mount);
+        created.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
+        // The file system is mounted even if nothing is prepared, so that wrong options are found before the disk is served.
         let mounted = system.mount(&base, &mount, bounds);
         let mounted = mounted.map_err(|error| CommandError::new(format!("--fs: {error}")))?;
         if let Some(command) = &self.recipe.prepare {
@@ -129,8 +128,8 @@ impl CrashPlan {
             environment.push(("SEEKWISE_MOUNT".to_owned(), mount.display().to_string()));
             let ended = ShellProgram { command, environment, groups, bounds }.run().map_err(CommandError::new)?;
             if !ended.how.is_success() {
-                let (how, said) = (ended.how, ended.printed.trim().to_owned());
-                return Err(CommandError::new(format!("the command of --prepare {how}: {said}")));
+                let (how, printed) = (ended.how, ended.printed.trim().to_owned());
+                return Err(CommandError::new(format!("the command of --prepare {how}: {printed}")));
             }
         }
         mounted.unmount().map_err(CommandError::new)?;
@@ -147,10 +146,10 @@ fn parse_file_system(text: &str) -> Result<FileSystemKind, CommandError> {
     })
 }
 
-/// Variables passed on besides those of every program: those that the recipe names or sets, and those of --env.
+/// Environment variables besides those of every program: those that the recipe inherits or sets, and those of `--env`.
 fn extra_environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, String)>, CommandError> {
-    let ours = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
-    let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(ours).collect();
+    let inherited = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
+    let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(inherited).collect();
     environment.extend(recipe.set.iter().cloned());
     for (name, value) in &args.env {
         let value = match value {
@@ -172,7 +171,8 @@ fn find_recipe(files: &Files, name: &str) -> Result<Recipe, CommandError> {
         return Ok(recipe.clone());
     }
     let names = || recipes().iter().map(|recipe| recipe.name.as_str());
-    let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
+    let (file, recipe_name) =
+        name.rsplit_once(':').map_or((name, None), |(file, recipe_name)| (file, Some(recipe_name)));
     let Some(text) = files.find(file)? else {
         let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no such recipe or file"));
         return Err(wrong
@@ -180,29 +180,31 @@ fn find_recipe(files: &Files, name: &str) -> Result<Recipe, CommandError> {
             .suggest_nearest(name, names())
             .into());
     };
-    let all = parse_recipes(file, &text)?;
-    let own: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
-    let expected = own.join(", ");
-    match which {
-        None if all.len() == 1 => Ok(all[0].clone()),
-        None => {
-            Err(CommandError::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len())))
-        }
-        Some(which) => all.iter().find(|recipe| recipe.name == which).cloned().ok_or_else(|| {
-            let fault = Diagnostic::at(file, 0, format!("has no recipe `{which}`")).with_expected(expected.as_str());
-            fault.suggest_nearest(which, own.iter().copied()).into()
+    let file_recipes = parse_recipes(file, &text)?;
+    let file_names: Vec<&str> = file_recipes.iter().map(|recipe| recipe.name.as_str()).collect();
+    let expected = file_names.join(", ");
+    match recipe_name {
+        None if file_recipes.len() == 1 => Ok(file_recipes[0].clone()),
+        None => Err(CommandError::new(format!(
+            "{file}: has {} recipes; expected {file}:NAME, of {expected}",
+            file_recipes.len()
+        ))),
+        Some(recipe_name) => file_recipes.iter().find(|recipe| recipe.name == recipe_name).cloned().ok_or_else(|| {
+            let fault =
+                Diagnostic::at(file, 0, format!("has no recipe `{recipe_name}`")).with_expected(expected.as_str());
+            fault.suggest_nearest(recipe_name, file_names.iter().copied()).into()
         }),
     }
 }
 
-/// Whether a program can be found, where a shell or root would.
+/// Whether a program is in PATH, or in the folders of root's programs.
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
+    let root_folders = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(root_folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Creates a folder for media, in memory if possible: for its owner alone, and for the group of `user` to pass through.
+/// Creates the folder for media, in memory if possible. Only its owner can read it; the group of `user` can pass through it.
 pub fn create_scratch_folder(
     args: &args::CrashArgs,
     user: Option<&str>,
@@ -210,25 +212,25 @@ pub fn create_scratch_folder(
 ) -> Result<tempfile::TempDir, CommandError> {
     use std::os::unix::fs::{PermissionsExt, chown};
     const MEMORY: &str = "/dev/shm";
-    let own = std::env::temp_dir();
+    let temporary = std::env::temp_dir();
     let memory = Path::new(MEMORY);
-    let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &own });
+    let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &temporary });
     let wrong = |error: std::io::Error| CommandError::new(format!("{}: {error}", parent.display()));
     let folder = create_scratch(parent, FOLDER).map_err(wrong)?;
     if let Some(user) = user {
         let unknown =
             |why: &dyn Display| CommandError::new(format!("--user {user}: {why}; expected a user of this machine"));
-        let group = tool_output("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
+        let group = run_tool_for_output("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
         chown(folder.path(), None, Some(group.parse().map_err(|why| unknown(&why))?)).map_err(wrong)?;
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o710)).map_err(wrong)?;
     }
     Ok(folder)
 }
 
-/// Lists the recipes, or shows one.
-pub fn list_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> CommandResult {
-    let all = recipes();
-    let shown = |recipe: &Recipe| {
+/// Prints the list of recipes, or one recipe in full.
+pub fn print_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> CommandResult {
+    let built_in = recipes();
+    let recipe_json = |recipe: &Recipe| {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
             "user": recipe.user, "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
@@ -239,14 +241,15 @@ pub fn list_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comman
     if let Some(name) = &args.recipe {
         let recipe = find_recipe(files, name)?;
         if json {
-            print_json(&shown(&recipe))?;
+            print_json(&recipe_json(&recipe))?;
             return Ok(CommandAnswer::Done);
         }
         let set: String = recipe.set.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-        let part = |what: &str, text: &str| format!("\n{what}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
+        let section =
+            |heading: &str, text: &str| format!("\n{heading}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
         let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
-        let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
+        let prepare = recipe.prepare.as_deref().map(|text| section("Before", text)).unwrap_or_default();
         let may_lose = match recipe.may_lose.nanos {
             0 => String::new(),
             _ => format!("May lose: promises of the last {}\n", recipe.may_lose),
@@ -257,17 +260,17 @@ pub fn list_recipes(args: &args::CrashArgs, files: &Files, json: bool) -> Comman
             recipe.title,
             recipe.needs.join(", "),
             recipe.env.join(", "),
-            part("Workload", &recipe.workload),
-            part("Check", &recipe.check)
+            section("Workload", &recipe.workload),
+            section("Check", &recipe.check)
         ))?;
         return Ok(CommandAnswer::Done);
     }
     if json {
-        print_json(&all.iter().map(shown).collect::<Vec<_>>())?;
+        print_json(&built_in.iter().map(recipe_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
     let mut table = tables::new_table(["recipe", "what it shows"]);
-    for recipe in all {
+    for recipe in built_in {
         table.add_row([recipe.name.as_str(), &recipe.title]);
     }
     print_text(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;

@@ -1,4 +1,5 @@
-//! The words and figures of a session written by hand, whose every number can be counted: no disk is served and nothing is mounted.
+//! Tests of the text and JSON of `seekwise crash` on a session written by hand, whose numbers can be counted: no disk is served and
+//! nothing is mounted. The expected outputs are the files in `tests/`.
 
 #![allow(clippy::disallowed_methods, reason = "SEEKWISE_UPDATE writes texts beside the test")]
 
@@ -19,7 +20,7 @@ struct Words {
 }
 
 /// The options and the plan of a command line.
-fn asked(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
+fn args_and_plan(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
     let words = ["crash", "--on", "barracuda-7200.7", "--workload", "work", "--check", "check"];
     let args = Words::try_parse_from(words.iter().chain(more)).map_err(|why| why.to_string()).unwrap().args;
     let Ok(plan) = CrashPlan::from_args(&args, &Files::default()) else { panic!("it can be planned") };
@@ -127,12 +128,20 @@ fn report() -> CrashReport {
     let case = outcome.tried[2].clone();
     let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default() };
     recorded.receipt.flushes = 9;
-    let places = vec![(2, "the journal".to_owned())];
-    CrashReport { recorded, proof, outcome, shrunk: Some((case, shrunk)), places, unflushed: None, later: None }
+    let purposes = vec![(2, "the journal".to_owned())];
+    CrashReport {
+        recorded,
+        proof,
+        outcome,
+        shrunk: Some((case, shrunk)),
+        purposes,
+        unflushed: None,
+        received_later: None,
+    }
 }
 
-/// The text is that of the file beside this one, which was read and counted once; SEEKWISE_UPDATE=1 writes it anew.
-fn equals(name: &str, text: &str) {
+/// Asserts that the text equals the file of that name; SEEKWISE_UPDATE=1 writes the file.
+fn assert_equals_file(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cmd/crash/tests").join(name);
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
         std::fs::write(&path, text).unwrap();
@@ -141,13 +150,13 @@ fn equals(name: &str, text: &str) {
 }
 
 fn text_of(more: &[&str], report: &CrashReport) -> String {
-    let (args, plan) = asked(more);
+    let (args, plan) = args_and_plan(more);
     text::format_report(&args, &plan, report, 120)
 }
 
 #[test]
 fn a_session_by_hand_is_told_with_its_own_figures() {
-    equals("lost.txt", &text_of(&[], &report()));
+    assert_equals_file("lost.txt", &text_of(&[], &report()));
 }
 
 #[test]
@@ -170,11 +179,11 @@ fn lost_writes_that_are_not_the_cause_and_what_came_too_late_are_told() {
     report.recorded.pages.left_out = 3;
     let found = finding(CrashVerdict::LostPromised, "record two is not there.");
     report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotLost { of: 3, finding: found };
-    report.later = Some((ms(86), UnflushedState { files: vec![file], names: names[3..].to_vec() }));
+    report.received_later = Some((ms(86), UnflushedState { files: vec![file], names: names[3..].to_vec() }));
     report.outcome.disk_broke = 2;
     let (level, setting, value) = ("drive".to_owned(), "cache.flush".to_owned(), "ignore".to_owned());
     report.outcome.broken_by = vec![BlamedLevel { level, setting, value }];
-    equals("late.txt", &text_of(&[], &report));
+    assert_equals_file("late.txt", &text_of(&[], &report));
 }
 
 #[test]
@@ -185,15 +194,15 @@ fn a_disk_that_broke_its_promises_without_harm_is_told_with_a_slower_speed() {
     let found = finding(CrashVerdict::Consistent, "");
     report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotAgain(found);
     report.proof = CheckProof { empty: None, removed: None, altered: None, unnoticed: Vec::new(), early: Vec::new() };
-    equals("slower.txt", &text_of(&["--speed", "0.5", "--set", "driver.flush=drop"], &report));
+    assert_equals_file("slower.txt", &text_of(&["--speed", "0.5", "--set", "driver.flush=drop"], &report));
 }
 
 #[test]
 fn json_of_a_session_by_hand_has_its_own_figures() {
-    let (args, plan) = asked(&["--may-lose", "2s"]);
-    let mut value = text::as_json(&args, &plan, &report());
+    let (args, plan) = args_and_plan(&["--may-lose", "2s"]);
+    let mut value = text::report_json(&args, &plan, &report());
     for key in ["version", "build"] {
         value.as_object_mut().unwrap().remove(key);
     }
-    equals("lost.json", &serde_json::to_string_pretty(&value).unwrap());
+    assert_equals_file("lost.json", &serde_json::to_string_pretty(&value).unwrap());
 }

@@ -1,4 +1,5 @@
-//! The output of `seekwise crash`: outcomes of the cuts, the first of each bad kind, and the fewest lost writes that cause it.
+//! The output of `seekwise crash` as text and JSON: how many cuts had which outcome, the first cut of each bad outcome, and the fewest
+//! lost writes that cause the worst.
 
 use std::collections::BTreeMap;
 
@@ -19,44 +20,58 @@ use crate::screen::wrap_text;
 use crate::tables;
 use seekwise::reading::spoken;
 
-/// Lost writes that are named one by one.
-pub const NAMED: usize = 12;
+/// The most entries of a list of lost writes, files or names.
+pub const MOST_NAMED: usize = 12;
 
-/// Seconds of the disk's time.
-pub fn seconds(at: Instant) -> f64 {
-    at.nanos() as f64 / 1e9
+/// Converts an instant of the disk's time to seconds.
+pub fn to_seconds(instant: Instant) -> f64 {
+    instant.nanos() as f64 / 1e9
 }
 
-/// Counts trials by verdict. Trials that are bad only because of unreadable sectors are counted apart, in the second
-/// figure.
-fn count_verdicts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVerdict, u64>, u64) {
-    let (mut counts, mut torn) = (BTreeMap::new(), 0);
-    for one in tried {
-        match one.finding.verdict.is_bad() && !one.is_bad() {
-            true => torn += 1,
-            false => *counts.entry(one.finding.verdict).or_insert(0) += 1,
+/// Counts of trials by verdict.
+#[derive(Default)]
+struct VerdictCounts {
+    by_verdict: BTreeMap<CrashVerdict, u64>,
+    /// Trials that are bad only because of unreadable sectors; they are not in `by_verdict`.
+    unreadable: u64,
+}
+
+impl VerdictCounts {
+    fn of_trials<'a>(trials: impl Iterator<Item = &'a CrashTrial>) -> VerdictCounts {
+        let mut counts = VerdictCounts::default();
+        for trial in trials {
+            match trial.finding.verdict.is_bad() && !trial.is_bad() {
+                true => counts.unreadable += 1,
+                false => *counts.by_verdict.entry(trial.finding.verdict).or_insert(0) += 1,
+            }
         }
+        counts
     }
-    (counts, torn)
+
+    fn with_verdict(&self, verdict: CrashVerdict) -> u64 {
+        self.by_verdict.get(&verdict).copied().unwrap_or(0)
+    }
 }
 
-fn own_order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
+/// The trials of cuts with the lost writes that the model drew.
+fn modelled_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_none())
 }
 
+/// The trials of cuts with other sets of lost writes that the standards allow (`--orders`).
 fn other_order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
 }
 
 /// The recipe or workload, its target and settings.
 fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
-    let what = args.recipe.as_deref().unwrap_or("the workload");
+    let name = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
-    format!("{} on {}{set}", spoken(what), spoken(&plan.target))
+    format!("{} on {}{set}", spoken(name), spoken(&plan.target))
 }
 
-/// The report in words, in lines of this width.
+/// The report as text, wrapped to `width`.
 pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
@@ -64,7 +79,7 @@ pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     let head = format!(
         "{}: {:.1} s of the disk's time, {} writes, {} flushes, {promises} promises.",
         report_title(args, plan),
-        seconds(to) - seconds(from),
+        to_seconds(to) - to_seconds(from),
         outcome.writes.len(),
         report.recorded.receipt.flushes
     );
@@ -99,56 +114,60 @@ pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashRep
     text
 }
 
-/// The reasons for the instants of cuts, as columns.
-const REASONS: [(&str, &[InstantReason]); 4] = [
+/// The columns of the table of outcomes, each with the reasons for instants of cuts that it counts.
+const REASON_COLUMNS: [(&str, &[InstantReason]); 4] = [
     ("at flushes", &[InstantReason::Flushed, InstantReason::Unflushed]),
     ("in landings", &[InstantReason::Landing]),
     ("after promises", &[InstantReason::Promised]),
     ("at any time", &[InstantReason::Drawn]),
 ];
 
+/// The trials of cuts at instants that were chosen for one of these reasons.
 fn trials_with_reasons<'a>(
     report: &'a CrashReport,
     reasons: &'static [InstantReason],
 ) -> impl Iterator<Item = &'a CrashTrial> {
-    own_order_trials(report).filter(move |tried| reasons.contains(&tried.case.why))
+    modelled_trials(report).filter(move |tried| reasons.contains(&tried.case.why))
 }
 
+/// The number of cuts with each outcome: all, by the reason of their instants, and with other orders.
 fn outcome_table(report: &CrashReport) -> tables::Table {
-    let mut columns = vec![("cuts", count_verdicts(own_order_trials(report)))];
-    columns.extend(REASONS.map(|(name, reasons)| (name, count_verdicts(trials_with_reasons(report, reasons)))));
+    let mut columns = vec![("cuts", VerdictCounts::of_trials(modelled_trials(report)))];
+    columns.extend(
+        REASON_COLUMNS.map(|(name, reasons)| (name, VerdictCounts::of_trials(trials_with_reasons(report, reasons)))),
+    );
     if other_order_trials(report).next().is_some() {
-        columns.push(("other orders", count_verdicts(other_order_trials(report))));
+        columns.push(("other orders", VerdictCounts::of_trials(other_order_trials(report))));
     }
-    let heads = columns.iter().map(|column| column.0.to_owned());
-    let mut table = tables::table_with_headings(["outcome".to_owned()].into_iter().chain(heads).collect());
+    let headings = columns.iter().map(|(heading, _)| (*heading).to_owned());
+    let mut table = tables::table_with_headings(["outcome".to_owned()].into_iter().chain(headings).collect());
     tables::mark_figures_from(&mut table, 1);
-    // On a narrow screen all cuts, those at any time and other orders stay.
-    tables::mark_dispensable(&mut table, &REASONS.map(|reason| reason.0)[..3]);
+    // A narrow screen keeps the columns of all cuts, of those at any time and of other orders.
+    tables::mark_dispensable(&mut table, &REASON_COLUMNS.map(|reason| reason.0)[..3]);
     for verdict in CrashVerdict::ALL {
-        let figures = columns.iter().map(|column| column.1.0.get(&verdict).copied().unwrap_or(0).to_string());
+        let figures = columns.iter().map(|(_, counts)| counts.with_verdict(verdict).to_string());
         table.add_row([verdict.words().to_owned()].into_iter().chain(figures));
     }
-    if columns.iter().any(|column| column.1.1 > 0) {
-        let figures = columns.iter().map(|column| column.1.1.to_string());
+    if columns.iter().any(|(_, counts)| counts.unreadable > 0) {
+        let figures = columns.iter().map(|(_, counts)| counts.unreadable.to_string());
         table.add_row(["bad because of an unreadable sector".to_owned()].into_iter().chain(figures));
     }
     table
 }
 
-/// How the instants were weighted, and what that means for the counts.
+/// How the instants of cuts were chosen, and which of the cuts say how likely a power failure does harm.
 fn weighting_text(plan: &CrashPlan, report: &CrashReport) -> String {
     let history = &report.recorded.history;
     let (from, to) = history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let number = REASONS.map(|(_, reasons)| trials_with_reasons(report, reasons).count());
-    let [flushes, landings, promised, drawn] = number;
-    let bad = trials_with_reasons(report, REASONS[3].1).filter(|tried| tried.is_bad()).count();
-    let any = format!("{drawn} evenly over the whole {:.3} s", seconds(to) - seconds(from));
+    let counts = REASON_COLUMNS.map(|(_, reasons)| trials_with_reasons(report, reasons).count());
+    let [flushes, landings, promised, drawn] = counts;
+    let bad = trials_with_reasons(report, REASON_COLUMNS[3].1).filter(|tried| tried.is_bad()).count();
+    let anywhere = format!("{drawn} evenly over the whole {:.3} s", to_seconds(to) - to_seconds(from));
     let weights = match flushes + landings + promised {
-        0 => format!("The cuts: {any}."),
+        0 => format!("The cuts: {anywhere}."),
         _ => format!(
             "The cuts: {flushes} just before and after the ends of flushes, {landings} evenly over the {:.3} s in which the heads wrote, \
-             {promised} just after promises, {any}.",
+             {promised} just after promises, {anywhere}.",
             landing_time(history, (from, to)).nanos() as f64 / 1e9
         ),
     };
@@ -161,21 +180,21 @@ fn weighting_text(plan: &CrashPlan, report: &CrashReport) -> String {
         1 => " At 1 cut a write was on the medium in part: some of its sectors were new, others old.".to_owned(),
         n => format!(" At {n} cuts a write was on the medium in part: some of its sectors were new, others old."),
     };
-    let young = match plan.recipe.may_lose.nanos {
+    let may_lose = match plan.recipe.may_lose.nanos {
         0 => String::new(),
         _ => format!(" Promises younger than {} may be lost.", plan.recipe.may_lose),
     };
-    format!("{weights}{share}{partial}{young}")
+    format!("{weights}{share}{partial}{may_lose}")
 }
 
-/// The media on which the check was tried, and what it noticed.
+/// The media with a known answer on which the check was tried, and the changes that it noticed.
 fn proof_text(proof: &CheckProof) -> String {
     let mut noticed = Vec::new();
     if proof.empty.is_some() {
         noticed.push("the loss of all that was promised".to_owned());
     }
-    noticed.extend(proof.removed.iter().map(|it| format!("a missing record ({})", it.change)));
-    noticed.extend(proof.altered.iter().map(|it| format!("an altered one ({})", it.change)));
+    noticed.extend(proof.removed.iter().map(|noticed_change| format!("a missing record ({})", noticed_change.change)));
+    noticed.extend(proof.altered.iter().map(|noticed_change| format!("an altered one ({})", noticed_change.change)));
     if let Some(first) = proof.early.first() {
         noticed.push(format!(
             "changes of records of early promises ({}, first of {})",
@@ -207,23 +226,24 @@ fn proof_text(proof: &CheckProof) -> String {
     format!("The check was tried before: it passes with all that was written{notices}.{untried}{unnoticed}")
 }
 
-/// A tenth of a speed, rounded to three digits: 0.7 / 10 is 0.06999999999999999.
+/// A tenth of a speed, rounded to three digits, since 0.7 / 10 is 0.06999999999999999 in binary.
 fn tenth_of_speed(speed: f64) -> f64 {
     format!("{:.2e}", speed / 10.0).parse().expect("a number that was just written")
 }
 
-/// Whether the disk kept its own promises.
+/// Whether the disk kept its own promises, and if not, which settings are the cause.
 fn disk_verdict(args: &args::CrashArgs, report: &CrashReport) -> String {
     match report.outcome.disk_broke {
         0 => "The disk kept its promises: no cut lost a write that it had promised.".to_owned(),
-        n => {
-            let blamed = &report.outcome.broken_by;
-            let by = match blamed.is_empty() {
+        count => {
+            let causes = &report.outcome.broken_by;
+            let cause_sentence = match causes.is_empty() {
                 true => String::new(),
-                false => format!(" The cause is {}: {}.", list_levels(blamed), list_settings(blamed)),
+                false => format!(" The cause is {}: {}.", list_levels(causes), list_settings(causes)),
             };
-            let cuts = if n == 1 { "1 cut" } else { &format!("{n} cuts") };
-            let broke = format!("The disk broke its promises: {cuts} lost writes that it had promised.{by}");
+            let cuts = if count == 1 { "1 cut" } else { &format!("{count} cuts") };
+            let broke =
+                format!("The disk broke its promises: {cuts} lost writes that it had promised.{cause_sentence}");
             match report.outcome.tried.iter().any(CrashTrial::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.
@@ -242,7 +262,7 @@ fn trial_text(tried: &CrashTrial) -> String {
     let order = case.order.map_or(String::new(), |number| format!(", order {number}"));
     format!(
         "at {:.6} s ({}{order}), after {} promises: {}",
-        seconds(case.at),
+        to_seconds(case.at),
         case.why.words(),
         case.promises,
         check_words(&tried.finding)
@@ -251,8 +271,8 @@ fn trial_text(tried: &CrashTrial) -> String {
 
 /// The fewest lost writes, in words.
 fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
-    let (MinimalSet { left, trials, complete }, of, finding) = match shrunk {
-        ShrinkResult::To { lost, of, finding } => (lost, of, finding),
+    let (MinimalSet { left, trials, complete }, lost_count, finding) = match shrunk {
+        ShrinkResult::To { lost, of: lost_count, finding } => (lost, lost_count, finding),
         ShrinkResult::NotAgain(finding) => {
             let words = format!("The same medium was checked again and was {}", finding.verdict.words());
             return wrap_text(
@@ -260,16 +280,16 @@ fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkR
                 width,
             );
         }
-        ShrinkResult::NotLost { of, finding } => {
-            let all = match of {
+        ShrinkResult::NotLost { of: lost_count, finding } => {
+            let all = match lost_count {
                 0 => "everything that the disk had received is on the medium".to_owned(),
                 n => format!(
                     "with the {n} lost writes restored, the check gives the same result ({})",
                     check_words(finding)
                 ),
             };
-            let who = "The program promised before the disk had received what it promised";
-            return wrap_text(&format!("Lost writes are not the cause: {all}. {who}."), width);
+            let reason = "The program promised before the disk had received what it promised";
+            return wrap_text(&format!("Lost writes are not the cause: {all}. {reason}."), width);
         }
     };
     let enough = match (*complete, left.len()) {
@@ -277,19 +297,19 @@ fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkR
         (true, n) => format!("{n} are enough, and none of them can be left out"),
         (false, n) => format!("{n} are enough, as far as tried"),
     };
-    let head = format!("Of the {of} writes lost there, {enough} ({trials} trials): {}.", check_words(finding));
+    let head = format!("Of the {lost_count} writes lost there, {enough} ({trials} trials): {}.", check_words(finding));
     let mut text = wrap_text(&head, width);
-    for lost in left.iter().take(NAMED) {
+    for lost in left.iter().take(MOST_NAMED) {
         let line = wrap_text(&lost_write_line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
         text.push_str(&format!("\n  {line}"));
     }
-    if left.len() > NAMED {
-        text.push_str(&format!("\n  and {} more", left.len() - NAMED));
+    if left.len() > MOST_NAMED {
+        text.push_str(&format!("\n  and {} more", left.len() - MOST_NAMED));
     }
     text
 }
 
-/// The words of a check.
+/// The words that a check printed.
 fn check_words(finding: &CrashFinding) -> &str {
     if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }
@@ -297,30 +317,35 @@ fn check_words(finding: &CrashFinding) -> &str {
 fn lost_write_line(report: &CrashReport, tried: &CrashTrial, lost: &LostWrite) -> String {
     let write = &lost.write;
     let sectors: u64 = lost.parts.iter().map(|run| run.1 - run.0).sum();
-    let of = write.run.1 - write.run.0;
-    let part = if sectors == of { format!("{of} sectors") } else { format!("{sectors} of {of} sectors") };
+    let write_sectors = write.run.1 - write.run.0;
+    let part = if sectors == write_sectors {
+        format!("{write_sectors} sectors")
+    } else {
+        format!("{sectors} of {write_sectors} sectors")
+    };
     let promised = match () {
-        () if write.durable <= tried.case.at => format!("promised at {:.6} s", seconds(write.durable)),
-        () if write.over <= tried.case.at => format!("acknowledged at {:.6} s, not flushed", seconds(write.over)),
+        () if write.durable <= tried.case.at => format!("promised at {:.6} s", to_seconds(write.durable)),
+        () if write.over <= tried.case.at => format!("acknowledged at {:.6} s, not flushed", to_seconds(write.over)),
         () => "not acknowledged".to_owned(),
     };
-    let place = report.places.iter().find(|place| place.0 == write.stamp).map(|place| format!("; {}", place.1));
+    let purpose =
+        report.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| format!("; {}", purpose.1));
     format!(
         "write {} to sector {}, {part}, accepted at {:.6} s, {promised}{}",
         write.stamp,
         write.run.0,
-        seconds(write.taken),
-        place.unwrap_or_default()
+        to_seconds(write.taken),
+        purpose.unwrap_or_default()
     )
 }
 
-/// As JSON.
-pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Value {
+/// The report as JSON.
+pub fn report_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Value {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let example = |tried: &CrashTrial| {
         json!({
-            "at_s": seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
+            "at_s": to_seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
             "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
         })
     };
@@ -341,27 +366,29 @@ pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -
     json!({
         "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
         "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
-        "elapsed_s": seconds(to) - seconds(from), "writes": outcome.writes.len(),
+        "elapsed_s": to_seconds(to) - to_seconds(from), "writes": outcome.writes.len(),
         "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.promises_until(to).count(),
         "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
         "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
-        "cuts": own_order_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
-        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counts_json(count_verdicts(own_order_trials(report))),
-        "in_orders": counts_json(count_verdicts(other_order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
+        "cuts": modelled_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
+        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by,
+        "at_cuts": counts_json(&VerdictCounts::of_trials(modelled_trials(report))),
+        "in_orders": counts_json(&VerdictCounts::of_trials(other_order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
         "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
         "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
-        "received_s": report.later.as_ref().map(|later| seconds(later.0)),
-        "not_given": report.later.as_ref().map(|later| unflushed::files_json(&later.1)),
-        "not_given_names": report.later.as_ref().map(|later| unflushed::names_json(&later.1)),
+        "received_s": report.received_later.as_ref().map(|later| to_seconds(later.0)),
+        "not_given": report.received_later.as_ref().map(|later| unflushed::files_json(&later.1)),
+        "not_given_names": report.received_later.as_ref().map(|later| unflushed::names_json(&later.1)),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
     })
 }
 
-fn counts_json((counts, torn): (BTreeMap<CrashVerdict, u64>, u64)) -> Value {
-    let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
+fn counts_json(counts: &VerdictCounts) -> Value {
+    let count = |verdict| counts.with_verdict(verdict);
     json!({
-        "consistent": of(CrashVerdict::Consistent), "lost_allowed": of(CrashVerdict::LostAllowed),
-        "lost_promised": of(CrashVerdict::LostPromised), "corrupt": of(CrashVerdict::Corrupt), "unreadable": torn,
+        "consistent": count(CrashVerdict::Consistent), "lost_allowed": count(CrashVerdict::LostAllowed),
+        "lost_promised": count(CrashVerdict::LostPromised), "corrupt": count(CrashVerdict::Corrupt),
+        "unreadable": counts.unreadable,
     })
 }
 
@@ -377,20 +404,22 @@ fn proof_json(proof: &CheckProof) -> Value {
 
 fn weighting_json(args: &args::CrashArgs, report: &CrashReport) -> Value {
     let span = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let of = |place: usize| counts_json(count_verdicts(trials_with_reasons(report, REASONS[place].1)));
+    let counts =
+        |column: usize| counts_json(&VerdictCounts::of_trials(trials_with_reasons(report, REASON_COLUMNS[column].1)));
     json!({
         "instants": args.instants.instant_weights(), "landings_s": landing_time(&report.recorded.history, span).nanos() as f64 / 1e9,
-        "at_flushes": of(0), "in_landings": of(1), "after_promises": of(2), "at_any_time": of(3),
+        "at_flushes": counts(0), "in_landings": counts(1), "after_promises": counts(2), "at_any_time": counts(3),
     })
 }
 
 fn lost_json(report: &CrashReport, lost: &LostWrite) -> Value {
-    let at = |at: Instant| (at != Instant::FAR).then(|| seconds(at));
+    let seconds_if_reached = |instant: Instant| (instant != Instant::FAR).then(|| to_seconds(instant));
     let write = &lost.write;
     json!({
         "stamp": write.stamp, "lba": write.run.0, "sectors": write.run.1 - write.run.0, "parts": lost.parts,
-        "taken_s": seconds(write.taken), "acknowledged_s": at(write.over), "promised_s": at(write.durable),
-        "place": report.places.iter().find(|place| place.0 == write.stamp).map(|place| &place.1),
+        "taken_s": to_seconds(write.taken), "acknowledged_s": seconds_if_reached(write.over),
+        "promised_s": seconds_if_reached(write.durable),
+        "place": report.purposes.iter().find(|purpose| purpose.0 == write.stamp).map(|purpose| &purpose.1),
     })
 }
 

@@ -1,10 +1,11 @@
-//! Data that a disk never received, in words: bytes of files, and names in folders.
+//! The part of the output of `seekwise crash` on data that the disk had not received: bytes of files, and names in folders that were
+//! only in the page cache.
 
 use seekwise::crash::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
 use serde_json::{Value, json};
 
 use super::CrashReport;
-use super::text::{NAMED, seconds};
+use super::text::{MOST_NAMED, to_seconds};
 use crate::screen::wrap_text;
 
 /// Data that only the page cache held, and data that the disk received too late.
@@ -24,20 +25,20 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
             width,
         ));
     }
-    if let (Some((kept, state)), Some((tried, _))) = (&report.later, &report.shrunk) {
-        let (at, after) = (seconds(tried.case.at), seconds(*kept) - seconds(tried.case.at));
+    if let (Some((received, state)), Some((tried, _))) = (&report.received_later, &report.shrunk) {
+        let (cut_s, delay_s) = (to_seconds(tried.case.at), to_seconds(*received) - to_seconds(tried.case.at));
         text.push_str(&list_paragraph(
             &format!(
-                "At the cut at {at:.6} s the disk had not received these data; it did {after:.3} s later, and with them the check passes. Is \
-                 an fsync missing before the promise?"
+                "At the cut at {cut_s:.6} s the disk had not received these data; it did {delay_s:.3} s later, and with them the check \
+                 passes. Is an fsync missing before the promise?"
             ),
             state.files.iter().map(file_line),
             width,
         ));
         text.push_str(&list_paragraph(
             &format!(
-                "At the cut at {at:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
-                 {after:.3} s later. Is an fsync of the directory missing before the promise?"
+                "At the cut at {cut_s:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
+                 {delay_s:.3} s later. Is an fsync of the directory missing before the promise?"
             ),
             state.names.iter().map(name_line),
             width,
@@ -45,87 +46,91 @@ pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
     }
     match report.recorded.pages.left_out {
         0 => text,
-        n => format!(
+        count => format!(
             "{text}\n\n{}",
             wrap_text(
-                &format!("{n} files were not examined for this: there are too many, or they are too large."),
+                &format!("{count} files were not examined for this: there are too many, or they are too large."),
                 width
             )
         ),
     }
 }
 
-/// A paragraph and its list; nothing if the list is empty.
+/// A paragraph with a list below it; nothing if the list is empty.
 fn list_paragraph(head: &str, lines: impl ExactSizeIterator<Item = String>, width: usize) -> String {
     let count = lines.len();
     if count == 0 {
         return String::new();
     }
     let mut text = format!("\n\n{}", wrap_text(head, width));
-    for line in lines.take(NAMED) {
+    for line in lines.take(MOST_NAMED) {
         let line = wrap_text(&line, width.saturating_sub(4)).replace('\n', "\n    ");
         text.push_str(&format!("\n  {line}"));
     }
-    if count > NAMED {
-        text.push_str(&format!("\n  and {} more", count - NAMED));
+    if count > MOST_NAMED {
+        text.push_str(&format!("\n  and {} more", count - MOST_NAMED));
     }
     text
 }
 
-/// Ranges of a file that are named one by one.
-const RANGES: usize = 4;
+/// The most ranges of a file that are named.
+const MOST_RANGES: usize = 4;
 
-fn file_line(of: &UnflushedPages) -> String {
-    let UnflushedPages { file, length, ranges, named } = of;
-    let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
-    let mut each = each.collect::<Vec<_>>().join(", ");
-    if ranges.len() > RANGES {
-        let more = ranges.len() - RANGES;
-        each.push_str(&format!(", and {more} more range{}", if more == 1 { "" } else { "s" }));
+/// The line of a file: the bytes that the disk had not received, and whether its name was missing, too.
+fn file_line(pages: &UnflushedPages) -> String {
+    let UnflushedPages { file, length, ranges, named } = pages;
+    let list = ranges.iter().take(MOST_RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
+    let mut list = list.collect::<Vec<_>>().join(", ");
+    if ranges.len() > MOST_RANGES {
+        let more = ranges.len() - MOST_RANGES;
+        list.push_str(&format!(", and {more} more range{}", if more == 1 { "" } else { "s" }));
     }
-    let what = match &ranges[..] {
+    let bytes = match &ranges[..] {
         [] => "its name; it is empty".to_owned(),
         [(0, to)] if to == length => format!("all its {length} bytes"),
-        _ => format!("bytes {each} of {length}"),
+        _ => format!("bytes {list} of {length}"),
     };
     let name = if *named || ranges.is_empty() { "" } else { ", and its name" };
-    format!("/{}: {what}{name}", file.display())
+    format!("/{}: {bytes}{name}", file.display())
 }
 
-/// A folder, and what is wrong with a name in it.
-fn name_line(of: &UnflushedName) -> String {
-    let folder = of.name.parent().map_or(String::new(), |folder| folder.display().to_string());
-    let own = of.name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let said = match &of.change {
+/// The line of a name: its folder, and how the name there differs.
+fn name_line(unflushed: &UnflushedName) -> String {
+    let folder = unflushed.name.parent().map_or(String::new(), |folder| folder.display().to_string());
+    let name = unflushed.name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let state = match &unflushed.change {
         NameChange::Missing { stands_as } => {
-            format!("`{own}` is not in it yet; it is still /{}", stands_as.display())
+            format!("`{name}` is not in it yet; it is still /{}", stands_as.display())
         }
         NameChange::Earlier { stands_as } => {
-            format!("`{own}` is still the file from before; the new one is still /{}", stands_as.display())
+            format!("`{name}` is still the file from before; the new one is still /{}", stands_as.display())
         }
-        NameChange::Absent { .. } => format!("`{own}` is not in it yet"),
-        NameChange::Remains => format!("`{own}` is still in it, although it was deleted"),
+        NameChange::Absent { .. } => format!("`{name}` is not in it yet"),
+        NameChange::Remains => format!("`{name}` is still in it, although it was deleted"),
     };
-    format!("directory /{folder}: {said}")
+    format!("directory /{folder}: {state}")
 }
 
-/// As JSON: bytes.
+/// The files with unreceived bytes, as JSON.
 pub fn files_json(state: &UnflushedState) -> Vec<Value> {
-    let one = |it: &UnflushedPages| json!({ "file": format!("/{}", it.file.display()), "bytes": it.length, "ranges": it.ranges, "named": it.named });
-    state.files.iter().map(one).collect()
+    let file_json = |pages: &UnflushedPages| {
+        let UnflushedPages { file, length, ranges, named } = pages;
+        json!({ "file": format!("/{}", file.display()), "bytes": length, "ranges": ranges, "named": named })
+    };
+    state.files.iter().map(file_json).collect()
 }
 
-/// As JSON: names.
+/// The unreceived names, as JSON.
 pub fn names_json(state: &UnflushedState) -> Vec<Value> {
-    let one = |it: &UnflushedName| {
-        let (change, stands_as) = match &it.change {
+    let name_json = |unflushed: &UnflushedName| {
+        let (change, stands_as) = match &unflushed.change {
             NameChange::Missing { stands_as } => ("missing", Some(stands_as)),
             NameChange::Earlier { stands_as } => ("earlier", Some(stands_as)),
             NameChange::Absent { .. } => ("absent", None),
             NameChange::Remains => ("remains", None),
         };
-        let stands_as = stands_as.map(|it| format!("/{}", it.display()));
-        json!({ "name": format!("/{}", it.name.display()), "change": change, "stands_as": stands_as })
+        let stands_as = stands_as.map(|path| format!("/{}", path.display()));
+        json!({ "name": format!("/{}", unflushed.name.display()), "change": change, "stands_as": stands_as })
     };
-    state.names.iter().map(one).collect()
+    state.names.iter().map(name_json).collect()
 }

@@ -1,4 +1,5 @@
-//! Everyday work against arithmetic as text: all rows of one drive, or a line a drive and the rows that are off.
+//! `seekwise drives --check` as text: simulated everyday work beside the values that follow from the drive's figures. One drive is
+//! shown with all rows; of several drives, each has a line of counts, followed by its rows that are not as expected.
 
 use seekwise::drives::{CaseVerdict, EverydayReport, EverydayRow, RateLaw};
 
@@ -6,8 +7,8 @@ use crate::exit::CommandError;
 use crate::screen;
 use crate::tables::{self, Table, choose_columns, mark_figures_from};
 
-/// Width of running text, as in docs/everyday.md.
-const WIDTH: usize = 80;
+/// The most columns of running text, as in docs/everyday.md.
+const TEXT_COLUMNS: usize = 80;
 
 /// A drive in full.
 pub fn format_drive(report: &EverydayReport, columns: &[String], width: usize) -> Result<String, CommandError> {
@@ -19,7 +20,7 @@ pub fn format_drive(report: &EverydayReport, columns: &[String], width: usize) -
         + &rows.draw(width)
         + "\n\n"
         + &laws_and_reasons(&all, width)
-        + &total_line(std::slice::from_ref(report), width))
+        + &counts_line(std::slice::from_ref(report), width))
 }
 
 /// Several drives: counts of rows by verdict, and the rows that are not as expected.
@@ -33,7 +34,7 @@ pub fn format_drives(reports: &[EverydayReport], columns: &[String], width: usiz
             report.count_rows(CaseVerdict::KnownMiss),
             off,
         ];
-        counts.add_row(std::iter::once(report.drive.clone()).chain(figures.map(|n| n.to_string())));
+        counts.add_row(std::iter::once(report.drive.clone()).chain(figures.map(|count| count.to_string())));
     }
     mark_figures_from(&mut counts, 1);
     let mut parts = Vec::new();
@@ -43,28 +44,28 @@ pub fn format_drives(reports: &[EverydayReport], columns: &[String], width: usiz
             parts.push((report.drive.as_str(), rows_table(rows.iter().copied()), rows));
         }
     }
-    let mut all: Vec<&mut Table> = parts.iter_mut().map(|part| &mut part.1).collect();
-    all.push(&mut counts);
-    choose_columns(&mut all, columns)?;
+    let mut all_tables: Vec<&mut Table> = parts.iter_mut().map(|part| &mut part.1).collect();
+    all_tables.push(&mut counts);
+    choose_columns(&mut all_tables, columns)?;
     let mut text = format!("Everyday work against arithmetic from the drives' figures\n\n{}\n\n", counts.draw(width));
-    let mut shown = Vec::new();
+    let mut shown_rows = Vec::new();
     for (drive, table, rows) in parts {
         text += &format!("{drive}\n{}\n\n", table.draw(width));
-        shown.extend(rows);
+        shown_rows.extend(rows);
     }
-    Ok(text + &laws_and_reasons(&shown, width) + &total_line(reports, width))
+    Ok(text + &laws_and_reasons(&shown_rows, width) + &counts_line(reports, width))
 }
 
-fn total_line(reports: &[EverydayReport], width: usize) -> String {
+fn counts_line(reports: &[EverydayReport], width: usize) -> String {
     let all: usize = reports.iter().map(|report| report.rows.len()).sum();
     let count = |verdict| reports.iter().map(|report| report.count_rows(verdict)).sum::<usize>();
-    let (known, wrong) = (count(CaseVerdict::KnownMiss), count(CaseVerdict::NotOff));
+    let (known_misses, not_off) = (count(CaseVerdict::KnownMiss), count(CaseVerdict::NotOff));
     let mut text = format!("{} of {all} cases are off.", count(CaseVerdict::Off));
-    if known > 0 {
-        text += &format!(" {known} more are, as the drives' profiles say.");
+    if known_misses > 0 {
+        text += &format!(" {known_misses} more are, as the drives' profiles say.");
     }
-    if wrong > 0 {
-        text += &format!(" {wrong} are not, though the drives' profiles say so.");
+    if not_off > 0 {
+        text += &format!(" {not_off} are not, though the drives' profiles say so.");
     }
     screen::wrap_text(&text, width) + "\n"
 }
@@ -73,15 +74,16 @@ fn rows_table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
     let mut table = tables::new_table(["case", "expected", "found", "off %", "verdict", "law"]);
     let mut work = "";
     for row in rows {
-        let (what, how) = row.case.split_once(", ").unwrap_or((row.case, ""));
-        if what != work {
-            table.add_row([format!("{what}, {}", row.unit)]);
-            work = what;
+        // A case is named "WORK, VARIANT"; the work has a line above its variants.
+        let (case_work, variant) = row.case.split_once(", ").unwrap_or((row.case, ""));
+        if case_work != work {
+            table.add_row([format!("{case_work}, {}", row.unit)]);
+            work = case_work;
         }
         table.add_row([
-            format!("  {how}"),
+            format!("  {variant}"),
             expected_range(row),
-            three_figures(row.found),
+            format_three_digits(row.found),
             deviation_text(row),
             verdict_word(row.verdict).to_owned(),
             row.law.table_letter().to_string(),
@@ -92,19 +94,19 @@ fn rows_table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
 }
 
 fn expected_range(row: &EverydayRow) -> String {
-    match (three_figures(row.low), three_figures(row.high)) {
+    match (format_three_digits(row.low), format_three_digits(row.high)) {
         (low, high) if low == high => low,
         (low, high) => format!("{low}–{high}"),
     }
 }
 
-/// The deviation; most rows with bounds are inside them.
+/// The deviation in percent; "inside" for a value within its bounds.
 fn deviation_text(row: &EverydayRow) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1}", row.off_percent) }
 }
 
-/// Three figures at least.
-fn three_figures(value: f64) -> String {
+/// Formats a number with at least three significant digits.
+fn format_three_digits(value: f64) -> String {
     match value {
         _ if value < 10.0 => format!("{value:.2}"),
         _ if value < 100.0 => format!("{value:.1}"),
@@ -132,7 +134,7 @@ fn laws_and_reasons(rows: &[&EverydayRow], width: usize) -> String {
             lines.push(format!("{}: {why} ({kind}: {source}).", row.case));
         }
     }
-    let lines = lines.iter().flat_map(|line| screen::wrap_line(line, width.min(WIDTH), 3));
+    let lines = lines.iter().flat_map(|line| screen::wrap_line(line, width.min(TEXT_COLUMNS), 3));
     lines.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 
@@ -186,8 +188,8 @@ mod tests {
         report.rows[0].verdict = CaseVerdict::AsExpected;
         report.rows[1].verdict = CaseVerdict::KnownMiss;
         report.rows[2].verdict = CaseVerdict::Off;
-        let said = "1 of 4 cases are off. 1 more are, as the drives' profiles say. 1 are not, though the drives' profiles say so.";
-        assert_eq!(format_drive(&report, &[], 200).unwrap().lines().last(), Some(said));
+        let expected = "1 of 4 cases are off. 1 more are, as the drives' profiles say. 1 are not, though the drives' profiles say so.";
+        assert_eq!(format_drive(&report, &[], 200).unwrap().lines().last(), Some(expected));
         report.rows.truncate(1);
         assert_eq!(format_drive(&report, &[], 200).unwrap().lines().last(), Some("0 of 1 cases are off."));
     }

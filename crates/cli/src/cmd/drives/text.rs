@@ -7,8 +7,8 @@ use crate::exit::CommandError;
 use crate::screen::wrap_text;
 use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_unbroken, new_table};
 
-/// Columns of a curve at most, and its lines.
-const CURVE: (usize, usize) = (108, 13);
+/// The most columns of a curve, and its lines.
+const CURVE_COLUMNS_AND_LINES: (usize, usize) = (108, 13);
 
 /// The drives, a line each.
 pub fn drives_table(drives: &[DriveSummary], columns: &[String], width: usize) -> Result<String, CommandError> {
@@ -46,35 +46,35 @@ pub fn format_drive(
     let summary = &sheet.summary;
     let year = summary.year.map_or(String::new(), |year| format!(", {year}"));
     let title = format!("{}  ({})", summary.title, summary.name);
-    let what = format!("{}{year}, {:.1} GB", summary.interface, summary.capacity_gb);
-    let (mut figures, mut checks) = (all_figures(drive, sheet), checks_table(drive, sheet));
+    let subtitle = format!("{}{year}, {:.1} GB", summary.interface, summary.capacity_gb);
+    let (mut figures, mut checks) = (figures_table(drive, sheet), checks_table(drive, sheet));
     choose_columns(&mut [&mut figures, &mut checks], columns)?;
-    let mut text = format!("{}\n{}\n\n", wrap_text(&title, width), wrap_text(&what, width));
+    let mut text = format!("{}\n{}\n\n", wrap_text(&title, width), wrap_text(&subtitle, width));
     text += &format!("{}\n\n{}\n\n", figures.draw(width), checks.draw(width));
     for (name, citation) in &drive.sources {
         text += &format!("{}\n", wrap_text(&format!("[{name}] {citation}"), width));
     }
     for picture in [seek_picture(sheet), rate_picture(sheet)] {
-        let curve = draw_terminal(&picture, width.min(CURVE.0), CURVE.1);
+        let curve = draw_terminal(&picture, width.min(CURVE_COLUMNS_AND_LINES.0), CURVE_COLUMNS_AND_LINES.1);
         text += &format!("\n{}\n{curve}", wrap_text(&picture.caption(), width));
     }
     Ok(text)
 }
 
-/// Replaces the citations in a source by their short names: in a table they would repeat on every line.
-fn short_source(drive: &DriveFile, source: &str) -> String {
+/// Replaces the citations in a source by their short names, because a table would repeat them on every line.
+fn abbreviate_source(drive: &DriveFile, source: &str) -> String {
     let names = drive.sources.iter();
     names.fold(source.to_owned(), |text, (name, citation)| text.replace(citation, &format!("[{name}]")))
 }
 
-fn all_figures(drive: &DriveFile, sheet: &DriveSheet) -> Table {
+fn figures_table(drive: &DriveFile, sheet: &DriveSheet) -> Table {
     let mut table = new_table(["figure", "value", "unit", "source"]);
     for figure in &sheet.figures {
         table.add_row([
             figure.key.trim_start_matches("drive."),
             &figure.value,
             figure.unit,
-            &format!("{}: {}", figure.kind, short_source(drive, &figure.source)),
+            &format!("{}: {}", figure.kind, abbreviate_source(drive, &figure.source)),
         ]);
     }
     table
@@ -88,7 +88,7 @@ fn checks_table(drive: &DriveFile, sheet: &DriveSheet) -> Table {
             (Some(_), true) => "known miss",
             _ => "NOT MET",
         };
-        let mut source = format!("{}: {}", check.kind, short_source(drive, &check.source));
+        let mut source = format!("{}: {}", check.kind, abbreviate_source(drive, &check.source));
         if let Some(why) = &check.misses {
             source += &format!(" (missed: {why})");
         }

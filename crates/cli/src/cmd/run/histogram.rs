@@ -1,21 +1,22 @@
-//! Response times as bars in a terminal: steps that grow by a constant factor, kinds of requests side by side.
+//! The histogram of `seekwise run --plot`: response times as bars, a line for each range of times, the kinds of requests side by
+//! side.
 //!
-//! Steps end at preferred numbers (ISO 3), ten to a decade if that takes few lines, else five or three. The counts are
-//! those of the run's buckets, which are at most 0.8 % wide; a bucket counts at its upper edge.
+//! The ranges, called steps, end at preferred numbers (ISO 3): ten to a decade if that takes few lines, else five or three. The
+//! run counts response times in buckets, which are at most 0.8 % wide; a whole bucket is counted in the step of its upper edge.
 
 use crate::screen::text_columns;
 
-/// Preferred numbers of a decade, finest first, in hundredths.
+/// Series of preferred numbers within a decade, the finest first, in hundredths.
 const SERIES: [&[u64]; 3] =
     [&[100, 125, 160, 200, 250, 315, 400, 500, 630, 800], &[100, 160, 250, 400, 630], &[100, 200, 500]];
 
-/// Lines at most, as long as a coarser series is left.
-const LINES: usize = 24;
+/// The most lines; only the coarsest series may have more.
+const MOST_LINES: usize = 24;
 
-/// Columns of a bar at most.
-const BAR: usize = 40;
+/// The most columns of a bar.
+const MOST_BAR_COLUMNS: usize = 40;
 
-/// Requests of a kind.
+/// The response times of a kind of requests.
 pub struct HistogramSeries {
     /// For example `reads`.
     pub name: &'static str,
@@ -23,30 +24,31 @@ pub struct HistogramSeries {
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// Draws a heading and a line for each step, on `width` columns; says so if nothing was counted.
+/// Draws a heading and a line for each step, on `width` columns; a sentence if nothing was counted.
 pub fn draw_bars(kinds: &[HistogramSeries], width: usize) -> String {
     let edges: Vec<u64> = kinds.iter().flat_map(|kind| kind.buckets.iter().map(|bucket| bucket.0)).collect();
-    let (Some(&least), Some(&most)) = (edges.iter().min(), edges.iter().max()) else {
+    let (Some(&shortest_ns), Some(&longest_ns)) = (edges.iter().min(), edges.iter().max()) else {
         return "Response times: no request was counted.\n".to_owned();
     };
-    let steps = step_edges(least, most);
+    let steps = step_edges(shortest_ns, longest_ns);
     let labels: Vec<String> =
         steps.windows(2).map(|step| format!("{} – {}", format_ms(step[0]), format_ms(step[1]))).collect();
-    let label = labels.iter().map(|label| text_columns(label)).max().unwrap_or(0).max(2);
-    let room = width.saturating_sub(label) / kinds.len();
-    let bar = room.saturating_sub(2 + 7 + 2).clamp(4, BAR);
-    let mut lines = vec![format!("{:>label$}", "ms")];
+    let label_width = labels.iter().map(|label| text_columns(label)).max().unwrap_or(0).max(2);
+    let kind_width = width.saturating_sub(label_width) / kinds.len();
+    let bar_width = kind_width.saturating_sub(2 + 7 + 2).clamp(4, MOST_BAR_COLUMNS);
+    let mut lines = vec![format!("{:>label_width$}", "ms")];
     for kind in kinds {
         let count: u64 = kind.buckets.iter().map(|bucket| bucket.1).sum();
-        lines[0] += &format!("  {:room$}", format!("{count} {}", kind.name), room = 9 + bar);
+        lines[0] += &format!("  {:kind_width$}", format!("{count} {}", kind.name), kind_width = 9 + bar_width);
     }
     let shares: Vec<Vec<f64>> = kinds.iter().map(|kind| step_shares(kind, &steps)).collect();
-    for (place, name) in labels.iter().enumerate() {
-        let mut line = format!("{}{name}", " ".repeat(label - text_columns(name)));
+    for (step, label) in labels.iter().enumerate() {
+        let mut line = format!("{}{label}", " ".repeat(label_width - text_columns(label)));
         for shares in &shares {
-            let most = shares.iter().copied().fold(0.0, f64::max);
-            let drawn = bar_in_eighths(shares[place] / most, bar);
-            line += &format!("  {}  {drawn}{}", percent_column(shares[place]), " ".repeat(bar - text_columns(&drawn)));
+            let highest = shares.iter().copied().fold(0.0, f64::max);
+            let drawn = bar_in_eighths(shares[step] / highest, bar_width);
+            line +=
+                &format!("  {}  {drawn}{}", percent_column(shares[step]), " ".repeat(bar_width - text_columns(&drawn)));
         }
         lines.push(line);
     }
@@ -54,9 +56,9 @@ pub fn draw_bars(kinds: &[HistogramSeries], width: usize) -> String {
     format!("Response times, share of each kind:\n{}\n", lines.join("\n"))
 }
 
-/// The ends of all steps in ns, from below `least` to `most` or above.
-fn step_edges(least: u64, most: u64) -> Vec<u64> {
-    let of = |series: &[u64]| {
+/// The ends of all steps in ns, from one below the shortest time to one at or above the longest.
+fn step_edges(shortest_ns: u64, longest_ns: u64) -> Vec<u64> {
+    let edges_of = |series: &[u64]| {
         // A decade at a time from 10 ns on, so that hundredths are whole.
         let ends = (1..).map_while(|decade| 10u64.checked_pow(decade)).flat_map(|ns| {
             series
@@ -64,12 +66,12 @@ fn step_edges(least: u64, most: u64) -> Vec<u64> {
                 .filter_map(move |&hundredths| u64::try_from(u128::from(ns) * u128::from(hundredths) / 100).ok())
         });
         let ends: Vec<u64> = std::iter::once(0).chain(ends).collect();
-        let first = ends.partition_point(|&end| end < least).saturating_sub(1);
-        let last = ends.partition_point(|&end| end < most).min(ends.len() - 1);
+        let first = ends.partition_point(|&end| end < shortest_ns).saturating_sub(1);
+        let last = ends.partition_point(|&end| end < longest_ns).min(ends.len() - 1);
         ends[first..=last].to_vec()
     };
-    let fits = SERIES.iter().map(|series| of(series)).find(|steps| steps.len() <= LINES + 1);
-    fits.unwrap_or_else(|| of(SERIES[SERIES.len() - 1]))
+    let fits = SERIES.iter().map(|series| edges_of(series)).find(|steps| steps.len() <= MOST_LINES + 1);
+    fits.unwrap_or_else(|| edges_of(SERIES[SERIES.len() - 1]))
 }
 
 /// The share of the requests in each step.
@@ -79,11 +81,11 @@ fn step_shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
         let step = steps.partition_point(|&end| end < edge).clamp(1, counts.len());
         counts[step - 1] += count;
     }
-    let all: u64 = counts.iter().sum();
-    counts.iter().map(|&count| count as f64 / all.max(1) as f64).collect()
+    let total: u64 = counts.iter().sum();
+    counts.iter().map(|&count| count as f64 / total.max(1) as f64).collect()
 }
 
-/// A share in seven columns; blank for zero, so that gaps are seen.
+/// A share in seven columns; blank for zero, so that gaps are visible.
 fn percent_column(share: f64) -> String {
     match share {
         0.0 => " ".repeat(7),

@@ -1,4 +1,5 @@
-//! Requests that took long, one by one: when, where, how long, and where most of it went.
+//! The list of `seekwise run --slow`: each request that took at least a given time, with its start, location and duration, and the
+//! part of the stack in which it spent most of the time.
 
 use seekwise::run::{Part, Record, RequestKind, SECTOR};
 use seekwise::time::Span;
@@ -6,32 +7,32 @@ use serde_json::{Value, json};
 
 use crate::tables::{mark_figures_from, table_with_headings};
 
-/// Requests that are listed; the others are counted.
-const LISTED: usize = 1000;
+/// The most requests that are listed; others are only counted.
+const MOST_LISTED: usize = 1000;
 
 /// Headings of the table.
 const HEADINGS: [&str; 7] = ["issued at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
 
 /// Requests that took at least this long.
 pub struct SlowRequests {
-    least: Span,
+    threshold: Span,
     listed: Vec<Record>,
-    more: u64,
+    unlisted_count: u64,
 }
 
 impl SlowRequests {
-    /// None yet.
-    pub fn new(least: Span) -> SlowRequests {
-        SlowRequests { least, listed: Vec::new(), more: 0 }
+    /// An empty list of requests that take at least `threshold`.
+    pub fn new(threshold: Span) -> SlowRequests {
+        SlowRequests { threshold, listed: Vec::new(), unlisted_count: 0 }
     }
 
-    /// Keeps the record of a request that was slow.
+    /// Keeps the record of a request if it took at least the threshold.
     #[inline]
     pub fn keep_if_slow(&mut self, record: &Record) {
-        if record.response_time() >= self.least {
-            match self.listed.len() < LISTED {
+        if record.response_time() >= self.threshold {
+            match self.listed.len() < MOST_LISTED {
                 true => self.listed.push(*record),
-                false => self.more += 1,
+                false => self.unlisted_count += 1,
             }
         }
     }
@@ -45,21 +46,21 @@ impl SlowRequests {
 
     /// The list, and how many more there were.
     pub fn to_json(&self) -> Value {
-        let one = |record: &&Record| {
+        let request_json = |record: &&Record| {
             let words = record_words(record);
             json!({"due_s": record.intended.nanos() as f64 / 1e9, "issued_s": record.issued.nanos() as f64 / 1e9, "op": words.op, "offset": record.request.lba * SECTOR,
                    "bytes": u64::from(record.request.sectors) * SECTOR, "response_ms": record.response_time().nanos() as f64 / 1e6,
-                   "most_in": words.most, "worker": words.worker})
+                   "most_in": words.longest_part, "worker": words.worker})
         };
-        json!({"at_least_ms": self.least.nanos() as f64 / 1e6, "more": self.more,
-               "requests": self.in_issue_order().iter().map(one).collect::<Vec<_>>()})
+        json!({"at_least_ms": self.threshold.nanos() as f64 / 1e6, "more": self.unlisted_count,
+               "requests": self.in_issue_order().iter().map(request_json).collect::<Vec<_>>()})
     }
 
     /// The list as a table.
     pub fn format_table(&self, width: usize) -> String {
-        let least = self.least.nanos() as f64 / 1e6;
+        let threshold_ms = self.threshold.nanos() as f64 / 1e6;
         if self.listed.is_empty() {
-            return format!("\nNo request took {least} ms or longer.\n");
+            return format!("\nNo request took {threshold_ms} ms or longer.\n");
         }
         let mut table = table_with_headings(HEADINGS.iter().map(|&heading| heading.to_owned()).collect());
         mark_figures_from(&mut table, 2);
@@ -71,28 +72,30 @@ impl SlowRequests {
                 (record.request.lba * SECTOR).to_string(),
                 (u64::from(record.request.sectors) * SECTOR).to_string(),
                 format!("{:.3}", record.response_time().nanos() as f64 / 1e6),
-                words.most.to_owned(),
+                words.longest_part.to_owned(),
                 words.worker.to_string(),
             ]);
         }
-        let more = if self.more > 0 { format!("and {} more\n", self.more) } else { String::new() };
-        format!("\nRequests that took {least} ms or longer:\n{}\n{more}", table.draw(width))
+        let unlisted =
+            if self.unlisted_count > 0 { format!("and {} more\n", self.unlisted_count) } else { String::new() };
+        format!("\nRequests that took {threshold_ms} ms or longer:\n{}\n{unlisted}", table.draw(width))
     }
 }
 
 /// The words of a record.
 struct RecordWords {
     op: &'static str,
-    most: &'static str,
+    /// The part in which most of the response time was spent.
+    longest_part: &'static str,
     /// From 1, in the order of the job.
     worker: u16,
 }
 
 fn record_words(record: &Record) -> RecordWords {
-    let most = Part::ALL.into_iter().max_by_key(|part| record.completion.parts.get(*part));
+    let longest = Part::ALL.into_iter().max_by_key(|part| record.completion.parts.get(*part));
     RecordWords {
         op: RequestKind::from_op(record.request.op).name(),
-        most: most.map_or("", Part::name),
+        longest_part: longest.map_or("", Part::name),
         worker: record.worker + 1,
     }
 }

@@ -1,4 +1,5 @@
-//! A run as text: its figures, where the time went, response times as bars.
+//! The result of `seekwise run` as text: tables of figures, the parts of the mean response time, response times as bars, and
+//! sentences on the processor, real files, replays and served disks.
 
 use seekwise::places::NullPlace;
 use seekwise::run::{
@@ -15,8 +16,8 @@ use crate::tables::{
     Table, choose_columns, mark_dispensable, mark_figures_from, mark_on_request, table_with_headings, unbreakable,
 };
 
-/// Columns of every table of requests.
-const FIGURES: [&str; 11] = [
+/// The columns of every table of requests.
+const FIGURE_COLUMNS: [&str; 11] = [
     "requests",
     "requests/s",
     "MB/s",
@@ -30,21 +31,21 @@ const FIGURES: [&str; 11] = [
     "max ms",
 ];
 
-/// Columns that are shown only if asked for.
+/// Columns that are shown only if `--columns` names them.
 const ON_REQUEST: [&str; 1] = ["p95 ms"];
 
 /// Columns that a narrow screen leaves out first, in this order.
 const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
 
-/// Columns before the figures between changes of settings.
-const PHASE: [&str; 2] = ["from", "what changed"];
+/// The first columns of the table of phases, which lie between changes of settings.
+const PHASE_COLUMNS: [&str; 2] = ["from", "what changed"];
 
-/// Columns of a table of operations.
-const OPERATIONS: [&str; 8] =
+/// The columns of a table of operations.
+const OPERATION_COLUMNS: [&str; 8] =
     ["operations", "operations/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"];
 
-/// Columns of a bar at most.
-const BAR: usize = 40;
+/// The most columns of a bar.
+const MOST_BAR_COLUMNS: usize = 40;
 
 /// Options of the text.
 pub struct TextOptions<'a> {
@@ -58,19 +59,19 @@ pub struct TextOptions<'a> {
 
 /// Refuses columns that a run does not have.
 pub fn check_columns(columns: &[String]) -> Result<(), CommandError> {
-    choose_columns(&mut [&mut empty_table(&[""]), &mut empty_table(&PHASE)], columns)
+    choose_columns(&mut [&mut empty_table(&[""]), &mut empty_table(&PHASE_COLUMNS)], columns)
 }
 
-/// The run as text; `made_on` is the target on which a session was recorded.
+/// The result as text; `recorded_on` is the target on which a replayed session was recorded.
 pub fn format_run(
     record: &RunRecord,
     measured: &MeasuredRun,
-    made_on: &str,
-    wanted: &TextOptions<'_>,
+    recorded_on: &str,
+    options: &TextOptions<'_>,
 ) -> Result<String, CommandError> {
-    let (width, figures) = (wanted.width, &measured.figures);
+    let (width, figures) = (options.width, &measured.figures);
     let (mut kinds, mut phases) = (kinds_table(record), phases_table(record));
-    choose_columns(&mut [&mut kinds, &mut phases], wanted.columns)?;
+    choose_columns(&mut [&mut kinds, &mut phases], options.columns)?;
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
     let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
     let mut text = format!("{}\n\n{}\n", wrap_text(&title, width), kinds.draw(width));
@@ -84,27 +85,27 @@ pub fn format_run(
         text.push_str(&format!("\n{}\n", wrap_text(&arrivals_text(arrivals, record), width)));
     }
     text.push_str(&format!("\n{}", anatomy_text(record, width)));
-    if wanted.plot {
+    if options.plot {
         text.push_str(&format!("\n{}", histogram::draw_bars(&response_series(measured), width)));
     }
     if let Some(cpu) = &record.cpu {
-        let said = format!(
+        let processor = format!(
             "Processor: {:.2} %; {:.1} requests/s and {:.3} MB/s for each percent, {:.0} requests a core-second",
             cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
         );
-        text.push_str(&format!("\n{}\n", wrap_text(&said, width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&processor, width)));
     }
     if let Some(real) = &record.real {
         text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
         if let Some(bench) = &real.bench {
-            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.words()), width)));
+            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.one_line_summary()), width)));
         }
     }
     if let Some(percent) = record.issuer.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
     }
     if let Some(ends) = record.issuer.recorded {
-        text.push_str(&format!("\n{}\n", wrap_text(&recording_text(ends, measured.first_off, made_on), width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&recording_text(ends, measured.first_off, recorded_on), width)));
     }
     if let Some(certificate) = &record.issuer.trace {
         text.push_str(&format!("\n{}", trace::format_certificate(certificate, width)));
@@ -112,10 +113,10 @@ pub fn format_run(
     if let Some(receipt) = &figures.receipt {
         text.push_str(&format!("\n{}\n", wrap_text(&lateness_text(receipt), width)));
     }
-    // Only the null place answers at once: elsewhere the clock counts more than the program's own cost.
+    // Only the null place answers at once; elsewhere these times contain more than the program's own cost.
     if let Some(RequestCost { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == NullPlace::NAME) {
-        let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
-        text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
+        let processor_time = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
+        text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor_time}.\n"));
     }
     if figures.failures > 0 {
         text.push_str(&format!("\n{} of {} requests failed.\n", figures.failures, figures.issued));
@@ -126,7 +127,7 @@ pub fn format_run(
     Ok(text)
 }
 
-/// Arrivals by a rate or a trace: rate asked for and reached, backlog, and the times since requests were due.
+/// Arrivals by a rate or a trace: the requested and the reached rate, the backlog, and the times since requests were due.
 fn arrivals_text(arrivals: &Arrivals, record: &RunRecord) -> String {
     let due = record.all.since_due_ms.map_or(String::new(), |due| {
         format!(
@@ -162,16 +163,17 @@ fn real_file_text(real: &RealRecord) -> String {
     )
 }
 
-/// The replay of a session, compared with its recording; `first` is the first request that ended at another instant.
-fn recording_text(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
+/// The replay of a session, compared with its recording. `first_difference` is the first request that completed at another
+/// instant: its number, and its completion in the recording and in the replay.
+fn recording_text(ends: RecordedEnds, first_difference: Option<(u64, Instant, Instant)>, recorded_on: &str) -> String {
     let RecordedEnds { requests, same } = ends;
-    let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
-    match first {
-        None => format!("{said}."),
-        Some((stamp, then, now)) => format!(
-            "{said}; the first that did not is request {stamp}: {} ns then, {} ns now. It was recorded on {made_on}.",
-            then.nanos(),
-            now.nanos()
+    let count = format!("{same} of {requests} requests completed at the recorded nanosecond");
+    match first_difference {
+        None => format!("{count}."),
+        Some((request, recorded, replayed)) => format!(
+            "{count}; the first that did not is request {request}: {} ns then, {} ns now. It was recorded on {recorded_on}.",
+            recorded.nanos(),
+            replayed.nanos()
         ),
     }
 }
@@ -179,21 +181,21 @@ fn recording_text(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, ma
 /// How late answers left, and the cost of the round trip.
 fn lateness_text(receipt: &Receipt) -> String {
     let micros = |span: Option<Span>| span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3));
-    let late = |share| micros(receipt.lateness.quantile(share));
-    let path = receipt.path.map_or(String::new(), |path| {
-        format!(" The round trip alone took {} us, which all times include.", micros(Some(path.p50)))
+    let late_us = |share| micros(receipt.lateness.quantile(share));
+    let round_trip = receipt.path.map_or(String::new(), |round_trip| {
+        format!(" The round trip alone took {} us, which all times include.", micros(Some(round_trip.p50)))
     });
     format!(
         "The disk's answers left p50 {} us, p99 {} us, at most {} us later than in the model; {} of {} more than 200 us. The \
-         machine stalled {} times.{path}",
-        late(0.5),
-        late(0.99),
+         machine stalled {} times.{round_trip}",
+        late_us(0.5),
+        late_us(0.99),
         micros(Some(receipt.lateness.latest())),
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
-        + &format!(" {}", receipt.pace_verdict().sentence())
+    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.cost_sentence())).collect::<String>()
+        + &format!(" {}", receipt.pace_verdict().verdict_sentence())
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
@@ -214,7 +216,7 @@ fn kinds_table(record: &RunRecord) -> Table {
 
 /// Reads and writes together between changes of settings.
 fn phases_table(record: &RunRecord) -> Table {
-    let mut table = empty_table(&PHASE);
+    let mut table = empty_table(&PHASE_COLUMNS);
     for phase in &record.phases {
         let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
         let head = [unbreakable(&format!("{} s", phase.from_s)), changed.to_owned()];
@@ -225,7 +227,8 @@ fn phases_table(record: &RunRecord) -> Table {
 
 /// Operations by program.
 fn operations_table(record: &RunRecord) -> Table {
-    let mut table = table_with_headings([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
+    let mut table =
+        table_with_headings([""].iter().chain(&OPERATION_COLUMNS).map(|&heading| heading.to_owned()).collect());
     mark_figures_from(&mut table, 1);
     mark_dispensable(&mut table, &DISPENSABLE);
     for (name, OperationRecord { count, per_s, response_ms: r, .. }) in &record.issuer.operations {
@@ -236,16 +239,17 @@ fn operations_table(record: &RunRecord) -> Table {
     table
 }
 
-/// An empty table with these columns and those of the figures.
-fn empty_table(first: &[&str]) -> Table {
-    let mut table = table_with_headings(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
-    mark_figures_from(&mut table, first.len());
+/// An empty table with these first columns, followed by those of the figures.
+fn empty_table(first_columns: &[&str]) -> Table {
+    let mut table =
+        table_with_headings(first_columns.iter().chain(&FIGURE_COLUMNS).map(|&heading| heading.to_owned()).collect());
+    mark_figures_from(&mut table, first_columns.len());
     mark_dispensable(&mut table, &DISPENSABLE);
     mark_on_request(&mut table, &ON_REQUEST);
     table
 }
 
-/// The figures of a row, in the order of [`FIGURES`].
+/// The figures of a row, in the order of [`FIGURE_COLUMNS`].
 fn format_figures(view: &KindRecord) -> Vec<String> {
     let times = view.response_ms.map(|r| {
         let [mean, p50, p90, p99, p99_9, p99_99, max] =
@@ -254,12 +258,12 @@ fn format_figures(view: &KindRecord) -> Vec<String> {
     });
     let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
     let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
-    let shown = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.3}"));
-    figures.extend(times.unwrap_or_default().map(shown));
+    let format_ms = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.3}"));
+    figures.extend(times.unwrap_or_default().map(format_ms));
     figures
 }
 
-/// The parts of the mean response, with bars.
+/// The parts of the mean response time, with bars.
 fn anatomy_text(record: &RunRecord, width: usize) -> String {
     let mut text = "Where the time of the mean request went:\n".to_owned();
     let total = record.anatomy_ms.total();
@@ -267,8 +271,8 @@ fn anatomy_text(record: &RunRecord, width: usize) -> String {
         let ms = record.anatomy_ms.get(part);
         if ms > 0.0 && total > 0.0 {
             let line = format!("  {:10} {ms:9.3} ms {:5.1} %  ", part.name(), 100.0 * ms / total);
-            let room = width.saturating_sub(line.chars().count()).min(BAR);
-            text.push_str(&format!("{}\n", (line + &draw_bar(ms / total, room)).trim_end()));
+            let bar_columns = width.saturating_sub(line.chars().count()).min(MOST_BAR_COLUMNS);
+            text.push_str(&format!("{}\n", (line + &draw_bar(ms / total, bar_columns)).trim_end()));
         }
     }
     text

@@ -1,4 +1,4 @@
-//! The result of a review, as text or JSON.
+//! The result of a review, which is several studies under one question, as text or JSON.
 
 use seekwise::study::review::{ReviewResult, part_summary};
 
@@ -16,31 +16,31 @@ pub fn check_columns(columns: &[String]) -> Result<(), CommandError> {
 }
 
 /// Prints the result.
-pub fn print_result(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
-    let (mut of_parts, mut of_claims) = (empty_headlines_table(), empty_claims_table());
-    let mut held: Vec<(String, Option<bool>)> = Vec::new();
+pub fn print_result(reviewed: &ReviewResult, output: StudyOutput<'_>) -> CommandResult {
+    let (mut headlines_table, mut claims_table) = (empty_headlines_table(), empty_claims_table());
+    let mut statuses: Vec<(String, Option<bool>)> = Vec::new();
     let (mut refused, mut summaries) = (false, Vec::new());
-    for kept in reviewed.parts() {
-        let (part, studied) = kept?;
+    for result in reviewed.parts() {
+        let (part, studied) = result?;
         refused |= studied.is_refused();
         let evidence = studied.evidence();
-        held.extend(evidence.judge_claims().iter().map(|judged| (judged.claim.id.clone(), judged.is_reproduced())));
-        if said.json {
+        statuses.extend(evidence.judge_claims().iter().map(|judged| (judged.claim.id.clone(), judged.is_reproduced())));
+        if output.json {
             summaries.push(part_summary(part, &studied));
             continue;
         }
         let heading = part.title.clone().unwrap_or_else(|| studied.study.title.clone());
-        add_headlines(&mut of_parts, &heading, &evidence);
-        add_claims(&mut of_claims, part.folder(), &evidence);
+        add_headlines(&mut headlines_table, &heading, &evidence);
+        add_claims(&mut claims_table, part.folder(), &evidence);
     }
-    let claims: Vec<ClaimStatus<'_>> = held.iter().map(|(id, holds)| ClaimStatus::new(id, *holds)).collect();
+    let claims: Vec<ClaimStatus<'_>> = statuses.iter().map(|(id, holds)| ClaimStatus::new(id, *holds)).collect();
     let line = claims_line(&claims);
-    if said.json {
+    if output.json {
         print_json(&reviewed.summary(summaries))?;
         line.iter().for_each(print_to_stderr);
     } else {
-        let mut tables = [of_parts, of_claims];
-        tables::choose_columns(&mut tables.each_mut(), said.columns)?;
+        let mut tables = [headlines_table, claims_table];
+        tables::choose_columns(&mut tables.each_mut(), output.columns)?;
         let width = screen::output_width();
         print_text(&screen::wrap_text(&reviewed.review.question, width))?;
         for table in tables.iter().filter(|table| !table.is_empty()) {
@@ -49,6 +49,6 @@ pub fn print_result(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandRe
         print_text(&format!("\nReport: {}", reviewed.page.display()))?;
         line.iter().try_for_each(|line| print_text(line))?;
     }
-    let fails = said.strict && held.iter().any(|(_, holds)| *holds == Some(false));
+    let fails = output.strict && statuses.iter().any(|(_, holds)| *holds == Some(false));
     Ok(if fails || refused { CommandAnswer::No } else { CommandAnswer::Done })
 }

@@ -427,7 +427,7 @@ impl CachePages {
             let is_older = |&other: &usize| self.frames[other].dirty_since.flush_count < since;
             match self.dirty.oldest_first().take_while(is_older).last() {
                 Some(older) => self.dirty.move_after(index, older),
-                None => self.dirty.demote(index),
+                None => self.dirty.make_oldest(index),
             }
         }
     }

@@ -223,7 +223,7 @@ impl Array {
         bitmap.restore_stored(now, core::mem::take(&mut self.was_cut));
         self.intents.current = None;
         self.intents.write_ended = true;
-        for index in 0..self.portions.len() {
+        for index in 0..self.portions.places_ever_used() {
             self.portions[index].in_bitmap = false;
         }
     }

@@ -46,7 +46,7 @@ pub(super) enum PortionKind {
     DegradedRead,
     /// A flush of all members.
     Flush,
-    /// A run of the rebuild.
+    /// Blocks that a rebuild reads and writes together.
     RebuildRun,
     /// The flush at the end of a rebuild.
     RebuildFlush,

@@ -54,7 +54,7 @@ impl Array {
         now: Instant,
         member: u32,
     ) -> Result<(), ControlError> {
-        let is_rebuilding = (0..self.portions.len()).any(|index| self.portions[index].is_rebuild());
+        let is_rebuilding = (0..self.portions.places_ever_used()).any(|index| self.portions[index].is_rebuild());
         if self.missing_members >> member & 1 == 0 || self.rebuild.is_some() || is_rebuilding {
             return Err(ControlError::BadValue);
         }

@@ -103,7 +103,7 @@ impl DriverCommands {
             command.stage != CommandStage::Free
                 && self.pieces_of(number).any(|piece| piece.request_slot == request_slot)
         };
-        (0..self.commands.len()).filter(holds).collect()
+        (0..self.commands.places_ever_used()).filter(holds).collect()
     }
 
     /// The pieces of a command, by rising address.

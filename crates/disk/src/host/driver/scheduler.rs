@@ -39,7 +39,7 @@ impl Scheduler {
     /// The most commands that have waited at once; `u32::MAX` if they are not counted.
     pub(crate) fn most_waiting(&self) -> u32 {
         match self {
-            Scheduler::Order(queue) => queue.most_waiting(),
+            Scheduler::Order(queue) => queue.max_waiting(),
             Scheduler::Deadline(_) | Scheduler::Fair(_) => u32::MAX,
         }
     }
@@ -93,7 +93,7 @@ impl Scheduler {
     pub(crate) fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         match self {
             Scheduler::Order(_) if before.lba == after.lba => {}
-            Scheduler::Order(queue) => queue.move_to(|&other| other == number, after.lba),
+            Scheduler::Order(queue) => queue.set_position(|&other| other == number, after.lba),
             Scheduler::Deadline(deadline) => deadline.update_grown(number, before, after),
             Scheduler::Fair(fair) => fair.update_grown(number, before, after),
         }

@@ -1,77 +1,85 @@
-//! Sentences of a review's answer on each change that leads its parts: alone and together with another one, in how many cases it gains and
-//! loses, where it loses most, the processor time for the same work, and the loss in a power cut; and on two changes together.
+//! Sentences of a review's answer on each change that its parts judge in their leading comparisons, such as "the queue switched on".
+//!
+//! A sentence says in how many cases the change gains and loses, by how much, and where it loses most; a case is a cell of a part. If cases
+//! differ in a second change of the answer, there is a sentence for the change alone and one for both. Further sentences give the processor
+//! time for the same work, the loss in a power cut, and two changes together against neither.
 
-use crate::compose::parts::spoken_level;
+use crate::compose::parts::level_in_words;
 use crate::finding::{CellCase, CellTally, join_words};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
 
-/// From this ratio of its ends on a range spans such unlike work that it says little by itself: about half an order of magnitude.
+/// A range whose ends are at least this many times apart, about half an order of magnitude, spans such unlike work that it is split by part.
 const WIDE: f64 = 3.0;
 
-/// The sentences on all changes that lead the parts which answer the question; if none does, and `any`, on those that lead any part.
-pub(crate) fn sentences_on_changes(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
-    let all = collect_changes(chapters, any);
-    // Concerns that change at once are named in the first answer about the same sides.
-    let sides = |place: usize| {
-        let ReportVerdict { side_a, side_b, at_once, .. } = all[place].of[0];
+/// The sentences on the changes of all parts that answer the question. If no part does, they are on the changes of all parts if
+/// `else_all_parts`, otherwise there are none.
+pub(crate) fn sentences_on_changes(chapters: &[Chapter], else_all_parts: bool) -> Vec<AnswerSentence> {
+    let all = collect_changes(chapters, else_all_parts);
+    // Concerns that change at once are named only in the first answer about the same sides.
+    let sides = |index: usize| {
+        let ReportVerdict { side_a, side_b, at_once, .. } = all[index].verdicts[0];
         (side_a, side_b, at_once)
     };
-    let known = |place: usize| (0..place).any(|before| sides(before) == sides(place));
-    let each = all.iter().enumerate().flat_map(|(place, change)| change.own_sentences(&all, known(place)));
-    each.chain(all.iter().enumerate().filter_map(|(place, change)| change.combined_sentence(&all[place + 1..])))
-        .collect()
+    let are_named = |index: usize| (0..index).any(|earlier| sides(earlier) == sides(index));
+    let outcomes = all.iter().enumerate().flat_map(|(index, change)| change.outcome_sentences(&all, are_named(index)));
+    let combined = all.iter().enumerate().filter_map(|(index, change)| change.combined_sentence(&all[index + 1..]));
+    outcomes.chain(combined).collect()
 }
 
 /// A change, in all parts that judge it for the same half of the question.
 struct JudgedChange<'a> {
-    of: Vec<&'a ReportVerdict>,
+    /// At least one.
+    verdicts: Vec<&'a ReportVerdict>,
     half: Option<&'a str>,
     words: DifferenceWords,
     cases: Vec<ChangeCase<'a>>,
-    /// Cases by the processor's time for a request, if the processor is judged.
+    /// The cases judged by processor time for a request, if the metric is processor use.
     per_request: Vec<ChangeCase<'a>>,
 }
 
-/// A case of a change.
+/// A case of a change: one cell of one part.
 #[derive(Clone, Copy)]
 struct ChangeCase<'a> {
     part: &'a Chapter,
     verdict: &'a ReportVerdict,
     cell: &'a CellCase,
-    /// For times, the ratio of the speeds.
+    /// Above 1 for a gain in speed: the ratio of two times is inverted.
     ratio: f64,
 }
 
-/// Some cases of a change, and the words that tell them from its others, to go on after its name.
-type Group<'a> = (String, Vec<ChangeCase<'a>>);
+/// Some cases of a change.
+struct CaseGroup<'a> {
+    /// Words after the change's name that tell these cases from its others.
+    words: String,
+    cases: Vec<ChangeCase<'a>>,
+}
 
-fn collect_changes(chapters: &[Chapter], any: bool) -> Vec<JudgedChange<'_>> {
-    let answering = chapters.iter().any(|chapter| chapter.answers);
-    let asked = chapters.iter().filter(|chapter| if answering { chapter.answers } else { any });
+fn collect_changes(chapters: &[Chapter], else_all_parts: bool) -> Vec<JudgedChange<'_>> {
+    let some_answer = chapters.iter().any(|chapter| chapter.answers);
+    let chosen = chapters.iter().filter(|chapter| if some_answer { chapter.answers } else { else_all_parts });
     let leading = |part| {
         let Chapter { report, .. }: &Chapter = part;
         report.verdicts.iter().filter(|verdict| verdict.leads).map(move |verdict| (part, verdict))
     };
     let mut changes: Vec<JudgedChange<'_>> = Vec::new();
-    for (part, verdict) in asked.flat_map(leading) {
+    for (part, verdict) in chosen.flat_map(leading) {
         let Some(JudgedCases { words, cases }) = &verdict.cases else { continue };
-        // A time is a speed the other way round.
-        let turned = words.is_speed() && verdict.better == "lower";
-        let case = |cell: &'_ CellCase| if turned { cell.ratio.recip() } else { cell.ratio };
-        let cases = cases.iter().map(|cell| ChangeCase { part, verdict, cell, ratio: case(cell) });
+        let is_time = words.is_speed() && verdict.better == "lower";
+        let gain = |cell: &'_ CellCase| if is_time { cell.ratio.recip() } else { cell.ratio };
+        let cases = cases.iter().map(|cell| ChangeCase { part, verdict, cell, ratio: gain(cell) });
         let per_request = verdict.per_request.iter().flat_map(|judged| &judged.cases);
         let per_request = per_request.map(|cell| ChangeCase { part, verdict, cell, ratio: cell.ratio });
         let half = part.half.as_deref();
-        match changes.iter_mut().find(|known| known.half == half && known.covers_verdict(verdict, *words)) {
+        match changes.iter_mut().find(|known| known.half == half && known.is_judged_by(verdict, *words)) {
             Some(known) => {
                 known.cases.extend(cases);
                 known.per_request.extend(per_request);
-                known.of.push(verdict);
+                known.verdicts.push(verdict);
             }
             None => changes.push(JudgedChange {
-                of: vec![verdict],
+                verdicts: vec![verdict],
                 half,
                 words: *words,
                 cases: cases.collect(),
@@ -83,80 +91,92 @@ fn collect_changes(chapters: &[Chapter], any: bool) -> Vec<JudgedChange<'_>> {
 }
 
 impl<'a> JudgedChange<'a> {
-    /// True if a verdict, which is said in `words`, is on this change.
-    fn covers_verdict(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
-        let known = self.of[0];
-        let alike = (words.is_speed() && self.words.is_speed()) || known.metric == verdict.metric;
-        let sides = |it: &ReportVerdict| (it.side_a.clone(), it.side_b.clone(), it.differs.clone());
-        let refused = |it: &ReportVerdict| it.verdict == Outcome::Refused;
-        alike && sides(known) == sides(verdict) && refused(known) == refused(verdict)
+    /// True if `verdict`, whose differences are worded by `words`, judges this change.
+    fn is_judged_by(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
+        let own = self.verdicts[0];
+        let alike = (words.is_speed() && self.words.is_speed()) || own.metric == verdict.metric;
+        let sides = |one: &ReportVerdict| (one.side_a.clone(), one.side_b.clone(), one.differs.clone());
+        let refused = |one: &ReportVerdict| one.verdict == Outcome::Refused;
+        alike && sides(own) == sides(verdict) && refused(own) == refused(verdict)
     }
 
-    /// "The queue switched on: faster in 24 of 54 cases, 1.10 to 1.30 times as fast; slower in 2, 0.93 times (worst: depth 64);
-    /// no difference in 28." One for each level of another change of the answer, and one for its price.
-    fn own_sentences(&self, all: &[JudgedChange<'_>], known: bool) -> Vec<AnswerSentence> {
-        let first = self.of[0];
-        let sentence = |place: &str, says: String| self.sentence_for_half(&format!("{}{place}", first.name), says);
+    /// Sentences on the outcomes, such as "The queue switched on: faster in 24 of 54 cases, 1.10 to 1.30 times as fast; slower in 2, 0.93
+    /// times (worst: depth 64); no difference in 28." There is one for each group of cases ([`JudgedChange::group_cases_by`]), and one for
+    /// the price. The first names the concerns that change at once, unless these `are_named` already.
+    fn outcome_sentences(&self, all: &[JudgedChange<'_>], are_named: bool) -> Vec<AnswerSentence> {
+        let first = self.verdicts[0];
+        let sentence = |words: &str, says: String| self.sentence_with_half(&format!("{}{words}", first.name), says);
         if first.verdict == Outcome::Refused {
             return vec![sentence("", "refused, for the sides differ in more than that.".to_owned())];
         }
         let at_once = match &first.at_once[..] {
             [] => String::new(),
-            _ if known => String::new(),
+            _ if are_named => String::new(),
             several => format!(" It changes {} at once.", join_words(several, "and")),
         };
-        let other = all.iter().find(|other| self.spans_change(other));
-        let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.group_cases(other));
-        let ahead = match (self.of.iter().any(|it| it.loses), self.of.iter().any(|it| it.tempered)) {
-            (true, _) => ", at a price,",
-            (false, true) => ", partly for less work,",
-            (false, false) => "",
+        let other = all.iter().find(|other| self.has_cases_on_both_sides_of(other));
+        let all_cases = || vec![CaseGroup { words: String::new(), cases: self.cases.clone() }];
+        let groups = other.map_or_else(all_cases, |other| self.group_cases_by(other));
+        let loses = self.verdicts.iter().any(|verdict| verdict.loses);
+        let tempered = self.verdicts.iter().any(|verdict| verdict.tempered);
+        let after_gains = if loses {
+            ", at a price,"
+        } else if tempered {
+            ", partly for less work,"
+        } else {
+            ""
         };
-        let mut said: Vec<AnswerSentence> = Vec::new();
-        for (place, cases) in &groups {
-            let counts = CaseSummary { cases, words: self.words, ahead, apart: other.map(JudgedChange::varied_factor) }
-                .summary_text();
-            let at_once = if said.is_empty() { &at_once[..] } else { "" };
-            said.push(sentence(place, format!("{}{counts}.{at_once}", self.per_request_text())));
+        let named_factor = other.map(JudgedChange::varied_factor);
+        let mut sentences: Vec<AnswerSentence> = Vec::new();
+        for CaseGroup { words, cases } in &groups {
+            let counts = CaseSummary { cases, words: self.words, after_gains, named_factor }.summary_text();
+            let at_once = if sentences.is_empty() { &at_once[..] } else { "" };
+            let per_request = self.processor_time_per_request_text();
+            sentences.push(sentence(words, format!("{per_request}{counts}.{at_once}")));
         }
-        let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
-        let price = price.min_by_key(|price| price.len());
-        said.extend(price.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
-        said
+        let prices =
+            self.verdicts.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
+        let shortest = prices.min_by_key(|price| price.len());
+        sentences.extend(shortest.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
+        sentences
     }
 
-    /// Combines this change with the first of `others` that meets it, if a part judges either: first the one, then the other on top. The
-    /// product of two ratios has no verdict of its own.
+    /// The sentence on this change together with the first of `others` that it can be combined with: each has cases on both sides of the
+    /// other. The ratio is that of this change alone, times that of the other on top of it; such a product has no verdict of its own.
     fn combined_sentence(&self, others: &[JudgedChange<'_>]) -> Option<AnswerSentence> {
-        let speeds = |change: &JudgedChange<'_>| change.words.is_speed() && change.of[0].verdict != Outcome::Refused;
-        let meets =
-            |other: &&JudgedChange<'_>| self.half == other.half && self.spans_change(other) && other.spans_change(self);
-        let other = others.iter().filter(|other| speeds(self) && speeds(other)).find(meets)?;
-        let [own, then] = [&self.of[0], &other.of[0]];
+        let speeds =
+            |change: &JudgedChange<'_>| change.words.is_speed() && change.verdicts[0].verdict != Outcome::Refused;
+        let can_be_combined = |other: &&JudgedChange<'_>| {
+            self.half == other.half && self.has_cases_on_both_sides_of(other) && other.has_cases_on_both_sides_of(self)
+        };
+        let other = others.iter().filter(|other| speeds(self) && speeds(other)).find(can_be_combined)?;
+        let [own, then] = [&self.verdicts[0], &other.verdicts[0]];
         let decided = |case: &&ChangeCase<'_>| case.cell.outcome != Outcome::NotEnoughData;
-        let at_base = |case: &&ChangeCase<'_>| case.own_level(other.varied_factor()) == Some(&then.side_a);
-        let first = self.cases.iter().filter(decided).filter(at_base);
+        let without_other = |case: &&ChangeCase<'_>| case.level_of(other.varied_factor()) == Some(&then.side_a);
         let mut cases: Vec<ChangeCase<'_>> = Vec::new();
-        for case in first {
-            let on = |next: &&ChangeCase<'_>| {
-                next.own_level(self.varied_factor()) == Some(&own.side_b)
+        for case in self.cases.iter().filter(decided).filter(without_other) {
+            let other_on_top = |next: &&ChangeCase<'_>| {
+                next.level_of(self.varied_factor()) == Some(&own.side_b)
                     && decided(next)
                     && case.differs_only_in(next, [self.varied_factor(), other.varied_factor()])
             };
-            cases
-                .extend(other.cases.iter().find(on).map(|next| ChangeCase { ratio: case.ratio * next.ratio, ..*case }));
+            let next = other.cases.iter().find(other_on_top);
+            cases.extend(next.map(|next| ChangeCase { ratio: case.ratio * next.ratio, ..*case }));
         }
         let least = cases.iter().min_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
         let most = cases.iter().max_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
         let side =
-            |change: &JudgedChange<'_>, level: &str| format!("{} {}", change.varied_factor(), spoken_level(level));
-        let at = |level: [&str; 2]| format!("{} with {}", side(self, level[0]), side(other, level[1]));
-        let sides = [at([&own.side_b, &then.side_b]), at([&own.side_a, &then.side_a])].join(", against ");
-        let counted = CaseSummary { cases: &cases, words: self.words, ahead: "", apart: Some(other.varied_factor()) };
-        let [low, high] = [least, most].map(|case| (short_ratio(case.ratio), counted.case_place(case)));
-        let cost = if self.of.iter().chain(&other.of).any(|it| it.loses) { ", at a price" } else { "" };
+            |change: &JudgedChange<'_>, level: &str| format!("{} {}", change.varied_factor(), level_in_words(level));
+        let both =
+            |own_level: &str, other_level: &str| format!("{} with {}", side(self, own_level), side(other, other_level));
+        let sides = format!("{}, against {}", both(&own.side_b, &then.side_b), both(&own.side_a, &then.side_a));
+        let named_factor = Some(other.varied_factor());
+        let summary = CaseSummary { cases: &cases, words: self.words, after_gains: "", named_factor };
+        let [low, high] = [least, most].map(|case| (format_ratio(case.ratio), summary.case_conditions(case)));
+        let loses = self.verdicts.iter().chain(&other.verdicts).any(|verdict| verdict.loses);
+        let cost = if loses { ", at a price" } else { "" };
         let parts = join_words(
-            &counted.part_headings().iter().map(|part| format!("\u{201c}{part}\u{201d}")).collect::<Vec<_>>(),
+            &summary.part_headings().iter().map(|part| format!("\u{201c}{part}\u{201d}")).collect::<Vec<_>>(),
             "and",
         );
         let says = format!(
@@ -168,71 +188,74 @@ impl<'a> JudgedChange<'a> {
             high.1,
             cases.len()
         );
-        (cases.len() > 1).then(|| self.sentence_for_half("Both against neither", says))
+        (cases.len() > 1).then(|| self.sentence_with_half("Both against neither", says))
     }
 
-    /// A sentence for its half of the question.
-    fn sentence_for_half(&self, about: &str, says: String) -> AnswerSentence {
+    /// A sentence whose subject names the half of the question, if there are halves.
+    fn sentence_with_half(&self, about: &str, says: String) -> AnswerSentence {
         let about = self.half.map_or(about.to_owned(), |half| format!("{half} \u{2014} {about}"));
         AnswerSentence { about, says }
     }
 
-    /// Processor time for the same work, said before the share of all time, which may be less because less is done.
-    fn per_request_text(&self) -> String {
+    /// The summary by processor time for a request; empty if the metric is not processor use. It comes before the summary by share of all
+    /// time, which may be less only because less is done.
+    fn processor_time_per_request_text(&self) -> String {
         if self.per_request.is_empty() {
             return String::new();
         }
         let words = crate::outcome::PROCESSOR_TIME;
-        let counts = CaseSummary { cases: &self.per_request, words, ahead: "", apart: None }.summary_text();
+        let counts = CaseSummary { cases: &self.per_request, words, after_gains: "", named_factor: None };
+        let counts = counts.summary_text();
         format!("for each request {counts}. As a share of all time: ")
     }
 
-    /// The factor that it varies.
     fn varied_factor(&self) -> &str {
-        &self.of[0].varied
+        &self.verdicts[0].varied
     }
 
-    /// True if it has cases at both sides of another change, so that it can be told alone and together with the other.
-    fn spans_change(&self, other: &JudgedChange<'_>) -> bool {
-        let at = |side: &String| {
+    /// True if some cases of this change lie on each side of another change, so that it can be judged alone and together with the other.
+    fn has_cases_on_both_sides_of(&self, other: &JudgedChange<'_>) -> bool {
+        let has_cases_at = |side: &String| {
             self.cases.iter().any(|case| case.level_of_change(other).is_some_and(|level| level == side))
         };
-        let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
-        !other.varied_factor().is_empty() && self.varied_factor() != other.varied_factor() && both()
+        let on_both_sides = || [&other.verdicts[0].side_a, &other.verdicts[0].side_b].into_iter().all(has_cases_at);
+        !other.varied_factor().is_empty() && self.varied_factor() != other.varied_factor() && on_both_sides()
     }
 
-    /// Groups the cases: without the other change, with it, and without a known level of it.
-    fn group_cases(&self, other: &JudgedChange<'_>) -> Vec<Group<'a>> {
-        let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
-        let at = |level: &str| format!("{} {}", other.varied_factor(), spoken_level(level));
-        let of = |wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<ChangeCase<'a>> {
-            self.cases.iter().copied().filter(|case| wanted(case.level_of_change(other))).collect()
+    /// Groups the cases: without the other change, with it, and those whose level of it is unknown.
+    fn group_cases_by(&self, other: &JudgedChange<'_>) -> Vec<CaseGroup<'a>> {
+        let [base, changed] = [&other.verdicts[0].side_a, &other.verdicts[0].side_b];
+        let side = |level: &str| format!("{} {}", other.varied_factor(), level_in_words(level));
+        let cases_at = |is_wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<ChangeCase<'a>> {
+            self.cases.iter().copied().filter(|case| is_wanted(case.level_of_change(other))).collect()
         };
-        let rest = of(&|level| level.is_none_or(|level| level != base && level != changed));
+        let rest = cases_at(&|level| level.is_none_or(|level| level != base && level != changed));
         let mut parts: Vec<String> = rest.iter().map(|case| format!("\u{201c}{}\u{201d}", case.part.heading)).collect();
         parts.dedup();
         let groups = [
-            (format!(" alone, with {}", at(base)), of(&|level| level == Some(base))),
-            (format!(" together with {}", at(changed)), of(&|level| level == Some(changed))),
+            (format!(" alone, with {}", side(base)), cases_at(&|level| level == Some(base))),
+            (format!(" together with {}", side(changed)), cases_at(&|level| level == Some(changed))),
             (format!(" in {}", join_words(&parts, "and")), rest),
         ];
-        groups.into_iter().filter(|(_, cases)| !cases.is_empty()).collect()
+        let groups = groups.into_iter().filter(|(_, cases)| !cases.is_empty());
+        groups.map(|(words, cases)| CaseGroup { words, cases }).collect()
     }
 }
 
 impl<'a> ChangeCase<'a> {
-    /// The level of another change's factor in this case, by its own levels or by what its part holds.
+    /// The level of another change's factor in this case: one that its part varies, or one that its part holds.
     fn level_of_change<'b>(&'b self, other: &'b JudgedChange<'_>) -> Option<&'b str> {
-        let held = |level: &&String| {
-            let said = format!("{} {}", other.varied_factor(), spoken_level(level));
-            self.part.held.iter().any(|held| *held == said || held.starts_with(&format!("{said} (")))
+        let is_held = |level: &&String| {
+            let words = format!("{} {}", other.varied_factor(), level_in_words(level));
+            self.part.held.iter().any(|held| *held == words || held.starts_with(&format!("{words} (")))
         };
-        let sides = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().find(held).map(String::as_str);
-        self.own_level(other.varied_factor()).or_else(sides)
+        let sides = [&other.verdicts[0].side_a, &other.verdicts[0].side_b];
+        let held = || sides.into_iter().find(is_held).map(String::as_str);
+        self.level_of(other.varied_factor()).or_else(held)
     }
 
-    /// The level of a factor that its part varies.
-    fn own_level(&self, factor: &str) -> Option<&'a str> {
+    /// The level of a factor that its part varies; `None` if its part does not vary it.
+    fn level_of(&self, factor: &str) -> Option<&'a str> {
         self.cell.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| &level[..])
     }
 
@@ -245,86 +268,87 @@ impl<'a> ChangeCase<'a> {
     }
 }
 
-/// A summary of cases in words.
+/// Cases that one sentence summarizes.
 struct CaseSummary<'a> {
     cases: &'a [ChangeCase<'a>],
     words: DifferenceWords,
-    /// The words after each gain.
-    ahead: &'a str,
-    /// A factor whose level is already named.
-    apart: Option<&'a str>,
+    /// Words after the word for a gain.
+    after_gains: &'a str,
+    /// A factor whose level the sentence has named already.
+    named_factor: Option<&'a str>,
 }
 
 impl CaseSummary<'_> {
+    /// How many cases have each outcome, the most frequent first, and by how much they differ.
     fn summary_text(&self) -> String {
         let tally = CellTally::from_cells(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)));
-        let [ahead, behind] = match self.words.is_speed() {
+        let [better, worse] = match self.words.is_speed() {
             true => ["faster", "slower"],
             false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.outcome_word(outcome)),
         };
-        // If few gain, it matters which; if some lose, always.
-        let few = 2 * tally.better < tally.cell_count();
+        // The best case is named only if less than half of the cases gain; the worst always.
+        let few_gain = 2 * tally.better < tally.cell_count();
         let mut all = [
-            (format!("{ahead}{}", self.ahead), tally.better, self.effect_text(Outcome::Faster, few)),
-            (behind.to_owned(), tally.worse, self.effect_text(Outcome::Slower, true)),
+            (format!("{better}{}", self.after_gains), tally.better, self.effect_text(Outcome::Faster, few_gain)),
+            (worse.to_owned(), tally.worse, self.effect_text(Outcome::Slower, true)),
             ("no difference".to_owned(), tally.same, String::new()),
             ("undecided".to_owned(), tally.undecided, String::new()),
         ];
-        // The most frequent outcome comes first.
         all.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-        let of = match self.part_headings().len() {
+        let parts = match self.part_headings().len() {
             1 => String::new(),
             several => format!(" ({several} parts)"),
         };
-        let mut said: Vec<String> = Vec::new();
+        let mut phrases: Vec<String> = Vec::new();
         for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
-            said.push(match (said.is_empty(), tally.cell_count()) {
+            phrases.push(match (phrases.is_empty(), tally.cell_count()) {
                 (true, 1) => format!("{word} in the one case{by}"),
-                (true, cells) if cells == count => format!("{word} in all {cells} cases{of}{by}"),
-                (true, cells) => format!("{word} in {count} of {cells} cases{of}{by}"),
+                (true, cells) if cells == count => format!("{word} in all {cells} cases{parts}{by}"),
+                (true, cells) => format!("{word} in {count} of {cells} cases{parts}{by}"),
                 (false, _) => format!("{word} in {count}{by}"),
             });
         }
-        said.join("; ")
+        phrases.join("; ")
     }
 
-    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range of gains part by part.
-    fn effect_text(&self, outcome: Outcome, named: bool) -> String {
+    /// By how much the cases of an outcome differ. If `name_extreme`, it names the case that differs most; a wide range of gains is given
+    /// part by part instead.
+    fn effect_text(&self, outcome: Outcome, name_extreme: bool) -> String {
         let mut cases: Vec<&ChangeCase<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
-        // Among equals the first, as in the row below the answer.
+        // Reversed, so that the stable sort leaves the first of equals last: that one is named, as in the row below the answer.
         cases.reverse();
         cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
         let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
-        let ratio = ratio_span(&cases);
+        let ratio = ratio_range(&cases);
         let by = match self.words.is_speed() {
             true => format!(", {ratio} times as fast"),
-            false => format!(", {}", self.words.times_base(&ratio)),
+            false => format!(", {}", self.words.ratio_to_base(&ratio)),
         };
         let wide = (most.ratio / least.ratio).ln().abs() >= WIDE.ln();
-        let each = self.ranges_by_part(&cases);
-        if wide && each.len() > 1 && outcome == Outcome::Faster {
-            return format!("{by} ({})", each.join("; "));
+        let ranges = self.ranges_by_part(&cases);
+        if wide && ranges.len() > 1 && outcome == Outcome::Faster {
+            return format!("{by} ({})", ranges.join("; "));
         }
         let which = match (cases.len(), outcome) {
             (1, _) => "",
             (_, Outcome::Faster) => "most: ",
             _ => "worst: ",
         };
-        let place = self.case_place(most);
-        let named = (named || wide) && self.cases.len() > 1 && !place.is_empty();
-        if named { format!("{by} ({which}{place})") } else { by }
+        let conditions = self.case_conditions(most);
+        let name_extreme = (name_extreme || wide) && self.cases.len() > 1 && !conditions.is_empty();
+        if name_extreme { format!("{by} ({which}{conditions})") } else { by }
     }
 
-    /// The range of some cases in each part that has any.
+    /// The range of ratios in each part that has some of these cases.
     fn ranges_by_part(&self, cases: &[&ChangeCase<'_>]) -> Vec<String> {
-        let one = |part: &str| {
+        let range = |part: &str| {
             let own: Vec<&ChangeCase<'_>> = cases.iter().copied().filter(|case| case.part.heading == part).collect();
-            (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", ratio_span(&own)))
+            (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", ratio_range(&own)))
         };
-        self.part_headings().into_iter().filter_map(one).collect()
+        self.part_headings().into_iter().filter_map(range).collect()
     }
 
-    /// The parts that the cases are of.
+    /// The headings of the parts that the cases belong to, each once.
     fn part_headings(&self) -> Vec<&str> {
         let mut parts: Vec<&str> = Vec::new();
         for case in self.cases {
@@ -335,28 +359,28 @@ impl CaseSummary<'_> {
         parts
     }
 
-    /// The levels of a case, and its part if there are several.
-    fn case_place(&self, case: &ChangeCase<'_>) -> String {
-        let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.apart);
-        let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken_level(level))).collect();
+    /// The conditions of a case: its levels, and its part if there are several.
+    fn case_conditions(&self, case: &ChangeCase<'_>) -> String {
+        let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.named_factor);
+        let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", level_in_words(level))).collect();
         let part = &case.part.heading;
         let part = (self.part_headings().len() > 1).then(|| format!("\u{201c}{part}\u{201d}"));
         part.into_iter().chain(levels).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The least and the greatest ratio of some cases; a single one if they read alike.
-fn ratio_span(cases: &[&ChangeCase<'_>]) -> String {
+/// The least and the greatest ratio of some cases in words; a single one if both read alike.
+fn ratio_range(cases: &[&ChangeCase<'_>]) -> String {
     let mut ratios: Vec<f64> = cases.iter().map(|case| case.ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let mut ends: Vec<String> =
-        ratios.first().into_iter().chain(ratios.last()).map(|ratio| short_ratio(*ratio)).collect();
+        ratios.first().into_iter().chain(ratios.last()).map(|ratio| format_ratio(*ratio)).collect();
     ends.dedup();
     ends.join(" to ")
 }
 
-/// A ratio in two or three figures.
-fn short_ratio(ratio: f64) -> String {
+/// A ratio with two or three digits.
+fn format_ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 9.95 => format!("{ratio:.0}"),
         ratio if ratio >= 1.95 => format!("{ratio:.1}"),
@@ -507,7 +531,7 @@ mod tests {
             "Both against neither: 4.0 (block 4k) to 6.2 (block 512k) times as fast, in the 2 cases of “One”: queue on with cache on, \
              against queue off with cache off. This is the product of the first change alone and the second on top of it."
         );
-        // What no part judges with the other switched on cannot be told.
+        // The product needs the queue's gain with the cache off, which no part judges here.
         let without = verdict(&IOPS, &queue[2..]);
         assert!(!said(vec![without, times(&cached)]).starts_with("Both"));
         // Nor is what is undecided, or no speed, multiplied.

@@ -1,4 +1,4 @@
-//! What an evaluator answers, remembers and counts, of losses that are known by formula.
+//! The answers, the memory and the counts of an evaluator, on losses that are known by formula.
 
 use super::toy::{Toy, number};
 use super::*;
@@ -11,10 +11,10 @@ fn parabola() -> Toy {
 #[test]
 fn a_draw_counts_for_the_smaller_loss_alone() {
     // The whole, in front, is no draw; equal losses are not better.
-    assert_eq!(share_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[0.0, 2.0, 1.0, 0.5, 1.1]), 0.5);
-    assert_eq!(share_better(&[1.0, 1.0], &[1.0, 1.0]), 0.0);
-    assert_eq!(share_better(&[1.0, 1.0], &[1.0, 1.1]), 1.0);
-    assert_eq!(share_better(&[1.0], &[2.0]), 0.0, "without draws nothing is sure");
+    assert_eq!(share_of_draws_better(&[9.0, 1.0, 1.0, 1.0, 1.0], &[0.0, 2.0, 1.0, 0.5, 1.1]), 0.5);
+    assert_eq!(share_of_draws_better(&[1.0, 1.0], &[1.0, 1.0]), 0.0);
+    assert_eq!(share_of_draws_better(&[1.0, 1.0], &[1.0, 1.1]), 1.0);
+    assert_eq!(share_of_draws_better(&[1.0], &[2.0]), 0.0, "without draws nothing is sure");
 }
 
 #[test]
@@ -42,17 +42,20 @@ fn the_best_point_is_the_first_of_equal_ones() {
 fn each_question_counts_once_and_a_fit_ends_at_a_pause_after_its_points() {
     let toy = parabola();
     let evaluator = toy.evaluator().with_point_limit(Some(3));
-    assert_eq!(evaluator.ask_all(Question::Seen, &[vec![0.003], vec![0.003], vec![0.001]]), [[1.0], [1.0], [5.0]]);
-    assert_eq!((evaluator.point_count(), evaluator.reach_checkpoint(), evaluator.ending()), (2, false, None));
+    assert_eq!(
+        evaluator.ask_for_points(Question::Seen, &[vec![0.003], vec![0.003], vec![0.001]]),
+        [[1.0], [1.0], [5.0]]
+    );
+    assert_eq!((evaluator.point_count(), evaluator.ended_at_checkpoint(), evaluator.ending()), (2, false, None));
     assert!(!evaluator.begin_stage("toys", 7));
     assert_eq!(evaluator.ask(Question::Drawn, &[0.003]), [1.0; 1 + SEEN_DRAWS], "another question of the same point");
     // Only a pause ends it: an answer between would depend on the order of cores.
     assert_eq!((evaluator.point_count(), evaluator.loss(&[0.004])), (3, 2.0));
-    assert!(evaluator.reach_checkpoint() && evaluator.reach_checkpoint());
+    assert!(evaluator.ended_at_checkpoint() && evaluator.ended_at_checkpoint());
     assert_eq!(evaluator.ending(), Some(FitEnding { why: EarlyEnd::Points, stage: "toys", points: 4 }));
     assert_eq!((evaluator.loss(&[0.003]), evaluator.simulate_point(&[0.003])), (IMPOSSIBLE, None));
-    evaluator.begin_judging();
-    assert_eq!((evaluator.loss(&[0.003]), evaluator.reach_checkpoint()), (1.0, false), "what was found is judged");
+    evaluator.reopen_for_judging();
+    assert_eq!((evaluator.loss(&[0.003]), evaluator.ended_at_checkpoint()), (1.0, false), "what was found is judged");
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn a_listener_who_has_enough_ends_it_and_one_who_cancels_leaves_nothing() {
     let listener = FitListener { cancelled: &|| true, ..FitListener::never_ending(&|_| ()) };
     let evaluator = PointEvaluator { listener, ..toy.evaluator() };
     assert!(evaluator.was_cancelled() && evaluator.ending().is_none());
-    evaluator.begin_judging();
+    evaluator.reopen_for_judging();
     assert_eq!(evaluator.loss(&[0.003]), IMPOSSIBLE, "a cancelled fit judges nothing either");
 }
 
@@ -90,7 +93,7 @@ fn a_listener_hears_each_fall_of_the_loss_and_what_was_known() {
 
 #[test]
 fn a_kept_answer_has_as_many_values_as_its_question() {
-    let check = |question: &str, answer: &[f64]| check_answer(&[], question, answer).is_ok();
+    let check = |question: &str, answer: &[f64]| check_journal_answer(&[], question, answer).is_ok();
     for (question, values) in
         [("Seen 0.1", 1), ("Drawn 0.1", 1 + SEEN_DRAWS), ("Held 0.1", 1 + HELD_DRAWS), ("RoughSeen 0.1", 1)]
     {
@@ -104,7 +107,7 @@ fn a_kept_answer_has_as_many_values_as_its_question() {
     }
     assert!(!check("Figures 0.1", &[1.0]) && !check("Other 0.1", &[1.0]) && !check("", &[1.0]));
     let toy = Toy::new(vec![number(0, 1, 0.0)], &|_, _| 1.0, Some(&|_, _| 1.0));
-    let of_jobs = |question: &str, answer: &[f64]| check_answer(&toy.data[..1], question, answer).is_ok();
+    let of_jobs = |question: &str, answer: &[f64]| check_journal_answer(&toy.data[..1], question, answer).is_ok();
     assert!(of_jobs("HeldFigures 0.1", &[2.0]) && of_jobs("HeldFigures 0.1", &[f64::NAN]));
     assert!(!of_jobs("HeldFigures 0.1", &[2.0, 3.0]) && !of_jobs("HeldFigures 0.1", &[f64::NAN, 2.0]));
     assert!(!of_jobs("Figures 0.1", &[2.0]), "nothing of it is seen");

@@ -1,4 +1,4 @@
-//! Toy fits for tests: the loss of each point is a formula, so that what is searched, kept and put back is known by hand. An
+//! Toy fits for tests: the loss of each point is a formula, so that the expected end of a search or a judgement follows by hand. An
 //! evaluator knows the answers for every point of the ranges beforehand, and simulates nothing.
 
 use seekwise_drives::key_names::figure;
@@ -49,7 +49,7 @@ fn values(parameter: &Parameter) -> Vec<f64> {
         ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
         ParameterDomain::Number(range) => {
             let steps = (range.high / range.step).round() as u32;
-            (0..=steps).map(|step| range.round(f64::from(step) * range.step)).collect()
+            (0..=steps).map(|step| range.round_to_step(f64::from(step) * range.step)).collect()
         }
     }
 }
@@ -63,9 +63,9 @@ fn held_back() -> MeasuredPoint {
         series: String::new(),
         order: 0.0,
         held: true,
-        set: Vec::new(),
-        doing: PointWork::Step(1, 1),
-        most: 1,
+        settings: Vec::new(),
+        work: PointWork::Step(1, 1),
+        request_limit: 1,
         figures: vec![MeasuredFigure { name: "mean".to_owned(), measured: 1.0, error: 0.0 }],
     }
 }
@@ -82,7 +82,7 @@ impl Toy {
         let mut known = BTreeMap::new();
         for point in &points {
             let mut add = |question: Question, loss: ToyLoss<'_>| {
-                let draws = (1..answer_len(question)).map(|draw| loss(point, Some(draw - 1)));
+                let draws = (1..answer_length(question)).map(|draw| loss(point, Some(draw - 1)));
                 let answer = std::iter::once(loss(point, None)).chain(draws).collect();
                 known.insert(journal_key("", &format!("{question:?}"), point), answer);
             };

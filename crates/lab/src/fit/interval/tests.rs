@@ -26,7 +26,7 @@ fn found(loss: impl Fn(f64, Option<usize>) -> f64, at: f64, thorough: bool) -> (
     let toy = Toy::new(vec![number(0, 2048, 0.0)], &|point, draw| 1.0 + loss(steps(point[0]), draw), None);
     let evaluator = toy.evaluator();
     let point = [at];
-    let asked = IntervalQuery { point: &point, beside: &point, moved: &[true], free: &[true], thorough };
+    let asked = IntervalQuery { point: &point, other_start: &point, moved: &[true], free: &[true], thorough };
     let Intervals { of, pairs } = find_intervals(&evaluator, &asked);
     assert!(pairs.is_empty());
     let (low, high) = of[0].expect("a number that moved");
@@ -114,8 +114,13 @@ fn only_what_moved_has_an_interval() {
     );
     let evaluator = toy.evaluator();
     let point = [0.032, 0.032];
-    let asked =
-        IntervalQuery { point: &point, beside: &point, moved: &[true, false], free: &[true, true], thorough: true };
+    let asked = IntervalQuery {
+        point: &point,
+        other_start: &point,
+        moved: &[true, false],
+        free: &[true, true],
+        thorough: true,
+    };
     assert_eq!(find_intervals(&evaluator, &asked).of, [Some((0.031, 0.033)), None]);
     let ended = toy.evaluator().with_point_limit(Some(0));
     assert_eq!(find_intervals(&ended, &asked), Intervals { of: vec![None, None], pairs: Vec::new() });
@@ -128,7 +133,7 @@ fn a_rule_of_numbers_has_an_interval_of_its_choices() {
         let toy = Toy::new(vec![rule(&["1", "2", "3", "4"])], &|point, _| losses[point[0] as usize], None);
         let evaluator = toy.evaluator();
         let point = [own];
-        let asked = IntervalQuery { point: &point, beside: &point, moved: &[true], free: &[true], thorough };
+        let asked = IntervalQuery { point: &point, other_start: &point, moved: &[true], free: &[true], thorough };
         find_intervals(&evaluator, &asked).of[0]
     };
     for thorough in [true, false] {
@@ -138,7 +143,7 @@ fn a_rule_of_numbers_has_an_interval_of_its_choices() {
         assert_eq!(found([1.0, 1.0, 1.0, 1.0], 3.0, thorough), Some((1.0, 4.0)));
     }
     let words = Toy::new(vec![rule(&["never", "track"])], &|_, _| 1.0, None);
-    let asked = IntervalQuery { point: &[1.0], beside: &[1.0], moved: &[true], free: &[true], thorough: true };
+    let asked = IntervalQuery { point: &[1.0], other_start: &[1.0], moved: &[true], free: &[true], thorough: true };
     assert_eq!(find_intervals(&words.evaluator(), &asked).of, [None]);
 }
 
@@ -164,14 +169,18 @@ fn where_a_number_went_back_it_has_no_interval_and_those_that_followed_lie_in_th
         origin,
         marked: FigureMark::Inferred,
     };
-    let intervals = Intervals { of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))], pairs: vec![(0, 1, 0.9)] };
+    let intervals = Intervals {
+        of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))],
+        pairs: vec![TradingPair { moved: 0, other: 1, correlation: 0.9 }],
+    };
     let found = intervals.adjusted_to(&[number(1.0), number(1.0)], &[1.0, 2.5]);
     assert_eq!(found, Intervals { of: vec![None, Some((1.0, 2.5))], pairs: Vec::new() });
 }
 
 #[test]
 fn what_is_worse_in_most_draws_does_not_count() {
-    let tried = [(vec![1.0], vec![1.0, 1.0, 2.0]), (vec![2.0], vec![1.1, 1.2, 1.5]), (vec![3.0], vec![1.4, 1.4, 2.4])];
-    assert_eq!(points_no_worse(&tried[0].1, &tried), [&[1.0][..], &[2.0][..]]);
-    assert_eq!(points_no_worse(&tried[2].1, &tried).len(), 3, "a better one than the fit's is no worse");
+    let tried = [(1.0, [1.0, 1.0, 2.0]), (2.0, [1.1, 1.2, 1.5]), (3.0, [1.4, 1.4, 2.4])]
+        .map(|(value, losses)| TriedPoint { point: vec![value], losses: losses.to_vec() });
+    assert_eq!(points_no_worse(&tried[0].losses, &tried), [&[1.0][..], &[2.0][..]]);
+    assert_eq!(points_no_worse(&tried[2].losses, &tried).len(), 3, "a better one than the fit's is no worse");
 }

@@ -1,5 +1,5 @@
-//! What stays and what goes back, of toy losses: each number that moved lowers the loss in so many draws of 40 (seen) or 200
-//! (held back), which decides it by hand.
+//! The changes that stay and those that go back, on toy losses. Each number that moved lowers the loss in so many draws of 40 (seen) or 200
+//! (held back), so the expected decision follows by hand.
 
 use super::*;
 use crate::fit::evaluator::toy::{Toy, number};
@@ -134,11 +134,11 @@ fn a_fit_that_ends_meanwhile_puts_nothing_back() {
 fn the_whole_is_better_in_84_of_100_draws_of_the_held_back_data() {
     let found = |draws: usize| {
         let toy = toy(&[in_draws(40)], Some(&[in_draws(draws)]));
-        is_surely_better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL)
+        is_surely_better_on_held_data(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL)
     };
     assert_eq!([200, 168, 167, 0].map(found), [Some(true), Some(true), Some(false), Some(false)]);
     let toy = toy(&[in_draws(40)], None);
-    assert_eq!(is_surely_better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL), None);
+    assert_eq!(is_surely_better_on_held_data(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL), None);
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn thinning_puts_back_what_the_whole_is_better_with_in_no_more_than_60_of_100_dr
     let thinned = |gains: &[Gain], most: Option<u64>| {
         let toy = toy(gains, None);
         let evaluator = toy.evaluator().with_point_limit(most);
-        let at = Fidelities { rough: &evaluator, whole: &evaluator };
+        let evaluators = EvaluatorPair { short: &evaluator, whole: &evaluator };
         let mut left = vec![None; gains.len()];
-        let point = put_back_unneeded(at, &toy.origin(), vec![MOVED; gains.len()], NO_SEARCH, &mut left);
+        let point = put_back_unneeded(evaluators, &toy.origin(), vec![MOVED; gains.len()], NO_SEARCH, &mut left);
         (point, left)
     };
     for (draws, stays) in [(40, true), (25, true), (24, false), (0, false)] {
@@ -171,9 +171,9 @@ fn thinning_compares_with_the_whole_and_not_with_what_is_left_of_it() {
     };
     let toy = Toy::new(vec![number(0, 2, 0.0), number(1, 2, 0.0)], &seen, None);
     let evaluator = toy.evaluator();
-    let at = Fidelities { rough: &evaluator, whole: &evaluator };
+    let evaluators = EvaluatorPair { short: &evaluator, whole: &evaluator };
     let mut left = vec![None; 2];
-    let point = put_back_unneeded(at, &toy.origin(), vec![MOVED; 2], NO_SEARCH, &mut left);
+    let point = put_back_unneeded(evaluators, &toy.origin(), vec![MOVED; 2], NO_SEARCH, &mut left);
     assert_eq!((point, left), (vec![0.0, MOVED], vec![NOT_TOLD, None]));
 }
 
@@ -184,7 +184,7 @@ fn determined(interval: Option<(f64, f64)>, seen: usize, held: Option<usize>) ->
     let intervals = Intervals { of: vec![interval], pairs: Vec::new() };
     let mut left = vec![None];
     let (evaluator, point) = (toy.evaluator(), vec![MOVED]);
-    let point = keep_determined(&evaluator, &toy.origin(), point, &intervals, NO_SEARCH, &mut left);
+    let point = put_back_undetermined(&evaluator, &toy.origin(), point, &intervals, NO_SEARCH, &mut left);
     (point, left)
 }
 
@@ -215,7 +215,7 @@ fn what_the_held_back_data_need_stays() {
         let intervals = Intervals { of: vec![Some((0.0, 0.002)), Some((0.001, 0.002))], pairs: Vec::new() };
         let mut left = vec![None; 2];
         let (evaluator, point) = (toy.evaluator(), vec![MOVED; 2]);
-        keep_determined(&evaluator, &toy.origin(), point, &intervals, NO_SEARCH, &mut left)
+        put_back_undetermined(&evaluator, &toy.origin(), point, &intervals, NO_SEARCH, &mut left)
     };
     assert_eq!([120, 119].map(found), [[MOVED, MOVED], [0.0, MOVED]]);
 }
@@ -226,7 +226,7 @@ fn numbers_that_were_never_stated_are_tested_first_and_of_them_the_nearest() {
     parameters[0].marked = FigureMark::Fitted;
     let toy = Toy::new(parameters, &|_, _| 1.0, None);
     let evaluator = toy.evaluator();
-    let moved = |point: [f64; 4]| numbers_moved(&evaluator, &[0.0; 4], &point);
+    let moved = |point: [f64; 4]| moved_numbers_in_test_order(&evaluator, &[0.0; 4], &point);
     assert_eq!(moved([0.001, 0.002, 0.001, 0.0]), [2, 1, 0]);
     assert_eq!(moved([0.0; 4]), [0; 0]);
     assert_eq!(moved([0.002, 0.001, 0.001, 0.001]), [1, 2, 3, 0]);

@@ -1,18 +1,18 @@
-//! The pictures of a fit's page, as SVG without a script: the error of each job, the place of each figure in its range, the progress of the
-//! search. Background and text colour are the page's.
+//! The pictures of a fit's page, as SVG without a script: the error of each job, the position of each figure in its range, the progress of
+//! the search. Background and text colour are the page's.
 
 use std::fmt::Write;
 
-use super::escape_html;
+use super::{PointsAndLoss, escape_html};
 use crate::fit::report::{MovedParameter, PointErrors};
 
-/// The width of a picture in units; text is 13 high.
+/// The width of a picture in SVG units; text is 13 units high.
 const WIDTH: f64 = 860.0;
 
 /// The margin left of the plot.
 const LEFT: f64 = 330.0;
 
-/// The margin right of it, with room for a figure.
+/// The margin right of the plot, with room for a number.
 const RIGHT: f64 = 70.0;
 
 /// The height of a row.
@@ -25,7 +25,7 @@ const BEFORE: &str = "#8a8a8a";
 const AFTER: &str = "#d05418";
 const GRID: &str = "#dddddd";
 
-/// The most rows of jobs; the table below has all.
+/// The most rows of jobs in the picture; the table below it has all.
 const JOBS: usize = 40;
 
 /// A picture with its caption below.
@@ -72,23 +72,23 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
-    let all = rows.iter().flat_map(|row| [off(row.before, row.measured), off(row.after, row.measured)]);
+    let percent_off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
+    let all = rows.iter().flat_map(|row| [percent_off(row.before, row.measured), percent_off(row.after, row.measured)]);
     // Beyond twice the measured value everything is equally wrong.
-    let most = crate::plot::round_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
-    let across = WIDTH - LEFT - RIGHT;
-    let x = |percent: f64| LEFT + across * (0.5 + 0.5 * (percent / most).clamp(-1.0, 1.0));
+    let largest_percent = crate::plot::next_round_number(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
+    let plot_width = WIDTH - LEFT - RIGHT;
+    let x = |percent: f64| LEFT + plot_width * (0.5 + 0.5 * (percent / largest_percent).clamp(-1.0, 1.0));
     let bottom = EDGE + ROW * rows.len() as f64;
     let mut body = String::new();
     for share in [-1.0, -0.5, 0.0, 0.5, 1.0] {
-        let at = x(share * most);
+        let at = x(share * largest_percent);
         draw_line(&mut body, (at, EDGE), (at, bottom), if share == 0.0 { "#888" } else { GRID }, 1.0);
-        let words = if share == 0.0 { "as measured".to_owned() } else { format!("{:+} %", share * most) };
+        let words = if share == 0.0 { "as measured".to_owned() } else { format!("{:+} %", share * largest_percent) };
         draw_text(&mut body, (at, EDGE - 9.0), "middle", &words);
     }
     for (index, row) in rows.iter().enumerate() {
         let y = EDGE + ROW * (index as f64 + 0.5);
-        let (before, after) = (off(row.before, row.measured), off(row.after, row.measured));
+        let (before, after) = (percent_off(row.before, row.measured), percent_off(row.after, row.measured));
         let held = if row.held { " (held back)" } else { "" };
         draw_text(
             &mut body,
@@ -112,17 +112,17 @@ pub(crate) fn draw_job_errors(points: &[PointErrors]) -> String {
     figure_html(bottom + 8.0, &body, &caption)
 }
 
-/// The place of each moved number in its range, with its interval.
+/// The position of each moved number in its range, with its interval.
 pub(crate) fn draw_intervals(figures: &[MovedParameter]) -> String {
-    let rows: Vec<(&MovedParameter, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
+    let rows: Vec<(&MovedParameter, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.positions?))).collect();
     if rows.is_empty() {
         return String::new();
     }
     let (right, bottom) = (RIGHT + 70.0, EDGE + ROW * rows.len() as f64);
-    let x = |place: f64| LEFT + (WIDTH - LEFT - right) * place;
+    let x = |position: f64| LEFT + (WIDTH - LEFT - right) * position;
     let mut body = String::new();
-    for (place, words, anchor) in [(0.0, "least", "start"), (1.0, "most that it may be", "end")] {
-        draw_text(&mut body, (x(place), EDGE - 9.0), anchor, words);
+    for (position, words, anchor) in [(0.0, "least", "start"), (1.0, "most that it may be", "end")] {
+        draw_text(&mut body, (x(position), EDGE - 9.0), anchor, words);
     }
     for (index, (row, [before, after, low, high])) in rows.iter().enumerate() {
         let y = EDGE + ROW * (index as f64 + 0.5);
@@ -139,14 +139,14 @@ pub(crate) fn draw_intervals(figures: &[MovedParameter]) -> String {
 }
 
 /// The least loss so far over the points tried.
-pub(crate) fn draw_search(steps: &[(u64, f64)]) -> String {
-    let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return String::new() };
-    if steps.len() < 3 || last.0 <= first.0 {
+pub(crate) fn draw_search_progress(progress: &[PointsAndLoss]) -> String {
+    let (Some(first), Some(last)) = (progress.first(), progress.last()) else { return String::new() };
+    if progress.len() < 3 || last.0 <= first.0 {
         return String::new();
     }
     const HEIGHT: f64 = 190.0;
     const MARGIN: f64 = 60.0;
-    let top = crate::plot::round_up(first.1.max(1e-9));
+    let top = crate::plot::next_round_number(first.1.max(1e-9));
     let x = |tried: u64| MARGIN + (WIDTH - 2.0 * MARGIN) * tried as f64 / last.0 as f64;
     let y = |loss: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - (loss / top).clamp(0.0, 1.0));
     let mut body = String::new();
@@ -155,7 +155,7 @@ pub(crate) fn draw_search(steps: &[(u64, f64)]) -> String {
         draw_text(&mut body, (MARGIN - 8.0, y(share * top) + 4.0), "end", &format!("{}", share * top));
     }
     let mut path = format!("M{:.1} {:.1}", x(first.0), y(first.1));
-    for (tried, loss) in &steps[1..] {
+    for (tried, loss) in &progress[1..] {
         let _ = write!(path, "H{:.1}V{:.1}", x(*tried), y(*loss));
     }
     let _ = write!(body, "<path d=\"{path}\" fill=\"none\" stroke=\"{AFTER}\" stroke-width=\"2\"/>");

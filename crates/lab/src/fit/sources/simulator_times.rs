@@ -1,5 +1,5 @@
-//! The results of another simulator on the same trace: a response time in milliseconds a line, in the order of the requests. The report
-//! shows them with a fit's errors; they do not affect the fit.
+//! Parses the results of another simulator on the same trace: a response time in milliseconds a line, in the order of the requests. The
+//! report shows their errors with those of a fit; they do not affect the fit.
 
 use std::path::Path;
 
@@ -12,26 +12,31 @@ use crate::fit::data::{FitData, ReferenceTimes};
 /// The longest time of a drive in milliseconds: a minute.
 const LONGEST_MS: f64 = 60_000.0;
 
-/// Attaches the times of `file` to the trace that `named` names.
-pub fn attach_times(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -> Result<(), Diagnostic> {
+/// Attaches the times in `text`, of `file`, to the data of a measured `trace`.
+pub fn attach_simulator_times(
+    data: &mut [FitData],
+    trace: &FileArgument,
+    file: &str,
+    text: &str,
+) -> Result<(), Diagnostic> {
     let traces =
         data.iter_mut().filter_map(|data| if let FitData::Traced(traced) = data { Some(traced) } else { None });
-    let Some(traced) = traces.into_iter().find(|traced| traced.file == named.file) else {
-        let fault = Diagnostic::at(&named.file, 0, "only a trace has times of others beside it").with_key("beside");
+    let Some(traced) = traces.into_iter().find(|traced| traced.file == trace.file) else {
+        let fault = Diagnostic::at(&trace.file, 0, "only a trace has times of others beside it").with_key("beside");
         return Err(fault.with_expected("a measured trace"));
     };
     let times = parse_times(file, text)?;
-    let (found, requests) = (times.len(), traced.trace.rows.len());
-    if found != requests {
-        let message = format!("{found} times, but {} has {requests} requests", named.file);
+    let (time_count, request_count) = (times.len(), traced.trace.rows.len());
+    if time_count != request_count {
+        let message = format!("{time_count} times, but {} has {request_count} requests", trace.file);
         return Err(Diagnostic::at(file, 0, message).with_expected("one for each request, in their order"));
     }
     let name = Path::new(file).file_stem().map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    traced.beside = Some(ReferenceTimes { name, times });
+    traced.reference = Some(ReferenceTimes { name, times });
     Ok(())
 }
 
-/// Parses the times, without blank lines and comments.
+/// Parses a time a line; skips blank lines and comments.
 fn parse_times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,5 @@
-//! What is refused, and in which words: on trees that stand for a system's. Real devices: `crates/os/tests/probe.rs`.
+//! Tests which devices are refused, and in which words, on trees of files that stand for a system's. Tests on real
+//! devices are in `crates/os/tests/probe.rs`.
 
 use std::fs;
 
@@ -37,7 +38,7 @@ impl Tree {
     }
 
     fn uses(&self, major: u32, minor: u32) -> Vec<String> {
-        in_use::device_uses(&self.node(major, minor), &SystemRoot::at(&self.0))
+        in_use::describe_device_uses(&self.node(major, minor), &SystemRoot::at(&self.0))
     }
 }
 
@@ -79,7 +80,7 @@ impl Tree {
     fn probed(&self, major: u32, minor: u32) -> io::Result<ProbeResult> {
         let system = SystemRoot::at(&self.0);
         let number = DeviceNumber { major, minor };
-        probe_open(Path::new("/dev/disk"), number, &system, |_| (Vec::new(), EndsContent::Empty))
+        probe_number(Path::new("/dev/disk"), number, &system, |_| (Vec::new(), EndsContent::Empty))
     }
 
     /// A node of the device with this number, if we may make one: as root.
@@ -100,12 +101,12 @@ fn a_disk_that_can_only_be_read_is_refused_with_its_partitions() {
             tree.put("sys/block/sda/ro", word);
         }
         let found = tree.probed(8, 0).unwrap();
-        assert_eq!(found.used, expected.map(str::to_owned).into_iter().collect::<Vec<_>>());
-        assert_eq!(found.write_verdict(Some(&found.destroy_name())).is_ok(), expected.is_none());
+        assert_eq!(found.uses, expected.map(str::to_owned).into_iter().collect::<Vec<_>>());
+        assert_eq!(found.check_write(Some(&found.destroy_name())).is_ok(), expected.is_none());
     }
-    assert_eq!(tree.probed(8, 2).unwrap().used, ["sda2 can only be read"], "its disk says so");
+    assert_eq!(tree.probed(8, 2).unwrap().uses, ["sda2 can only be read"], "its disk says so");
     tree.put("sys/block/sda/sda2/ro", "0");
-    assert_eq!(tree.probed(8, 2).unwrap().used, Vec::<String>::new(), "its own word comes first");
+    assert_eq!(tree.probed(8, 2).unwrap().uses, Vec::<String>::new(), "its own word comes first");
     assert!(tree.probed(8, 3).is_err(), "the kernel does not know it");
 }
 
@@ -205,7 +206,7 @@ fn ends_that_hold_anything_or_could_not_be_read_are_no_empty_disk() {
 fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, seen: EndsContent) -> ProbeResult {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let signatures = signature.map(|name| Signature { name, at: 1024 }).into_iter().collect();
-    ProbeResult { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, seen }
+    ProbeResult { path: "/dev/sda".into(), names: words(names), uses: words(used), signatures, ends: seen }
 }
 
 #[test]
@@ -234,10 +235,10 @@ fn only_a_device_that_is_named_is_written() {
             "it is empty, it has no serial number or world-wide name; expected --destroy /dev/sda where all",
         ),
     ] {
-        let why = found.write_verdict(None).unwrap_err();
+        let why = found.check_write(None).unwrap_err();
         assert!(why.starts_with(expected), "{why}");
-        assert_eq!(found.write_verdict(Some(&found.destroy_name())), Ok(()));
-        let why = found.write_verdict(Some("Z")).unwrap_err();
+        assert_eq!(found.check_write(Some(&found.destroy_name())), Ok(()));
+        let why = found.check_write(Some("Z")).unwrap_err();
         assert!(why.starts_with("--destroy Z names another device; this one is"), "{why}");
     }
 }
@@ -262,16 +263,16 @@ fn a_disk_is_empty_only_where_all_of_it_was_read() {
 #[test]
 fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
     let found = found(&["Z1", "naa.5"], &[], Some("XFS"), EndsContent::Data);
-    assert_eq!((found.write_verdict(Some("Z1")), found.write_verdict(Some("naa.5"))), (Ok(()), Ok(())));
-    assert!(found.write_verdict(Some("/dev/sda")).is_err());
-    assert!(found.write_verdict(Some("")).is_err());
+    assert_eq!((found.check_write(Some("Z1")), found.check_write(Some("naa.5"))), (Ok(()), Ok(())));
+    assert!(found.check_write(Some("/dev/sda")).is_err());
+    assert!(found.check_write(Some("")).is_err());
 }
 
 #[test]
 fn what_is_in_use_is_never_written() {
     let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, EndsContent::Data);
     for destroy in [None, Some("Z1")] {
-        let why = found.write_verdict(destroy).unwrap_err();
+        let why = found.check_write(destroy).unwrap_err();
         assert!(why.starts_with("sda1 is mounted on / (ext4); expected a device that nothing uses"), "{why}");
     }
 }

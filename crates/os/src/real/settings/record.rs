@@ -1,11 +1,11 @@
-//! The file that keeps a device's former settings: written, and on the disk, before any of them changes. A fact a line, its words
-//! apart by tabs.
+//! The file that keeps a device's former settings during a run. It is written to the disk before any of them changes.
+//! Each line has one fact, its words separated by tabs.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::{SysfsChange, read_value, write_value};
+use super::{SysfsChange, read_setting, write_setting};
 use crate::kernel::debris::{create_note, note_folders, split_by_owner};
 use crate::system::{BlockDevice, SystemRoot};
 
@@ -35,11 +35,18 @@ pub struct RestoreResult {
     pub failed: bool,
 }
 
-fn boot_id(system: &SystemRoot) -> String {
+/// Actions in words, and whether one failed.
+struct RestoredChanges {
+    said: Vec<String>,
+    failed: bool,
+}
+
+fn read_boot_id(system: &SystemRoot) -> String {
     system.read_text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the name.
+/// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the
+/// name.
 fn process_start(system: &SystemRoot, process: &str) -> Option<String> {
     let stat = system.read_text(&format!("proc/{process}/stat"))?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
@@ -51,14 +58,14 @@ impl SettingsRecord {
         SettingsRecord {
             disk: node.name.clone(),
             sequence: node.read_attribute("diskseq").unwrap_or_default(),
-            boot: boot_id(system),
+            boot: read_boot_id(system),
             began: process_start(system, &process).unwrap_or_default(),
             process,
             changes,
         }
     }
 
-    /// Writes the file to the first folder that takes it; one run a disk.
+    /// Writes the file to the first folder that takes it. An error if there is one for this disk.
     pub(super) fn write(&self, folders: &[PathBuf]) -> Result<PathBuf, String> {
         let mut why = String::new();
         for folder in folders {
@@ -85,7 +92,7 @@ impl SettingsRecord {
     /// Makes all changes.
     pub(super) fn apply_changes(&self) -> Result<(), String> {
         let each =
-            |change: &SysfsChange| change.during.as_ref().map_or(Ok(()), |during| write_value(&change.path, during));
+            |change: &SysfsChange| change.during.as_ref().map_or(Ok(()), |during| write_setting(&change.path, during));
         self.changes.iter().try_for_each(each)
     }
 
@@ -126,21 +133,21 @@ impl SettingsRecord {
     }
 
     /// Restores the settings, except those that somebody else has changed meanwhile.
-    fn put_back(&self) -> (Vec<String>, bool) {
-        let (mut said, mut failed) = (Vec::new(), false);
+    fn restore_changes(&self) -> RestoredChanges {
+        let mut restored = RestoredChanges { said: Vec::new(), failed: false };
         for SysfsChange { path, before, during } in &self.changes {
             let what = path.display();
-            let result = read_value(path).and_then(|is| match during {
-                _ if is == *before => Ok(None),
-                Some(during) if is != *during => {
-                    Ok(Some(format!("{what} was set to {is} by somebody else, and stays; it was {before} before")))
+            let result = read_setting(path).and_then(|actual| match during {
+                _ if actual == *before => Ok(None),
+                Some(during) if actual != *during => {
+                    Ok(Some(format!("{what} was set to {actual} by somebody else, and stays; it was {before} before")))
                 }
-                _ => write_value(path, before).map(|()| Some(format!("{what} is {before} again; it was {is}"))),
+                _ => write_setting(path, before).map(|()| Some(format!("{what} is {before} again; it was {actual}"))),
             });
-            failed |= result.is_err();
-            said.extend(result.unwrap_or_else(Some));
+            restored.failed |= result.is_err();
+            restored.said.extend(result.unwrap_or_else(Some));
         }
-        (said, failed)
+        restored
     }
 }
 
@@ -152,29 +159,29 @@ fn read_record(record: &Path) -> Result<SettingsRecord, String> {
 }
 
 /// Restores the settings of a file, and removes it on success.
-pub(super) fn put_back_record(record: &Path) -> Result<Vec<String>, String> {
-    let (said, failed) = read_record(record)?.put_back();
-    if failed {
-        return Err(said.join("; "));
+pub(super) fn restore_record_file(record: &Path) -> Result<Vec<String>, String> {
+    let restored = read_record(record)?.restore_changes();
+    if restored.failed {
+        return Err(restored.said.join("; "));
     }
     fs::remove_file(record).map_err(|error| format!("{}: {error}", record.display()))?;
-    Ok(said)
+    Ok(restored.said)
 }
 
-/// Restores the settings that this user's killed runs have left; with `dry` it only says what it would do.
-pub fn restore(dry: bool) -> Vec<RestoreResult> {
-    restore_in(&split_by_owner(note_folders()).0, &SystemRoot::this_machine(), dry)
+/// Restores the settings that this user's killed runs have left; with `dry_run` it only says what it would do.
+pub fn restore(dry_run: bool) -> Vec<RestoreResult> {
+    restore_in(&split_by_owner(note_folders()).own, &SystemRoot::this_machine(), dry_run)
 }
 
-pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {
-    find_records(folders).iter().map(|record| restore_record(record, system, dry)).collect()
+pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry_run: bool) -> Vec<RestoreResult> {
+    find_records(folders).iter().map(|record| restore_record(record, system, dry_run)).collect()
 }
 
 /// Whether a file belongs to this very process.
-pub(super) fn is_own(record: &Path, system: &SystemRoot) -> bool {
+pub(super) fn is_of_this_process(record: &Path, system: &SystemRoot) -> bool {
     let process = std::process::id().to_string();
     let own =
-        |kept: SettingsRecord| kept.boot == boot_id(system) && process_start(system, &process) == Some(kept.began);
+        |kept: SettingsRecord| kept.boot == read_boot_id(system) && process_start(system, &process) == Some(kept.began);
     read_record(record).is_ok_and(|kept| kept.process == process && own(kept))
 }
 
@@ -187,25 +194,30 @@ pub(super) fn find_records(folders: &[PathBuf]) -> Vec<PathBuf> {
     records
 }
 
-fn restore_record(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
-    let kept = match read_record(record) {
-        Ok(kept) => kept,
+fn restore_record(record: &Path, system: &SystemRoot, dry_run: bool) -> RestoreResult {
+    let stored = match read_record(record) {
+        Ok(stored) => stored,
         Err(why) => {
             let disk = record.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned());
             return RestoreResult { disk, said: vec![why], failed: true };
         }
     };
-    let disk = kept.disk.clone();
-    if kept.boot == boot_id(system) && process_start(system, &kept.process).is_some_and(|began| began == kept.began) {
-        let said = vec![format!("process {} is still at work with it: nothing done", kept.process)];
+    let disk = stored.disk.clone();
+    if stored.boot == read_boot_id(system)
+        && process_start(system, &stored.process).is_some_and(|began| began == stored.began)
+    {
+        let said = vec![format!("process {} is still at work with it: nothing done", stored.process)];
         return RestoreResult { disk, said, failed: false };
     }
     let now = system.read_text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
-    let same = kept.boot == boot_id(system) && kept.sequence == now;
-    if dry {
+    let same = stored.boot == read_boot_id(system) && stored.sequence == now;
+    if dry_run {
         let would = |change: &SysfsChange| format!("{} would be set to {} again", change.path.display(), change.before);
-        let said =
-            if same { kept.changes.iter().map(would).collect() } else { vec!["the note would be removed".to_owned()] };
+        let said = if same {
+            stored.changes.iter().map(would).collect()
+        } else {
+            vec!["the note would be removed".to_owned()]
+        };
         return RestoreResult { disk, said, failed: false };
     }
     if !same {
@@ -213,7 +225,7 @@ fn restore_record(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResul
         let said = vec!["what was set is gone with a restart or the disk: nothing to do".to_owned()];
         return RestoreResult { disk, said, failed: removed.is_err() };
     }
-    match put_back_record(record) {
+    match restore_record_file(record) {
         Ok(said) if said.is_empty() => RestoreResult { disk, said: vec!["all is as it was".to_owned()], failed: false },
         Ok(said) => RestoreResult { disk, said, failed: false },
         Err(why) => RestoreResult { disk, said: vec![why], failed: true },

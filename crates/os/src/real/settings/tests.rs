@@ -1,5 +1,5 @@
-//! Settings in a tree that stands for `/sys`: files there take anything, so what the kernel would refuse is refused by
-//! hand. A real device: `crates/cli/tests/restore.rs`.
+//! Tests settings in a tree of files that stands for `/sys`. Files take any value, so refusals of the kernel are
+//! imitated by hand. A test on a real device is in `crates/cli/tests/restore.rs`.
 
 use super::record::restore_in;
 use super::*;
@@ -37,7 +37,7 @@ impl Tree {
     }
 
     fn get(&self, word: &str) -> String {
-        read_value(&self.0.join("sys/block/loop0").join(word)).unwrap()
+        read_setting(&self.0.join("sys/block/loop0").join(word)).unwrap()
     }
 
     fn apply(&self, settings: &[(&str, &str)]) -> Result<SettingsGuard, String> {

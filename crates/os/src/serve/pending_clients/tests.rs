@@ -1,4 +1,5 @@
-//! Who is let in, who waits, who is sent away and when: with sockets of this program and instants that tests set.
+//! Tests which connections are accepted, wait, or are disconnected, and when: with sockets of this program and instants
+//! that the tests set.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,7 +20,7 @@ struct Hall {
 fn hall(limit: usize) -> Hall {
     let (inbox, disk) = create_inbox().unwrap();
     let book = AttendanceCounters::default();
-    book.write(|book| book.limit = limit);
+    book.update_counters(|counters| counters.limit = limit);
     let export = Export {
         description: String::new(),
         bytes: 1 << 20,
@@ -44,7 +45,7 @@ impl Hall {
 
     /// All who are here are ready.
     fn hears_all(&mut self) {
-        let (guests, ordering) = (vec![true; self.pending.guests.len()], vec![true; self.pending.ordering.len()]);
+        let (guests, ordering) = (vec![true; self.pending.negotiating.len()], vec![true; self.pending.ordering.len()]);
         self.pending.serve_ready(&guests, &ordering);
     }
 }
@@ -74,8 +75,8 @@ fn the_limit_is_of_those_who_are_here_and_the_first_of_them_gives_way() {
         let mut came: Vec<UnixStream> = (0..limit + 2).map(|_| hall.comes(true)).collect();
         let left: Vec<bool> = came.iter_mut().map(is_left).collect();
         let expected: Vec<bool> = (0..limit + 2).map(|at| at < 2).collect();
-        assert_eq!((left, hall.pending.guests.len()), (expected, limit));
-        let book = hall.book.read();
+        assert_eq!((left, hall.pending.negotiating.len()), (expected, limit));
+        let book = hall.book.read_counters();
         assert_eq!((book.came, book.gave_way, book.orders_turned_away), (limit as u64 + 2, 2, 0));
     }
 }
@@ -86,7 +87,7 @@ fn of_seventeen_who_are_to_give_orders_the_first_is_sent_away() {
     let mut came: Vec<UnixStream> = (0..17).map(|_| hall.comes(false)).collect();
     let left: Vec<usize> = (0..17).filter(|&at| is_left(&mut came[at])).collect();
     assert_eq!((left, hall.pending.ordering.len()), (vec![0], 16));
-    let book = hall.book.read();
+    let book = hall.book.read_counters();
     assert_eq!((book.orders_turned_away, book.came, book.gave_way), (1, 0, 0), "they are no clients");
 }
 
@@ -94,14 +95,14 @@ fn of_seventeen_who_are_to_give_orders_the_first_is_sent_away() {
 fn a_guest_has_ten_seconds_to_the_nanosecond() {
     let mut hall = hall(8);
     let mut near = hall.comes(true);
-    let came = hall.pending.guests[0].came;
+    let came = hall.pending.negotiating[0].arrived;
     let last = Span::from_nanos(9_999_999_999);
     hall.pending.drop_expired(came + last);
-    assert!(!is_left(&mut near) && hall.book.read().expired == 0);
+    assert!(!is_left(&mut near) && hall.book.read_counters().expired == 0);
     hall.pending.drop_expired(came + last + Span::from_nanos(1));
-    assert!(is_left(&mut near) && hall.book.read().expired == 1);
+    assert!(is_left(&mut near) && hall.book.read_counters().expired == 1);
     hall.pending.drop_expired(came + Span::from_secs(100));
-    assert_eq!(hall.book.read().expired, 1, "nobody is counted twice");
+    assert_eq!(hall.book.read_counters().expired, 1, "nobody is counted twice");
 }
 
 /// A client waits at the socket, and the disk has ended: none of its clients gives way.
@@ -117,13 +118,16 @@ fn without_a_descriptor_a_newcomer_is_turned_away_and_without_memory_it_waits() 
         let door = UnixListener::bind(&path).unwrap();
         pending.clients = Some(ServerListener::Unix(door, SocketFile::new(&path).unwrap()));
         let error = io::Error::from(errno);
-        assert!(!pending.make_room(&error, true) && book.read().without_descriptor == 0, "nobody has come");
+        assert!(
+            !pending.make_room_to_accept(&error, true) && book.read_counters().without_descriptor == 0,
+            "nobody has come"
+        );
         let mut near = UnixStream::connect(&path).unwrap();
         near.set_nonblocking(true).unwrap();
-        assert_eq!((pending.make_room(&error, true), is_left(&mut near)), (is_turned, is_turned), "{errno}");
-        let counted = book.read();
+        assert_eq!((pending.make_room_to_accept(&error, true), is_left(&mut near)), (is_turned, is_turned), "{errno}");
+        let counted = book.read_counters();
         assert_eq!((counted.without_descriptor, counted.turned_away), (1, u64::from(is_turned)), "{errno}");
-        assert_eq!((pending.reserve.is_some(), pending.rests.is_some()), (true, !is_turned), "{errno}");
+        assert_eq!((pending.reserve.is_some(), pending.paused_until.is_some()), (true, !is_turned), "{errno}");
     }
 }
 
@@ -143,12 +147,12 @@ fn a_client_that_has_agreed_is_the_disk_s_whatever_pieces_it_speaks_in() {
         let Some(DiskMessage::Client(mut client)) = hall.disk.try_receive() else {
             panic!("no client in pieces of {piece}")
         };
-        assert!(!client.ours && client.line.wants_write(), "size and flags are still to be sent");
-        client.line.write_to(&mut client.wire, |_, _| ()).unwrap();
+        assert!(!client.is_probe && client.transmission.wants_write(), "size and flags are still to be sent");
+        client.transmission.write_to(&mut client.wire, |_, _| ()).unwrap();
         let mut told = [0; 10];
         near.read_exact(&mut told).unwrap();
         assert_eq!(told[..8], (1u64 << 20).to_be_bytes());
-        assert_eq!(hall.pending.guests.len(), 1, "the silent one stays");
+        assert_eq!(hall.pending.negotiating.len(), 1, "the silent one stays");
         assert!(!is_left(&mut silent));
     }
 }
@@ -171,7 +175,7 @@ fn what_is_heard_in_a_turn_is_answered_in_it() {
         // The greeting is of 18 bytes, and the answer that there is no such option of 20.
         assert_eq!(said, 18 + 20 * answered);
     }
-    assert_eq!(hall.pending.guests.len(), 1);
+    assert_eq!(hall.pending.negotiating.len(), 1);
 }
 
 #[test]
@@ -182,10 +186,10 @@ fn only_who_is_ready_is_heard() {
         near.write_all(&agrees()).unwrap();
     }
     hall.pending.serve_ready(&[false, true], &[]);
-    assert_eq!(hall.pending.guests.len(), 1);
+    assert_eq!(hall.pending.negotiating.len(), 1);
     assert!(hall.disk.try_receive().is_some() && hall.disk.try_receive().is_none());
     hall.pending.serve_ready(&[], &[]);
-    assert_eq!(hall.pending.guests.len(), 1, "who came meanwhile waits for the next turn");
+    assert_eq!(hall.pending.negotiating.len(), 1, "who came meanwhile waits for the next turn");
 }
 
 #[test]
@@ -195,9 +199,9 @@ fn who_hangs_up_or_talks_nonsense_is_forgotten_and_not_counted() {
     drop(gone);
     wild.write_all(&[0xff; 4]).unwrap();
     hall.hears_all();
-    assert_eq!(hall.pending.guests.len(), 1);
+    assert_eq!(hall.pending.negotiating.len(), 1);
     assert!(is_left(&mut wild) && !is_left(&mut calm) && hall.disk.try_receive().is_none());
-    let book = hall.book.read();
+    let book = hall.book.read_counters();
     assert_eq!((book.gave_way, book.expired, book.turned_away), (0, 0, 0));
 }
 
@@ -236,7 +240,7 @@ fn ordered(sent: &[u8], ends: bool) -> (String, Vec<DiskOrder>) {
             said.extend(&piece[..came]);
         }
     }
-    assert_eq!(pending.ordering.is_empty(), ends || book.read().orders_turned_away > 0, "who ends is gone");
+    assert_eq!(pending.ordering.is_empty(), ends || book.read_counters().orders_turned_away > 0, "who ends is gone");
     pending.inbox.send(DiskMessage::Stop).unwrap();
     (String::from_utf8(said).unwrap(), disk.join().unwrap())
 }

@@ -1,4 +1,4 @@
-//! The pages in memory, in runs: by file, by state and by use.
+//! The pages of files in memory, in runs: an index by file, an index of each state, and lists by use for eviction.
 
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,17 +14,17 @@ use crate::files::call::File;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
-/// Linux evicts at least this many pages at a time (SWAP_CLUSTER_MAX of include/linux/swap.h); assumed for the others.
-const EVICTED: u64 = 32;
+/// Fewest pages evicted at a time (Linux: SWAP_CLUSTER_MAX of include/linux/swap.h; assumed for the others).
+const MIN_EVICTED: u64 = 32;
 
 /// The state of a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PageState {
-    /// Clean; used once at most, if there are two lists.
+    /// Clean; with two lists, used once at most.
     Inactive,
-    /// Clean; used again.
+    /// Clean; used more than once, with two lists.
     Active,
-    /// Differs from the drive.
+    /// Newer than the drive.
     Dirty,
     /// Being written back.
     Writing,
@@ -40,10 +40,11 @@ impl PageState {
 #[derive(Clone, Copy, Debug)]
 struct PageRun {
     file: File,
+    /// The first page.
     from: u64,
     pages: u64,
     state: PageState,
-    /// Pages at its front that were used once.
+    /// Number of pages at its front that were used once.
     used: u64,
 }
 
@@ -58,26 +59,34 @@ impl PageRun {
 pub struct DirtyFile {
     /// When it became dirty.
     pub since: Instant,
-    /// The page after the last that was written back.
+    /// Write-back continues at this page.
     pub resume: u64,
-    /// Write-back is in progress.
+    /// Write-back of it is in flight.
     pub busy: bool,
-    /// Old enough to be written back whole.
+    /// The run has been dirty for so long that it is written back.
     pub expired: bool,
 }
 
-/// A page of a file as one number, for fast look-up: volume and file above, the page below.
+/// Contiguous dirty pages of a file that are written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirtyRun {
+    /// The first page.
+    pub from: u64,
+    pub pages: u64,
+}
+
+/// A page of a file as one number, for fast look-up: volume and file in the upper half, the page in the lower.
 type Key = u128;
 
 fn page_key(file: File, page: u64) -> Key {
     (u128::from(file.volume) << 32 | u128::from(file.id.0)) << 64 | u128::from(page)
 }
 
-fn page_of(key: Key) -> u64 {
+fn page_of_key(key: Key) -> u64 {
     key as u64
 }
 
-fn volume_of(key: Key) -> u8 {
+fn volume_of_key(key: Key) -> u8 {
     (key >> 96) as u8
 }
 
@@ -87,22 +96,24 @@ pub struct PageCache {
     capacity: u64,
     two_lists: bool,
     runs: Slab<PageRun>,
+    /// All runs, by the key of their first page.
     index: BTreeMap<Key, u32>,
-    /// Keys of dirty runs, and of runs being written back.
+    /// Keys of dirty runs.
     dirty: BTreeSet<Key>,
+    /// Keys of runs being written back.
     writing: BTreeSet<Key>,
     /// Clean runs by use: inactive, active.
     lists: [LruList; 2],
-    /// Pages by state.
+    /// Number of pages in each state.
     pages: [u64; 4],
-    /// Files that are dirty or busy.
+    /// Files that are dirty or being written back.
     files: BTreeMap<File, DirtyFile>,
-    /// Files that are not busy, in order of write-back; some may be clean by now.
+    /// Files that are not being written back, in the order in which they will be; some may be clean by now.
     queue: VecDeque<File>,
     /// Memory for lists of runs, reused.
-    found: Vec<u32>,
-    /// The clean run and the other run that changed last: the next call most often continues there.
-    latest: [u32; 2],
+    scratch: Vec<u32>,
+    /// The clean run and the other run that changed last, where the next call most often continues.
+    recent_runs: [u32; 2],
 }
 
 impl PageCache {
@@ -119,27 +130,27 @@ impl PageCache {
             pages: [0; 4],
             files: BTreeMap::new(),
             queue: VecDeque::new(),
-            found: Vec::new(),
-            latest: [0; 2],
+            scratch: Vec::new(),
+            recent_runs: [0; 2],
         }
     }
 
     /// Number of dirty pages, and of pages being written back.
-    pub fn dirty_and_writing(&self) -> (u64, u64) {
+    pub fn dirty_and_writing_pages(&self) -> (u64, u64) {
         (self.pages[PageState::Dirty as usize], self.pages[PageState::Writing as usize])
     }
 
-    /// Number of pages in memory, and of their runs.
-    pub fn resident_pages(&self) -> (u64, usize) {
-        (self.pages.iter().sum(), self.index.len())
+    /// Number of pages in memory.
+    pub fn resident_pages(&self) -> u64 {
+        self.pages.iter().sum()
     }
 
-    /// Returns the next file to write back that `wanted` accepts, and marks it busy.
-    pub(crate) fn take_next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
+    /// Returns the next file to write back that `accepts` accepts, and marks it as being written back.
+    pub(crate) fn take_next_dirty_file(&mut self, accepts: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
         let mut at = 0;
         while let Some(&file) = self.queue.get(at) {
             match self.files.get_mut(&file) {
-                Some(dirty) if !dirty.busy && wanted(dirty) => {
+                Some(dirty) if !dirty.busy && accepts(dirty) => {
                     dirty.busy = true;
                     self.queue.remove(at);
                     return Some((file, *dirty));
@@ -151,9 +162,9 @@ impl PageCache {
         None
     }
 
-    /// Ends write-back of `file` at page `resume`.
+    /// Ends write-back of `file`, which continues later at page `resume`.
     pub(crate) fn end_write_back(&mut self, file: File, resume: u64) {
-        let is_dirty = self.is_dirty(file);
+        let is_dirty = self.has_dirty_pages(file);
         let Some(dirty) = self.files.get_mut(&file) else { return };
         (dirty.busy, dirty.resume) = (false, resume);
         if is_dirty {
@@ -163,39 +174,47 @@ impl PageCache {
         }
     }
 
-    /// Removes the file's dirty mark if it has neither dirty pages nor write-back in flight; true if it has the latter.
-    pub(crate) fn clear_dirty_mark(&mut self, file: File) -> bool {
-        let busy = self.files.get(&file).is_some_and(|dirty| dirty.busy);
-        if !busy && !self.is_dirty(file) {
-            self.files.remove(&file);
-        }
-        busy
+    /// True if write-back of the file is in flight.
+    pub(crate) fn is_being_written_back(&self, file: File) -> bool {
+        self.files.get(&file).is_some_and(|dirty| dirty.busy)
     }
 
-    /// Marks files that have been dirty since `since` or longer as expired; true if there are expired files.
-    pub(crate) fn expire_files(&mut self, since: Instant) -> bool {
-        self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= since);
+    /// Removes the file's dirty mark unless it has dirty pages or write-back in flight.
+    pub(crate) fn clear_dirty_mark(&mut self, file: File) {
+        if !self.is_being_written_back(file) && !self.has_dirty_pages(file) {
+            self.files.remove(&file);
+        }
+    }
+
+    /// Marks files that have been dirty since `dirty_since` or longer as expired.
+    pub(crate) fn expire_files(&mut self, dirty_since: Instant) {
+        self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= dirty_since);
+    }
+
+    /// True if some file is expired.
+    pub(crate) fn has_expired_files(&self) -> bool {
         self.files.values().any(|dirty| dirty.expired)
     }
 
-    /// Files with dirty pages.
+    /// Files that are dirty or being written back.
     pub(crate) fn dirty_files(&self) -> impl Iterator<Item = File> + '_ {
         self.files.keys().copied()
     }
 
-    /// The run that holds the page, if it is one that changed last.
-    fn latest_run(&self, file: File, page: u64) -> Option<u32> {
+    /// The run that holds the page, if it is one of those that changed last.
+    fn recent_run_with(&self, file: File, page: u64) -> Option<u32> {
         let holds = |run: &PageRun| run.file == file && run.from <= page && page < run.end();
-        self.latest.into_iter().find(|&id| id < self.runs.len() && holds(&self.runs[id]))
+        self.recent_runs.into_iter().find(|&id| id < self.runs.places_ever_used() && holds(&self.runs[id]))
     }
 
-    fn remember_run(&mut self, id: u32) {
-        self.latest[usize::from(!self.runs[id].state.is_clean())] = id;
+    /// Notes a run as the one that changed last.
+    fn remember_recent_run(&mut self, id: u32) {
+        self.recent_runs[usize::from(!self.runs[id].state.is_clean())] = id;
     }
 
-    /// The run that holds the page, or the last before it.
+    /// The run that holds the page, else the last one of the file before it.
     fn run_at_or_before(&self, file: File, page: u64) -> Option<u32> {
-        if let Some(id) = self.latest_run(file, page) {
+        if let Some(id) = self.recent_run_with(file, page) {
             return Some(id);
         }
         // A range with one bound is found faster than one with two.
@@ -203,8 +222,8 @@ impl PageCache {
         (found >= page_key(file, 0)).then_some(id)
     }
 
-    /// The first gap in `from..to`: its first page, and the next page in memory, or `to`.
-    pub(crate) fn first_gap(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
+    /// The first range of pages in `from..to` that are not in memory: its first page and its end.
+    pub(crate) fn first_missing_range(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
         let mut at = from;
         if let Some(id) = self.run_at_or_before(file, from) {
             at = at.max(self.runs[id].end());
@@ -213,37 +232,39 @@ impl PageCache {
             if at >= to || start >= page_key(file, to) {
                 break;
             }
-            if page_of(start) > at {
-                return Some((at, page_of(start)));
+            if page_of_key(start) > at {
+                return Some((at, page_of_key(start)));
             }
             at = self.runs[id].end();
         }
         (at < to).then_some((at, to))
     }
 
-    /// Inserts pages `from..to` as clean; none may be cached.
-    pub fn insert(&mut self, file: File, from: u64, to: u64) {
+    /// Inserts pages `from..to` as clean; none of them may be in memory. Evicts others if the cache is full.
+    pub fn insert_clean(&mut self, file: File, from: u64, to: u64) {
         match self.run_at_or_before(file, from) {
-            Some(left) if self.runs[left].end() == from && self.is_newest(left, PageState::Inactive) => {
+            Some(left) if self.runs[left].end() == from && self.is_newest_in_list(left, PageState::Inactive) => {
                 self.runs[left].pages += to - from;
                 self.pages[PageState::Inactive as usize] += to - from;
-                self.remember_run(left);
+                self.remember_recent_run(left);
             }
             _ => {
-                self.add(file, from, to, PageState::Inactive);
+                self.add_run(file, from, to, PageState::Inactive);
             }
         }
-        self.evict_clean();
+        self.evict_to_capacity();
     }
 
-    fn is_newest(&self, id: u32, state: PageState) -> bool {
+    /// True if the run is in this clean state, and the most recently used one there.
+    fn is_newest_in_list(&self, id: u32, state: PageState) -> bool {
         self.runs[id].state == state && self.lists[state as usize].newest() == Some(id as usize)
     }
 
+    /// Stores a run, which is in no index yet; returns its number.
     fn store_run(&mut self, run: PageRun) -> u32 {
-        let before = self.runs.len();
+        let before = self.runs.places_ever_used();
         let id = self.runs.put(run);
-        if self.runs.len() > before {
+        if self.runs.places_ever_used() > before {
             for list in &mut self.lists {
                 list.push_newest();
                 list.retire(id as usize);
@@ -252,19 +273,19 @@ impl PageCache {
         id
     }
 
-    /// Adds pages; returns the run that holds them.
-    fn add(&mut self, file: File, from: u64, to: u64, state: PageState) -> u32 {
+    /// Adds pages in one state; returns the run that holds them.
+    fn add_run(&mut self, file: File, from: u64, to: u64, state: PageState) -> u32 {
         let id = self.store_run(PageRun { file, from, pages: to - from, state, used: 0 });
         self.index.insert(page_key(file, from), id);
         self.pages[state as usize] += to - from;
-        self.index_run(id);
-        let id = self.join_previous(id);
-        self.remember_run(id);
+        self.add_to_state_index(id);
+        let id = self.merge_with_previous(id);
+        self.remember_recent_run(id);
         id
     }
 
     /// Adds a run to the index of its state.
-    fn index_run(&mut self, id: u32) {
+    fn add_to_state_index(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
             PageState::Inactive | PageState::Active => self.lists[run.state as usize].touch(id as usize),
@@ -278,7 +299,7 @@ impl PageCache {
     }
 
     /// Removes a run from the index of its state.
-    fn unindex_run(&mut self, id: u32) {
+    fn remove_from_state_index(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
             PageState::Inactive | PageState::Active => self.lists[run.state as usize].retire(id as usize),
@@ -294,21 +315,22 @@ impl PageCache {
     /// Removes a run and its pages.
     fn remove_run(&mut self, id: u32) {
         let run = self.runs[id];
-        self.unindex_run(id);
+        self.remove_from_state_index(id);
         self.index.remove(&page_key(run.file, run.from));
         self.pages[run.state as usize] -= run.pages;
-        self.free_run(id);
+        self.free_run_slot(id);
     }
 
-    fn free_run(&mut self, id: u32) {
-        // `latest` may still name the run, so no page may be in it.
+    /// Frees the number of a run that is in no index any more.
+    fn free_run_slot(&mut self, id: u32) {
+        // `recent_runs` may still name the run, so it must hold no page.
         self.runs[id].pages = 0;
         self.runs.free(id);
     }
 
-    /// Merges a run with the one before it, if they are contiguous and in one state; clean ones must also have been
-    /// used one after the other. Returns the run that holds the pages.
-    fn join_previous(&mut self, id: u32) -> u32 {
+    /// Merges a run with the one before it if they are contiguous and in one state; clean ones must also be neighbours
+    /// in the order of use. Returns the run that holds the pages.
+    fn merge_with_previous(&mut self, id: u32) -> u32 {
         let run = self.runs[id];
         let Some(left) = self.index.range(..page_key(run.file, run.from)).next_back().map(|(_, &left)| left) else {
             return id;
@@ -321,9 +343,9 @@ impl PageCache {
         if run.state.is_clean() && self.lists[run.state as usize].next_older(id as usize) != Some(left as usize) {
             return id;
         }
-        self.unindex_run(id);
+        self.remove_from_state_index(id);
         self.index.remove(&page_key(run.file, run.from));
-        self.free_run(id);
+        self.free_run_slot(id);
         let grown = &mut self.runs[left];
         if grown.used == grown.pages {
             grown.used += run.used;
@@ -332,8 +354,8 @@ impl PageCache {
         left
     }
 
-    /// Splits the run that holds `page` in two, before that page.
-    fn split_at(&mut self, file: File, page: u64) {
+    /// Splits the run that holds `page` into two, the second of which begins with that page.
+    fn split_run_at(&mut self, file: File, page: u64) {
         let Some(id) = self.run_at_or_before(file, page) else { return };
         let run = self.runs[id];
         if run.from >= page || run.end() <= page {
@@ -345,61 +367,62 @@ impl PageCache {
         let (pages, used) = (run.end() - page, run.used - first.used);
         let rest = self.store_run(PageRun { from: page, pages, used, ..run });
         self.index.insert(page_key(file, page), rest);
-        self.index_run(rest);
+        self.add_to_state_index(rest);
         if run.state.is_clean() {
             self.lists[run.state as usize].move_after(rest as usize, id as usize);
         }
     }
 
-    /// Splits runs at `from` and `to`, and returns those between, in order; the caller gives the list back to `found`.
-    fn split_runs(&mut self, file: File, from: u64, to: u64) -> Vec<u32> {
-        self.split_at(file, from);
-        self.split_at(file, to);
-        let mut found = core::mem::take(&mut self.found);
-        found.clear();
-        found.extend(self.index.range(page_key(file, from)..page_key(file, to)).map(|(_, &id)| id));
-        found
+    /// Splits runs at `from` and `to`, and returns those between, in order. The caller puts the list back into
+    /// `scratch`.
+    fn isolate_runs(&mut self, file: File, from: u64, to: u64) -> Vec<u32> {
+        self.split_run_at(file, from);
+        self.split_run_at(file, to);
+        let mut isolated = core::mem::take(&mut self.scratch);
+        isolated.clear();
+        isolated.extend(self.index.range(page_key(file, from)..page_key(file, to)).map(|(_, &id)| id));
+        isolated
     }
 
-    /// Moves a run to another state, as its most recent.
+    /// Moves a run to another state, where it is the most recently used.
     fn change_state(&mut self, id: u32, state: PageState) {
-        self.unindex_run(id);
+        self.remove_from_state_index(id);
         let run = &mut self.runs[id];
         self.pages[run.state as usize] -= run.pages;
         self.pages[state as usize] += run.pages;
         (run.state, run.used) = (state, 0);
-        self.index_run(id);
+        self.add_to_state_index(id);
     }
 
-    /// Records the use of pages, which must be in memory.
+    /// Records that pages were used, all of which must be in memory.
     ///
-    /// With one list they become the most recent. With two lists, as in Linux's `mark_page_accessed`, the first use is
-    /// noted, and the second makes them active.
-    pub(crate) fn touch_pages(&mut self, file: File, from: u64, to: u64) {
-        if self.touch_within_run(file, from, to) {
+    /// With one list, clean pages become the most recently used. With two lists, as in Linux's `mark_page_accessed`,
+    /// the first use is only noted, and the second makes them active.
+    pub(crate) fn record_use(&mut self, file: File, from: u64, to: u64) {
+        if self.try_record_use_in_place(file, from, to) {
             return;
         }
-        let found = self.split_runs(file, from, to);
-        for &id in &found {
+        let isolated = self.isolate_runs(file, from, to);
+        for &id in &isolated {
             let run = self.runs[id];
             match run.state {
                 PageState::Dirty | PageState::Writing => {}
-                PageState::Inactive if self.two_lists => self.promote_used(id),
+                PageState::Inactive if self.two_lists => self.activate_used(id),
                 PageState::Inactive | PageState::Active => {
                     self.lists[run.state as usize].touch(id as usize);
-                    self.join_previous(id);
+                    self.merge_with_previous(id);
                 }
             }
         }
-        self.found = found;
+        self.scratch = isolated;
     }
 
-    /// Records the use if that changes no order; true if done.
-    fn touch_within_run(&mut self, file: File, from: u64, to: u64) -> bool {
+    /// Records the use if that moves no run; true if it is recorded.
+    fn try_record_use_in_place(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.run_at_or_before(file, from) else { return false };
         let state = self.runs[id].state;
-        let newest = state.is_clean() && self.is_newest(id, state);
-        self.remember_run(id);
+        let newest = state.is_clean() && self.is_newest_in_list(id, state);
+        self.remember_recent_run(id);
         let run = &mut self.runs[id];
         if run.end() < to {
             return false;
@@ -417,42 +440,42 @@ impl PageCache {
         }
     }
 
-    /// Makes the used pages of an inactive run active, and marks the others as used.
-    fn promote_used(&mut self, id: u32) {
+    /// Makes the pages of an inactive run that were used before active, and marks the others as used.
+    fn activate_used(&mut self, id: u32) {
         let run = self.runs[id];
         if run.used > 0 {
-            self.split_at(run.file, run.from + run.used);
+            self.split_run_at(run.file, run.from + run.used);
             self.change_state(id, PageState::Active);
-            self.join_previous(id);
+            self.merge_with_previous(id);
         }
         if run.used < run.pages {
             let rest = self.index[&page_key(run.file, run.from + run.used)];
             self.runs[rest].used = self.runs[rest].pages;
-            self.join_previous(rest);
+            self.merge_with_previous(rest);
         }
     }
 
-    /// Makes pages dirty, as a program writes them.
-    pub fn write_pages(&mut self, now: Instant, file: File, from: u64, to: u64) {
-        if self.extend_dirty_run(file, from, to) {
+    /// Makes pages `from..to` dirty, as a program's write does. Evicts others if the cache is full.
+    pub fn mark_pages_dirty(&mut self, now: Instant, file: File, from: u64, to: u64) {
+        if self.try_extend_dirty_run(file, from, to) {
             return;
         }
         if let Entry::Vacant(entry) = self.files.entry(file) {
             entry.insert(DirtyFile { since: now, resume: 0, busy: false, expired: false });
             self.queue.push_back(file);
         }
-        let found = self.split_runs(file, from, to);
-        found.iter().for_each(|&id| self.remove_run(id));
-        self.found = found;
-        self.add(file, from, to, PageState::Dirty);
+        let isolated = self.isolate_runs(file, from, to);
+        isolated.iter().for_each(|&id| self.remove_run(id));
+        self.scratch = isolated;
+        self.add_run(file, from, to, PageState::Dirty);
         if let Some(&right) = self.index.get(&page_key(file, to)) {
-            self.join_previous(right);
+            self.merge_with_previous(right);
         }
-        self.evict_clean();
+        self.evict_to_capacity();
     }
 
-    /// Makes pages dirty if they are in a dirty run, or only extend it; true if done.
-    fn extend_dirty_run(&mut self, file: File, from: u64, to: u64) -> bool {
+    /// Makes pages dirty if they lie in one dirty run or only extend it; true if it did.
+    fn try_extend_dirty_run(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.run_at_or_before(file, from) else { return false };
         let run = self.runs[id];
         if run.state != PageState::Dirty || run.end() < from {
@@ -466,66 +489,66 @@ impl PageCache {
         }
         self.runs[id].pages = to - run.from;
         self.pages[PageState::Dirty as usize] += to - run.end();
-        self.remember_run(id);
-        self.evict_clean();
+        self.remember_recent_run(id);
+        self.evict_to_capacity();
         true
     }
 
-    /// Begins write-back of up to `most` dirty pages of a file, from page `from` on in ascending order. Appends first
-    /// page and length of each run to `out`, and returns the number of pages.
-    pub(crate) fn take_dirty(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
+    /// Begins write-back of up to `max_pages` dirty pages of a file, from page `from` on in ascending order. Appends
+    /// the runs to `out`, and returns the number of pages.
+    pub(crate) fn take_dirty_runs(&mut self, file: File, from: u64, max_pages: u64, out: &mut Vec<DirtyRun>) -> u64 {
         let mut taken = 0;
-        self.split_at(file, from);
-        while taken < most
+        self.split_run_at(file, from);
+        while taken < max_pages
             && let Some(&first) = self.dirty.range(page_key(file, from)..=page_key(file, u64::MAX)).next()
         {
-            let at = page_of(first);
-            self.split_at(file, at.saturating_add(most - taken));
+            let at = page_of_key(first);
+            self.split_run_at(file, at.saturating_add(max_pages - taken));
             let id = self.index[&first];
             let pages = self.runs[id].pages;
             self.change_state(id, PageState::Writing);
-            self.join_previous(id);
-            out.push((at, pages));
+            self.merge_with_previous(id);
+            out.push(DirtyRun { from: at, pages });
             taken += pages;
         }
         taken
     }
 
-    /// Ends write-back of pages `from..to` of a file.
+    /// Ends write-back of pages `from..to` of a file: those that were not written again are clean.
     pub fn mark_written(&mut self, file: File, from: u64, to: u64) {
-        self.split_at(file, from);
-        self.split_at(file, to);
+        self.split_run_at(file, from);
+        self.split_run_at(file, to);
         while let Some(first) = self.writing.range(page_key(file, from)..page_key(file, to)).next() {
             let id = self.index[first];
             self.change_state(id, PageState::Inactive);
-            self.join_previous(id);
+            self.merge_with_previous(id);
         }
-        self.evict_clean();
+        self.evict_to_capacity();
     }
 
     /// Ends write-back of all pages of a volume.
     pub(crate) fn mark_volume_written(&mut self, volume: u8) {
-        while let Some(first) = self.writing.iter().find(|&&key| volume_of(key) == volume) {
+        while let Some(first) = self.writing.iter().find(|&&key| volume_of_key(key) == volume) {
             let file = self.runs[self.index[first]].file;
             self.mark_written(file, 0, u64::MAX);
         }
     }
 
     /// True if a file has dirty pages.
-    pub fn is_dirty(&self, file: File) -> bool {
+    pub fn has_dirty_pages(&self, file: File) -> bool {
         self.dirty.range(page_key(file, 0)..=page_key(file, u64::MAX)).next().is_some()
     }
 
-    /// Drops pages of a file: it is deleted, or the drive has newer data.
-    pub fn drop(&mut self, file: File, from: u64, to: u64) {
-        let found = self.split_runs(file, from, to);
-        found.iter().for_each(|&id| self.remove_run(id));
-        self.found = found;
+    /// Drops pages `from..to` of a file, because it is deleted or the drive has newer data.
+    pub fn drop_pages(&mut self, file: File, from: u64, to: u64) {
+        let isolated = self.isolate_runs(file, from, to);
+        isolated.iter().for_each(|&id| self.remove_run(id));
+        self.scratch = isolated;
         self.clear_dirty_mark(file);
     }
 
     /// Drops all clean pages.
-    pub(crate) fn drop_clean(&mut self) {
+    pub(crate) fn drop_clean_pages(&mut self) {
         for state in [PageState::Inactive, PageState::Active] {
             while let Some(id) = self.lists[state as usize].oldest() {
                 self.remove_run(id as u32);
@@ -533,13 +556,13 @@ impl PageCache {
         }
     }
 
-    /// Evicts clean pages, least recently used first, until the others fit.
-    fn evict_clean(&mut self) {
+    /// Evicts clean pages, least recently used first, until the pages fit the cache.
+    fn evict_to_capacity(&mut self) {
         let all: u64 = self.pages.iter().sum();
         if all <= self.capacity {
             return;
         }
-        let mut excess = (all - self.capacity).max(EVICTED);
+        let mut excess = (all - self.capacity).max(MIN_EVICTED);
         while excess > 0 {
             self.balance_lists();
             let oldest = self.lists[0].oldest().or_else(|| self.lists[1].oldest());
@@ -560,8 +583,8 @@ impl PageCache {
         }
     }
 
-    /// Makes the oldest active run inactive if inactive pages are too few: the ratio of active to inactive may reach
-    /// the square root of ten times the whole GiB of both, at least one (`inactive_is_low` of mm/vmscan.c).
+    /// Makes the least recently used active run inactive if too few pages are inactive. The ratio of active to inactive
+    /// may reach the square root of ten times the whole GiB of both, at least one (`inactive_is_low` of mm/vmscan.c).
     fn balance_lists(&mut self) {
         let [inactive, active, ..] = self.pages;
         let gib = ((inactive + active) * PAGE) >> 30;
@@ -570,7 +593,7 @@ impl PageCache {
             && let Some(id) = self.lists[1].oldest()
         {
             self.change_state(id as u32, PageState::Inactive);
-            self.join_previous(id as u32);
+            self.merge_with_previous(id as u32);
         }
     }
 }
@@ -588,81 +611,85 @@ mod tests {
         PageCache::new(&PageCacheSpec { two_lists, ..PageCacheSpec::windows_nt(pages * PAGE) })
     }
 
-    fn has(cache: &PageCache, file: File, pages: core::ops::Range<u64>) -> Vec<u64> {
-        pages.filter(|&page| cache.first_gap(file, page, page + 1).is_none()).collect()
+    /// Those of the pages that are in memory.
+    fn resident(cache: &PageCache, file: File, pages: core::ops::Range<u64>) -> Vec<u64> {
+        pages.filter(|&page| cache.first_missing_range(file, page, page + 1).is_none()).collect()
     }
 
     #[test]
     fn a_file_read_from_front_to_end_is_one_run() {
         let mut cache = cache(1 << 20, false);
         for page in (0..2_000).step_by(8) {
-            assert_eq!(cache.first_gap(A, page, page + 8), Some((page, page + 8)));
-            cache.insert(A, page, page + 8);
-            cache.touch_pages(A, page, page + 8);
+            assert_eq!(cache.first_missing_range(A, page, page + 8), Some((page, page + 8)));
+            cache.insert_clean(A, page, page + 8);
+            cache.record_use(A, page, page + 8);
         }
-        assert_eq!(cache.resident_pages(), (2_000, 1));
-        cache.drop(A, 100, 110);
-        assert_eq!(cache.first_gap(A, 50, 200), Some((100, 110)));
-        assert_eq!(cache.first_gap(A, 105, 107), Some((105, 107)));
-        assert_eq!((cache.first_gap(A, 110, 2_000), cache.first_gap(B, 0, 1)), (None, Some((0, 1))));
+        assert_eq!((cache.resident_pages(), cache.index.len()), (2_000, 1));
+        cache.drop_pages(A, 100, 110);
+        assert_eq!(cache.first_missing_range(A, 50, 200), Some((100, 110)));
+        assert_eq!(cache.first_missing_range(A, 105, 107), Some((105, 107)));
+        assert_eq!(
+            (cache.first_missing_range(A, 110, 2_000), cache.first_missing_range(B, 0, 1)),
+            (None, Some((0, 1)))
+        );
     }
 
     #[test]
     fn what_was_used_longest_ago_goes_first() {
         let mut cache = cache(128, false);
-        cache.insert(A, 0, 64);
-        cache.insert(B, 0, 64);
-        cache.touch_pages(A, 0, 8);
-        cache.insert(B, 64, 65);
-        assert_eq!(has(&cache, A, 0..64), (0..8).chain(40..64).collect::<Vec<_>>(), "32 at once, from the front");
-        cache.insert(B, 65, 65 + 32);
-        assert_eq!(has(&cache, A, 0..64), (0..8).collect::<Vec<_>>());
-        assert_eq!(has(&cache, B, 0..97), (8..97).collect::<Vec<_>>(), "24 of one, 8 of the other");
+        cache.insert_clean(A, 0, 64);
+        cache.insert_clean(B, 0, 64);
+        cache.record_use(A, 0, 8);
+        cache.insert_clean(B, 64, 65);
+        assert_eq!(resident(&cache, A, 0..64), (0..8).chain(40..64).collect::<Vec<_>>(), "32 at once, from the front");
+        cache.insert_clean(B, 65, 65 + 32);
+        assert_eq!(resident(&cache, A, 0..64), (0..8).collect::<Vec<_>>());
+        assert_eq!(resident(&cache, B, 0..97), (8..97).collect::<Vec<_>>(), "24 of one, 8 of the other");
     }
 
     #[test]
     fn with_two_lists_what_was_used_again_stays() {
         let mut cache = cache(128, true);
-        cache.insert(A, 0, 32);
-        cache.touch_pages(A, 0, 32);
-        cache.touch_pages(A, 0, 32);
+        cache.insert_clean(A, 0, 32);
+        cache.record_use(A, 0, 32);
+        cache.record_use(A, 0, 32);
         // A file twice as long as the cache, read once, page by page.
         for page in 0..256 {
-            cache.insert(B, page, page + 1);
-            cache.touch_pages(B, page, page + 1);
+            cache.insert_clean(B, page, page + 1);
+            cache.record_use(B, page, page + 1);
         }
-        assert_eq!(has(&cache, A, 0..32).len(), 32);
+        assert_eq!(resident(&cache, A, 0..32).len(), 32);
         // Used once only, it would have gone.
-        cache.insert(A, 100, 132);
-        cache.touch_pages(A, 100, 132);
-        (256..512).for_each(|page| cache.insert(B, page, page + 1));
-        assert_eq!((has(&cache, A, 0..32).len(), has(&cache, A, 100..132).len()), (32, 0));
+        cache.insert_clean(A, 100, 132);
+        cache.record_use(A, 100, 132);
+        (256..512).for_each(|page| cache.insert_clean(B, page, page + 1));
+        assert_eq!((resident(&cache, A, 0..32).len(), resident(&cache, A, 100..132).len()), (32, 0));
     }
 
     #[test]
     fn dirty_pages_stay_until_they_are_written() {
         let mut cache = cache(64, false);
-        cache.write_pages(Instant::ZERO, A, 0, 40);
-        cache.write_pages(Instant::ZERO, A, 50, 60);
-        cache.write_pages(Instant::ZERO, A, 40, 50);
-        assert_eq!((cache.dirty_and_writing(), cache.resident_pages()), ((60, 0), (60, 1)));
-        cache.insert(B, 0, 100);
-        assert_eq!(cache.dirty_and_writing(), (60, 0));
+        cache.mark_pages_dirty(Instant::ZERO, A, 0, 40);
+        cache.mark_pages_dirty(Instant::ZERO, A, 50, 60);
+        cache.mark_pages_dirty(Instant::ZERO, A, 40, 50);
+        assert_eq!((cache.dirty_and_writing_pages(), cache.resident_pages(), cache.index.len()), ((60, 0), 60, 1));
+        cache.insert_clean(B, 0, 100);
+        assert_eq!(cache.dirty_and_writing_pages(), (60, 0));
         let mut out = vec![];
-        assert_eq!(cache.take_dirty(A, 10, 20, &mut out), 20);
-        assert_eq!((&out[..], cache.dirty_and_writing()), (&[(10, 20)][..], (40, 20)));
-        // Written again on its way: dirty it stays.
-        cache.write_pages(Instant::ZERO, A, 15, 16);
+        assert_eq!(cache.take_dirty_runs(A, 10, 20, &mut out), 20);
+        assert_eq!((&out[..], cache.dirty_and_writing_pages()), (&[DirtyRun { from: 10, pages: 20 }][..], (40, 20)));
+        // A page that is written again meanwhile stays dirty.
+        cache.mark_pages_dirty(Instant::ZERO, A, 15, 16);
         cache.mark_written(A, 10, 30);
-        assert_eq!(cache.dirty_and_writing(), (41, 0));
+        assert_eq!(cache.dirty_and_writing_pages(), (41, 0));
         out.clear();
-        assert_eq!(cache.take_dirty(A, 0, 99, &mut out), 41);
-        assert_eq!(out, [(0, 10), (15, 1), (30, 30)]);
+        assert_eq!(cache.take_dirty_runs(A, 0, 99, &mut out), 41);
+        assert_eq!(out, [(0, 10), (15, 1), (30, 30)].map(|(from, pages)| DirtyRun { from, pages }));
         cache.mark_written(A, 0, 60);
-        assert_eq!((cache.dirty_and_writing(), cache.is_dirty(A)), ((0, 0), false));
+        assert_eq!((cache.dirty_and_writing_pages(), cache.has_dirty_pages(A)), ((0, 0), false));
     }
 
-    /// The same as runs and page by page.
+    /// The cache in runs, compared with a plain map of pages.
     #[test]
     fn any_history_leaves_what_pages_one_by_one_would() {
         let mut chance = seekwise_disk::rng::Seed(3).numbered_stream("history", 0);
@@ -673,24 +700,24 @@ mod tests {
             let range = from..from + len;
             match chance.below(5) {
                 0 => {
-                    cache.write_pages(Instant::ZERO, A, range.start, range.end);
+                    cache.mark_pages_dirty(Instant::ZERO, A, range.start, range.end);
                     plain.extend(range.map(|page| (page, 2)));
                 }
                 1 => {
-                    while let Some((from, to)) = cache.first_gap(A, range.start, range.end) {
-                        cache.insert(A, from, to);
+                    while let Some((from, to)) = cache.first_missing_range(A, range.start, range.end) {
+                        cache.insert_clean(A, from, to);
                     }
                     for page in range {
                         plain.entry(page).or_insert(0);
                     }
                 }
                 2 => {
-                    cache.touch_pages(A, range.start, range.end);
+                    cache.record_use(A, range.start, range.end);
                 }
                 3 => {
                     let mut out = vec![];
-                    cache.take_dirty(A, range.start, len, &mut out);
-                    for page in out.iter().flat_map(|&(from, pages)| from..from + pages) {
+                    cache.take_dirty_runs(A, range.start, len, &mut out);
+                    for page in out.iter().flat_map(|run| run.from..run.from + run.pages) {
                         assert_eq!(plain.insert(page, 3), Some(2));
                     }
                 }
@@ -703,36 +730,39 @@ mod tests {
             }
             let count = |state: u8| plain.values().filter(|&&one| one == state).count() as u64;
             assert_eq!(
-                (cache.dirty_and_writing(), cache.resident_pages().0),
+                (cache.dirty_and_writing_pages(), cache.resident_pages()),
                 ((count(2), count(3)), plain.len() as u64)
             );
-            assert!((0..240).all(|page| cache.first_gap(A, page, page + 1).is_none() == plain.contains_key(&page)));
+            assert!(
+                (0..240)
+                    .all(|page| cache.first_missing_range(A, page, page + 1).is_none() == plain.contains_key(&page))
+            );
         }
     }
 
-    /// Eight pages in any state and 32 older ones behind them are read twice as a whole: the file goes that was not
-    /// read.
+    /// Eight pages in any state and 32 older ones after them are read twice as a whole: the file that was not read is
+    /// evicted.
     #[test]
     fn a_use_counts_for_all_its_pages_however_they_are_held() {
         let fronts: [fn(&mut PageCache); 3] = [
-            |cache| cache.insert(A, 0, 8),
-            |cache| cache.write_pages(Instant::ZERO, A, 0, 8),
+            |cache| cache.insert_clean(A, 0, 8),
+            |cache| cache.mark_pages_dirty(Instant::ZERO, A, 0, 8),
             |cache| {
-                cache.write_pages(Instant::ZERO, A, 0, 8);
-                cache.take_dirty(A, 0, 8, &mut vec![]);
+                cache.mark_pages_dirty(Instant::ZERO, A, 0, 8);
+                cache.take_dirty_runs(A, 0, 8, &mut vec![]);
             },
         ];
         for (state, front) in fronts.iter().enumerate() {
             for two_lists in [false, true] {
                 let mut cache = cache(72, two_lists);
-                cache.insert(A, 8, 40);
-                cache.insert(B, 0, 32);
+                cache.insert_clean(A, 8, 40);
+                cache.insert_clean(B, 0, 32);
                 front(&mut cache);
-                cache.touch_pages(A, 0, 40);
-                cache.touch_pages(A, 0, 40);
-                // A page too many: 32 go at a time.
-                cache.insert(B, 100, 101);
-                let left = (has(&cache, A, 0..40).len(), has(&cache, B, 0..32).len());
+                cache.record_use(A, 0, 40);
+                cache.record_use(A, 0, 40);
+                // A page too many: 32 are evicted at a time.
+                cache.insert_clean(B, 100, 101);
+                let left = (resident(&cache, A, 0..40).len(), resident(&cache, B, 0..32).len());
                 assert_eq!(left, (40, 0), "state {state}, two lists: {two_lists}");
             }
         }

@@ -1,4 +1,5 @@
-//! The rules of the three systems' page caches, each with its source. The cache itself is in `pages`.
+//! The rules and constants of the page caches of Windows NT, Windows 98 and Linux, each with its source. The cache
+//! itself is in `pages`, read-ahead in `read_ahead`, write-back in `system/cached_calls`.
 
 use seekwise_disk::time::Span;
 
@@ -9,28 +10,28 @@ use crate::files::volume::WriteBack;
 pub struct PageCacheSpec {
     /// Memory for pages, in bytes.
     pub bytes: u64,
-    /// Two LRU lists: pages that were used twice stay longer. Otherwise one list.
+    /// Two LRU lists, so that pages that were used twice stay longer; otherwise one list.
     pub two_lists: bool,
     pub ahead: ReadAheadRule,
     pub back: WriteBackRule,
     /// Writers wait while more than this percentage of the cache is dirty.
     pub limit: u32,
-    /// Processor time of a call, besides copying. Inferred, 2 µs (0.3 µs to 10 µs): entering the system, finding the
-    /// pages, mapping them; processors of 2000 to 2020 differ by that much. The stack's own figure should replace it.
+    /// Processor time of a call, besides copying: entering the system, finding the pages, mapping them. Inferred, 2 µs
+    /// (0.3 µs to 10 µs, the difference between processors of 2000 and 2020). The stack's own figure should replace it.
     pub call: Span,
-    /// Copying between program and cache, in bytes a second; that of the stack's processor if it has one. Inferred, 600
-    /// MB/s (100 MB/s to 10 GB/s): as of a processor of 2002 (`athlon-xp`).
+    /// Copying between program and cache, in bytes a second; the rate of the stack's processor if it has one. Inferred,
+    /// 600 MB/s (100 MB/s to 10 GB/s), as of a processor of 2002 (`athlon-xp`).
     pub copy: u64,
 }
 
 /// Read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAheadRule {
-    /// Windows: as many granules as a sequential read has, after the one in which it ends.
+    /// Windows: as many granules as the read has, after the granule in which it ends.
     Granule {
         /// Bytes in a granule.
         bytes: u64,
-        /// Consecutive sequential reads before it begins.
+        /// Number of consecutive sequential reads before it begins.
         after: u32,
     },
     /// Linux: a window that grows to this many bytes.
@@ -40,32 +41,33 @@ pub enum ReadAheadRule {
 /// Write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteBackRule {
-    /// Windows: a share of all dirty pages at a time. The writes of a file go one after another; several files are
-    /// written side by side.
+    /// Windows: a share of all dirty pages at a time. The writes of a file go one after another, those of several files
+    /// side by side.
     Lazy {
-        /// When, and how many.
+        /// When it writes, and what share.
         clock: WriteBack,
         /// The largest write in bytes.
         most: u64,
-        /// Files written at a time.
+        /// Files written side by side.
         files: u32,
     },
     /// Linux: old dirty files, and everything above a share.
     Flusher {
         /// How often it wakes up.
         wake: Span,
-        /// How old dirty files may become.
+        /// The age at which dirty files are written.
         expire: Span,
-        /// Writes while more than this percentage of the cache is dirty.
+        /// The flusher also writes while more than this percentage of the cache is dirty.
         background: u32,
-        /// Bytes of a file at a time, before the next file's turn.
+        /// Bytes of a file in a chunk, before the next file's turn.
         chunk: u64,
-        /// How many of these chunks are at the drive at once.
+        /// Chunks in flight at once.
         chunks: u32,
     },
 }
 
 impl PageCacheSpec {
+    /// The defaults of `call` and `copy`.
     const COST: (Span, u64) = (Span::from_micros(2), 600_000_000);
 
     /// Windows NT, 2000, XP.

@@ -1,4 +1,4 @@
-//! A running program: the next action of each thread.
+//! The interface of a running program: the next action of each of its threads.
 
 use core::fmt;
 
@@ -10,30 +10,37 @@ use crate::files::system::System;
 /// The next action of a program's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramAction {
-    /// Calls, and goes on when that has returned.
+    /// Makes a call, and continues when it has returned.
     Call(Call),
-    /// An operation begins; the number distinguishes operations under way.
+    /// An operation begins; the number distinguishes it from others under way.
     Began(u32),
-    /// The operation relies on bytes of a file (the first, and how many) that another thread wrote for it.
-    Relies(u32, File, u64, u64),
-    /// The operation has ended.
+    /// The operation with this number relies on `bytes` bytes of a file from byte `from` on, which another thread wrote
+    /// for it.
+    Relies { number: u32, file: File, from: u64, bytes: u64 },
+    /// The operation with this number has ended.
     Ended(u32),
-    /// Waits until another thread of the program has gone on.
+    /// Waits until another thread of the program has acted.
     Park,
     /// The thread has ended.
     Over,
 }
 
-/// A program that runs.
+/// A running program.
 pub trait Program: fmt::Debug {
     /// Number of threads.
-    fn threads(&self) -> u16 {
+    fn thread_count(&self) -> u16 {
         1
     }
 
-    /// Returns the next action of `thread` at `now`. `returned` is the result of its call, if its last action was one;
-    /// `system` shows how files lie, for a defragmenter.
-    fn next(&mut self, thread: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction;
+    /// Returns the next action of `thread` at `now`. `returned` is the result of its last action, if that was a call;
+    /// `system` lets a defragmenter see the places of files.
+    fn next_action(
+        &mut self,
+        thread: u16,
+        now: Instant,
+        returned: Option<&CallResult>,
+        system: &System,
+    ) -> ProgramAction;
 }
 
 /// Returns the call that computes for `span`; `None` for zero.
@@ -41,8 +48,8 @@ pub(super) fn compute_call(span: Span) -> Option<Call> {
     (span > Span::ZERO).then_some(Call::Compute(span))
 }
 
-/// Returns the call that computes for `bytes` bytes; `mebibyte` is the time for each MiB.
-pub(super) fn compute_call_for(bytes: u64, mebibyte: Span) -> Option<Call> {
-    let nanos = (u128::from(mebibyte.nanos()) * u128::from(bytes)) >> 20;
+/// Returns the call that computes for `bytes` bytes; `None` for no time.
+pub(super) fn compute_call_for_bytes(bytes: u64, time_per_mebibyte: Span) -> Option<Call> {
+    let nanos = (u128::from(time_per_mebibyte.nanos()) * u128::from(bytes)) >> 20;
     compute_call(Span::from_nanos(nanos as u64))
 }

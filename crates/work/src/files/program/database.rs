@@ -1,4 +1,4 @@
-//! A database: clients change pages in its memory and commit through a write-ahead log; from time to time a checkpoint
+//! A database: clients change pages in its memory and commit through a write-ahead log. From time to time a checkpoint
 //! writes the changed pages to the data file. With group commit, one client writes and flushes the log for all that
 //! wait. An operation is a commit.
 
@@ -30,9 +30,9 @@ pub struct DatabaseSpec {
     pub page: u64,
     /// Writes to the log are multiples of this many bytes.
     pub log_block: u64,
-    /// How many clients, each with a thread.
+    /// Number of clients, each with a thread.
     pub clients: u16,
-    /// How many commits, over all clients.
+    /// Number of commits of all clients together.
     pub commits: u32,
     /// Pages that a transaction reads.
     pub reads: u32,
@@ -52,7 +52,7 @@ pub struct DatabaseSpec {
     pub data_handle: OpenMode,
     /// How the log is opened.
     pub log_handle: OpenMode,
-    /// Computing for each transaction.
+    /// Computing time of each transaction.
     pub time: Span,
     /// From one transaction of a client to its next.
     pub pause: Span,
@@ -65,81 +65,103 @@ struct Database {
     log: File,
     rng: Rng,
     clients: Vec<Client>,
-    /// Transactions begun.
+    /// Number of transactions begun.
     begun: u32,
-    /// Clients that have not ended.
+    /// Number of clients that have not ended.
     busy: u32,
-    /// Bytes of log made, and durable, since the beginning.
-    made: u64,
+    /// Bytes ever added to the log.
+    logged: u64,
+    /// How many of these are durable.
     durable: u64,
-    /// A client is writing the log up to here.
+    /// A client is writing the log up to this byte.
     writing: Option<u64>,
-    /// The bytes of the log that were written last, and made durable last: the first, and how many.
-    written: (u64, u64),
-    rests: (u64, u64),
+    /// The part of the log that was written last.
+    last_written: LogExtent,
+    /// The part of the log that was made durable last.
+    last_durable: LogExtent,
+    /// Changed pages, by their first bytes.
     dirty: BTreeSet<u64>,
     checkpoint: Checkpoint,
+}
+
+/// A part of the log file.
+#[derive(Clone, Copy, Debug, Default)]
+struct LogExtent {
+    /// The first byte.
+    from: u64,
+    bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
     stage: ClientStage,
+    /// The number of its transaction.
     number: u32,
-    /// The end of its log record.
-    end: u64,
+    /// The end of its record in the log, counted from the first byte ever logged.
+    record_end: u64,
     /// When its last transaction ended.
     ended: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientStage {
+    /// Between two transactions.
     Idle,
+    /// The pause before its transaction is over.
     Paused,
     /// Reads pages: the number left.
-    Look(u32),
+    Read(u32),
     Compute,
+    /// Adds its record to the log.
     Log,
+    /// Waits for its record to become durable, or writes the log.
     Commit,
+    /// Has written the log.
     Written,
+    /// Has synced the log.
     Synced,
+    /// The transaction is durable.
     Done,
 }
 
 #[derive(Debug)]
 struct Checkpoint {
-    /// When the next checkpoint begins, counted from when it was first asked for; and when the last one began.
+    /// When the next checkpoint begins; `None` before the first look.
     due: Option<Instant>,
+    /// When the last one began.
     began: Instant,
-    /// The pages left to write, the last first, and how many there were.
+    /// The pages left to write, the last first.
     left: Vec<u64>,
+    /// How many pages it had at its beginning.
     all: u64,
-    /// All pages are written; they are being flushed.
+    /// All its pages are written, and a flush must follow.
     written: bool,
+    /// The flush is in flight.
     flushing: bool,
 }
 
 pub(super) fn create_program(
     spec: &DatabaseSpec,
-    place: &mut ProgramContext<'_>,
+    context: &mut ProgramContext<'_>,
 ) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.create_directory(spec.volume)?;
-    let data = place.place_file(directory, spec.bytes)?;
-    let directory = place.create_directory(spec.log)?;
-    let log = place.place_file(directory, spec.log_bytes)?;
-    let client = Client { stage: ClientStage::Idle, number: 0, end: 0, ended: Instant::ZERO };
+    let directory = context.place_directory(spec.volume)?;
+    let data = context.place_file(directory, spec.bytes)?;
+    let directory = context.place_directory(spec.log)?;
+    let log = context.place_file(directory, spec.log_bytes)?;
+    let client = Client { stage: ClientStage::Idle, number: 0, record_end: 0, ended: Instant::ZERO };
     Ok(Box::new(Database {
         spec: *spec,
         data,
         log,
-        rng: place.named_rng("database"),
+        rng: context.named_rng("database"),
         clients: alloc::vec![client; usize::from(spec.clients)],
         begun: 0,
         busy: u32::from(spec.clients),
-        made: 0,
+        logged: 0,
         durable: 0,
         writing: None,
-        written: (0, 0),
-        rests: (0, 0),
+        last_written: LogExtent::default(),
+        last_durable: LogExtent::default(),
         dirty: BTreeSet::new(),
         checkpoint: Checkpoint {
             due: None,
@@ -153,22 +175,24 @@ pub(super) fn create_program(
 }
 
 impl Database {
-    fn random_page(&mut self) -> u64 {
+    /// Draws a page; returns its first byte.
+    fn draw_page(&mut self) -> u64 {
         self.rng.below((self.spec.bytes / self.spec.page).max(1)) * self.spec.page
     }
 
-    fn client_action(&mut self, index: usize, now: Instant) -> ProgramAction {
+    /// The next action of a client.
+    fn next_client_action(&mut self, index: usize, now: Instant) -> ProgramAction {
         loop {
             let mut client = self.clients[index];
-            let act = self.step_client(&mut client, now);
+            let action = self.step_client(&mut client, now);
             self.clients[index] = client;
-            if let Some(act) = act {
-                return act;
+            if let Some(action) = action {
+                return action;
             }
         }
     }
 
-    /// A step of a client; `None` if it only moved to another stage.
+    /// Makes a step of a client; returns `None` if it only moved to another stage.
     fn step_client(&mut self, client: &mut Client, now: Instant) -> Option<ProgramAction> {
         let spec = self.spec;
         match client.stage {
@@ -184,16 +208,16 @@ impl Database {
                     .then(|| ProgramAction::Call(Call::Wait(client.ended + spec.pause)))
             }
             ClientStage::Paused => {
-                client.stage = ClientStage::Look(spec.reads);
+                client.stage = ClientStage::Read(spec.reads);
                 Some(ProgramAction::Began(client.number))
             }
-            ClientStage::Look(0) => {
+            ClientStage::Read(0) => {
                 client.stage = ClientStage::Compute;
                 None
             }
-            ClientStage::Look(left) => {
-                client.stage = ClientStage::Look(left - 1);
-                let (from, hit) = (self.random_page(), self.rng.draw_chance(spec.hits));
+            ClientStage::Read(left) => {
+                client.stage = ClientStage::Read(left - 1);
+                let (from, hit) = (self.draw_page(), self.rng.draw_chance(spec.hits));
                 if left <= spec.writes {
                     self.dirty.insert(from);
                 }
@@ -205,28 +229,28 @@ impl Database {
                 compute_call(spec.time).map(ProgramAction::Call)
             }
             ClientStage::Log => {
-                self.made += spec.record;
-                (client.end, client.stage) = (self.made, ClientStage::Commit);
+                self.logged += spec.record;
+                (client.record_end, client.stage) = (self.logged, ClientStage::Commit);
                 None
             }
-            ClientStage::Commit if spec.group && self.durable >= client.end => {
+            ClientStage::Commit if spec.group && self.durable >= client.record_end => {
                 client.stage = ClientStage::Done;
-                let (from, bytes) = self.rests;
-                Some(ProgramAction::Relies(client.number, self.log, from, bytes))
+                let LogExtent { from, bytes } = self.last_durable;
+                Some(ProgramAction::Relies { number: client.number, file: self.log, from, bytes })
             }
             ClientStage::Commit if self.writing.is_some() => Some(ProgramAction::Park),
             ClientStage::Commit => {
-                let until = if spec.group { self.made } else { client.end.max(self.durable) };
+                let until = if spec.group { self.logged } else { client.record_end.max(self.durable) };
                 self.writing = Some(until);
                 client.stage = ClientStage::Written;
-                Some(ProgramAction::Call(self.log_write(until)))
+                Some(ProgramAction::Call(self.begin_log_write(until)))
             }
             ClientStage::Written => {
                 client.stage = ClientStage::Synced;
                 Some(ProgramAction::Call(Call::Sync(self.log, SyncScope::Data)))
             }
             ClientStage::Synced => {
-                (self.durable, self.rests) = (self.writing.take().expect("it wrote"), self.written);
+                (self.durable, self.last_durable) = (self.writing.take().expect("it wrote"), self.last_written);
                 client.stage = ClientStage::Done;
                 None
             }
@@ -237,24 +261,24 @@ impl Database {
         }
     }
 
-    /// Returns the write of the log's blocks from the durable end to `until`; at the log's beginning if it would pass
-    /// its end.
-    fn log_write(&mut self, until: u64) -> Call {
+    /// Returns the write of the log's blocks from its durable end to `until`. A write that would pass the end of the
+    /// file is at its beginning.
+    fn begin_log_write(&mut self, until: u64) -> Call {
         let DatabaseSpec { log_block: block, log_bytes, log_handle: handle, .. } = self.spec;
         let first = self.durable / block * block;
         let bytes = (until.next_multiple_of(block) - first).clamp(block, log_bytes);
         let from = first % log_bytes;
         let from = if from + bytes > log_bytes { 0 } else { from };
-        self.written = (from, bytes);
+        self.last_written = LogExtent { from, bytes };
         Call::Write { file: self.log, from, bytes, handle }
     }
 
-    /// Returns the next action of the checkpoint. While parked, it is asked again after each act of a client.
-    fn checkpoint_action(&mut self, now: Instant) -> ProgramAction {
+    /// The next action of the checkpoint's thread. While it parks, it is called again after each action of a client.
+    fn next_checkpoint_action(&mut self, now: Instant) -> ProgramAction {
         let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
-        let Some(every) = spec.checkpoint else { return ProgramAction::Over };
+        let Some(interval) = spec.checkpoint else { return ProgramAction::Over };
         if core::mem::take(&mut checkpoint.flushing) {
-            checkpoint.due = Some(now.max(checkpoint.began + every));
+            checkpoint.due = Some(now.max(checkpoint.began + interval));
         }
         if core::mem::take(&mut checkpoint.written) {
             checkpoint.flushing = true;
@@ -264,7 +288,7 @@ impl Database {
             return ProgramAction::Over;
         }
         if checkpoint.left.is_empty() {
-            let due = *checkpoint.due.get_or_insert(now + every);
+            let due = *checkpoint.due.get_or_insert(now + interval);
             if now < due || self.dirty.is_empty() {
                 return ProgramAction::Park;
             }
@@ -273,7 +297,7 @@ impl Database {
             checkpoint.all = checkpoint.left.len() as u64;
         }
         let done = checkpoint.all - checkpoint.left.len() as u64;
-        if now < checkpoint.began + spread_time(every, spec.spread, done, checkpoint.all) {
+        if now < checkpoint.began + spread_time(interval, spec.spread, done, checkpoint.all) {
             return ProgramAction::Park;
         }
         let Some(from) = checkpoint.left.pop() else { return ProgramAction::Park };
@@ -282,23 +306,24 @@ impl Database {
     }
 }
 
-/// Time from a checkpoint's start until it has done `done` of `all` writes, if they are spread over `spread` per cent
-/// of the time to the next.
-fn spread_time(every: Span, spread: u32, done: u64, all: u64) -> Span {
-    let nanos = u128::from(every.nanos()) * u128::from(spread) * u128::from(done) / (100 * u128::from(all.max(1)));
+/// Time from a checkpoint's start until `done` of `all` writes should be done, if they are spread over a percentage of
+/// the interval between checkpoints.
+fn spread_time(interval: Span, spread_percent: u32, done: u64, all: u64) -> Span {
+    let nanos =
+        u128::from(interval.nanos()) * u128::from(spread_percent) * u128::from(done) / (100 * u128::from(all.max(1)));
     Span::from_nanos(nanos as u64)
 }
 
 impl Program for Database {
-    fn threads(&self) -> u16 {
+    fn thread_count(&self) -> u16 {
         self.spec.clients + 1
     }
 
-    fn next(&mut self, thread: u16, now: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
+    fn next_action(&mut self, thread: u16, now: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
         if thread == self.spec.clients {
-            self.checkpoint_action(now)
+            self.next_checkpoint_action(now)
         } else {
-            self.client_action(usize::from(thread), now)
+            self.next_client_action(usize::from(thread), now)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Word processing: from time to time the program saves a document. A save writes the document under another name,
-//! deletes the old file, and renames the new one. An operation is a save.
+//! A word processor that saves a document from time to time. A save writes the document under another name, deletes the
+//! old file, and renames the new one. An operation is a save.
 
 use alloc::boxed::Box;
 
@@ -34,33 +34,36 @@ pub struct DocumentSpec {
 struct Document {
     spec: DocumentSpec,
     directory: File,
+    /// The file with the last save.
     document: File,
+    /// The number of the save.
     at: u32,
+    /// The new file is being created.
     creating: bool,
 }
 
 pub(super) fn create_program(
     spec: &DocumentSpec,
-    place: &mut ProgramContext<'_>,
+    context: &mut ProgramContext<'_>,
 ) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.create_directory(spec.volume)?;
-    let document = place.place_file(directory, spec.bytes)?;
-    place.place_trial_file(directory, spec.bytes)?;
-    Ok(script::from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
+    let directory = context.place_directory(spec.volume)?;
+    let document = context.place_file(directory, spec.bytes)?;
+    context.place_trial_file(directory, spec.bytes)?;
+    Ok(script::program_from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
 }
 
 impl Script for Document {
-    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_next_actions(&mut self, context: &ScriptContext<'_>, actions: &mut ActionQueue) -> bool {
         let DocumentSpec { bytes, block, handle, .. } = self.spec;
         if self.creating {
-            let file = seen.returned.and_then(|it| it.file).expect("it was created");
+            let file = context.returned.and_then(|it| it.file).expect("it was created");
             let blocks = (0..bytes).step_by(block as usize);
-            acts.push_calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
-            acts.push_calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
-            acts.push_call(Call::Close(file));
-            acts.push_call(Call::Delete(self.document));
-            acts.push_call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
-            acts.push_ended(self.at);
+            actions.push_calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
+            actions.push_calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
+            actions.push_call(Call::Close(file));
+            actions.push_call(Call::Delete(self.document));
+            actions.push_call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
+            actions.push_ended(self.at);
             (self.document, self.at, self.creating) = (file, self.at + 1, false);
             return true;
         }
@@ -68,11 +71,11 @@ impl Script for Document {
             return false;
         }
         if self.at > 0 && self.spec.pause > Span::ZERO {
-            acts.push_call(Call::Wait(seen.now + self.spec.pause));
+            actions.push_call(Call::Wait(context.now + self.spec.pause));
         }
-        acts.push_began(self.at);
-        acts.push_calls(compute_call(self.spec.time));
-        acts.push_call(Call::Create { directory: self.directory, name: FileName::SHORT });
+        actions.push_began(self.at);
+        actions.push_calls(compute_call(self.spec.time));
+        actions.push_call(Call::Create { directory: self.directory, name: FileName::SHORT });
         self.creating = true;
         true
     }

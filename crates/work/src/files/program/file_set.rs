@@ -1,4 +1,4 @@
-//! Sets of files: number, bytes, spread of sizes, files in a directory.
+//! Sets of files: how many, how large, in which directories; and their placement on a volume before the run.
 
 use alloc::vec::Vec;
 
@@ -13,11 +13,25 @@ pub struct FileSet {
     pub files: u32,
     /// The size of all files together.
     pub bytes: u64,
-    /// The largest file is up to 2 to this power times the smallest; the powers are evenly distributed (a log-uniform
-    /// draw). Published sets give count and sum only, so any value but 0 is inferred. 0 to 16.
+    /// The largest file is up to 2 to this power times the smallest, 0 to 16; sizes are log-uniform. Published sets
+    /// give count and sum only, so any value but 0 is inferred.
     pub spread: u32,
     /// Files in a directory.
     pub directory: u32,
+}
+
+/// A file on a volume, with its length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SizedFile {
+    pub(crate) file: File,
+    pub(crate) bytes: u64,
+}
+
+/// A file that is to be created in a directory, with its length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TargetFile {
+    pub(crate) directory: File,
+    pub(crate) bytes: u64,
 }
 
 impl FileSet {
@@ -34,34 +48,40 @@ impl FileSet {
         weights.into_iter().map(|weight| share(weight).max(1)).collect()
     }
 
-    /// Places the set on a volume, in directories of its own.
-    pub fn place_files(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, VolumeError> {
+    /// Places the set on a volume, in directories of its own; returns its files.
+    pub(crate) fn place_files(
+        &self,
+        volume: &mut Volume,
+        volume_index: u8,
+        rng: &mut Rng,
+    ) -> Result<Vec<SizedFile>, VolumeError> {
         let mut placed = Vec::with_capacity(self.files as usize);
-        for (directory, bytes) in self.draw_targets(volume, index, rng, false)? {
+        for TargetFile { directory, bytes } in self.place_target_directories(volume, volume_index, rng, false)? {
             let id = volume.place_initial_file(directory.id, FileName::SHORT, bytes)?;
-            placed.push((File { volume: index, id }, bytes));
+            placed.push(SizedFile { file: File { volume: volume_index, id }, bytes });
         }
         Ok(placed)
     }
 
-    /// Returns directory and size of each file. With `trial` the files are placed as well, to see whether they fit.
-    pub(crate) fn draw_targets(
+    /// Places the directories of the set on a volume, and draws the size of each file. With `trial` the files are
+    /// placed as well, to see whether they fit.
+    pub(crate) fn place_target_directories(
         &self,
         volume: &mut Volume,
-        index: u8,
+        volume_index: u8,
         rng: &mut Rng,
         trial: bool,
-    ) -> Result<Vec<(File, u64)>, VolumeError> {
+    ) -> Result<Vec<TargetFile>, VolumeError> {
         let mut targets = Vec::with_capacity(self.files as usize);
         let mut directory = ROOT;
-        for (place, bytes) in self.draw_sizes(rng).into_iter().enumerate() {
-            if place % self.directory.max(1) as usize == 0 {
+        for (number, bytes) in self.draw_sizes(rng).into_iter().enumerate() {
+            if number % self.directory.max(1) as usize == 0 {
                 directory = volume.place_initial_directory(ROOT, FileName::SHORT)?;
             }
             if trial {
                 volume.place_initial_file(directory, FileName::SHORT, bytes)?;
             }
-            targets.push((File { volume: index, id: directory }, bytes));
+            targets.push(TargetFile { directory: File { volume: volume_index, id: directory }, bytes });
         }
         Ok(targets)
     }

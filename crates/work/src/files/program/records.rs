@@ -1,7 +1,7 @@
-//! Records posted into tables and their indexes, as a bookkeeping program on shared files does: each record reads some
-//! index pages and makes a few small writes to the table's end, its index and its head. Without transactions each
-//! record is made durable write by write; with them, the writes of several records are made durable together. An
-//! operation is a record, or a transaction of several.
+//! A bookkeeping program on shared files, which posts records into tables and their indexes. Each record reads some
+//! index pages and makes a few small writes: to the table's end, its index and its head. Without transactions the
+//! writes of each record are flushed one by one; with them, the writes of several records are flushed together. An
+//! operation is a transaction, or a record without transactions.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,7 +32,8 @@ pub struct RecordsSpec {
     pub reads: u32,
     /// Writes for each record.
     pub writes: u32,
-    /// How many of these a flush follows; with transactions, flushes at the end of each, at most one for each file.
+    /// How many of these writes a flush follows; with transactions, the number of flushes at the end of each, at most
+    /// one for each file.
     pub flushes: u32,
     /// Bytes in a write.
     pub bytes: u64,
@@ -43,88 +44,91 @@ pub struct RecordsSpec {
 }
 
 #[derive(Debug)]
+struct IndexedTable {
+    table: File,
+    index: File,
+    /// The length of the table.
+    end: u64,
+}
+
+#[derive(Debug)]
 struct Records {
     spec: RecordsSpec,
-    tables: Vec<(File, File)>,
-    /// By table: its end.
-    ends: Vec<u64>,
+    tables: Vec<IndexedTable>,
+    /// The number of the record.
     at: u32,
     rng: Rng,
 }
 
 pub(super) fn create_program(
     spec: &RecordsSpec,
-    place: &mut ProgramContext<'_>,
+    context: &mut ProgramContext<'_>,
 ) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.create_directory(spec.volume)?;
+    let directory = context.place_directory(spec.volume)?;
     let mut tables = Vec::new();
     for _ in 0..spec.tables {
-        tables.push((place.place_file(directory, spec.table)?, place.place_file(directory, spec.index)?));
+        let table = context.place_file(directory, spec.table)?;
+        tables.push(IndexedTable { table, index: context.place_file(directory, spec.index)?, end: spec.table });
     }
-    Ok(script::from_script(Records {
-        spec: *spec,
-        ends: alloc::vec![spec.table; tables.len()],
-        tables,
-        at: 0,
-        rng: place.named_rng("records"),
-    }))
+    Ok(script::program_from_script(Records { spec: *spec, tables, at: 0, rng: context.named_rng("records") }))
 }
 
 impl Records {
-    /// Returns write `n` of a record: to the table's end, its index and its head in turn.
-    fn write_call(&mut self, n: u32) -> Call {
-        let RecordsSpec { bytes, handle, index: long, .. } = self.spec;
+    /// Returns write number `n` of a record: to the table's end, its index and its head in turn.
+    fn make_write(&mut self, n: u32) -> Call {
+        let RecordsSpec { bytes, handle, index: index_bytes, .. } = self.spec;
         let at = self.at as usize % self.tables.len();
-        let (table, index) = self.tables[at];
+        let table = &mut self.tables[at];
         let (file, from) = match n % 3 {
             0 => {
-                self.ends[at] += bytes;
-                (table, self.ends[at] - bytes)
+                table.end += bytes;
+                (table.table, table.end - bytes)
             }
-            1 => (index, self.rng.below((long / bytes).max(1)) * bytes),
-            _ => (table, 0),
+            1 => (table.index, self.rng.below((index_bytes / bytes).max(1)) * bytes),
+            _ => (table.table, 0),
         };
         Call::Write { file, from, bytes, handle }
     }
 
     /// Adds the actions of a record: reads, computing, writes, and a flush after each write that must be durable.
-    fn add_record(&mut self, acts: &mut ActionQueue) {
-        let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
-        acts.push_calls(compute_call(self.spec.time));
-        let (_, index) = self.tables[self.at as usize % self.tables.len()];
+    fn add_record(&mut self, actions: &mut ActionQueue) {
+        let RecordsSpec { reads, writes, flushes, index: index_bytes, bytes, handle, .. } = self.spec;
+        actions.push_calls(compute_call(self.spec.time));
+        let index = self.tables[self.at as usize % self.tables.len()].index;
         for _ in 0..reads {
-            let from = self.rng.below((long / bytes).max(1)) * bytes;
-            acts.push_call(Call::Read { file: index, from, bytes, handle });
+            let from = self.rng.below((index_bytes / bytes).max(1)) * bytes;
+            actions.push_call(Call::Read { file: index, from, bytes, handle });
         }
         for n in 0..writes {
-            let call = self.write_call(n);
-            acts.push_call(call);
-            // Evenly among the writes, and after the last.
-            let so_far = |n: u32| n * flushes / writes;
-            if let (1, true, Call::Write { file, .. }) = (self.spec.transaction, so_far(n + 1) > so_far(n), call) {
-                acts.push_call(Call::Sync(file, SyncScope::All));
+            let call = self.make_write(n);
+            actions.push_call(call);
+            // Flushes are spread evenly among the writes, and the last follows the last write.
+            let flushes_before = |n: u32| n * flushes / writes;
+            let is_flushed = self.spec.transaction == 1 && flushes_before(n + 1) > flushes_before(n);
+            if let (true, Call::Write { file, .. }) = (is_flushed, call) {
+                actions.push_call(Call::Sync(file, SyncScope::All));
             }
         }
     }
 }
 
 impl Script for Records {
-    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_next_actions(&mut self, _: &ScriptContext<'_>, actions: &mut ActionQueue) -> bool {
         if self.at == self.spec.records {
             return false;
         }
         let number = self.at;
-        acts.push_began(number);
+        actions.push_began(number);
         let until = self.spec.records.min(self.at + self.spec.transaction);
         while self.at < until {
-            self.add_record(acts);
+            self.add_record(actions);
             self.at += 1;
         }
         if self.spec.transaction > 1 {
-            let files = self.tables.iter().flat_map(|&(table, index)| [table, index]);
-            acts.push_calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, SyncScope::All)));
+            let files = self.tables.iter().flat_map(|table| [table.table, table.index]);
+            actions.push_calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, SyncScope::All)));
         }
-        acts.push_ended(number);
+        actions.push_ended(number);
         true
     }
 }

@@ -1,5 +1,5 @@
-//! Registry hives flushed through their log: the dirty sectors into the log, a flush, the pages of the hive, a flush.
-//! An operation is a flush of a hive.
+//! The registry of Windows, whose hives are flushed through their logs: the dirty sectors are written to the log and
+//! flushed, then the pages of the hive are written and flushed. An operation is a flush of a hive.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -39,43 +39,45 @@ const HEAD: u64 = 1024;
 #[derive(Debug)]
 struct Registry {
     spec: RegistrySpec,
+    /// Each hive and its log.
     hives: Vec<(File, File)>,
+    /// The number of the flush.
     at: u32,
     rng: Rng,
 }
 
 pub(super) fn create_program(
     spec: &RegistrySpec,
-    place: &mut ProgramContext<'_>,
+    context: &mut ProgramContext<'_>,
 ) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.create_directory(spec.volume)?;
+    let directory = context.place_directory(spec.volume)?;
     let mut hives = Vec::new();
     for _ in 0..spec.hives {
         hives.push((
-            place.place_file(directory, spec.hive)?,
-            place.place_file(directory, HEAD + u64::from(spec.pages) * PAGE)?,
+            context.place_file(directory, spec.hive)?,
+            context.place_file(directory, HEAD + u64::from(spec.pages) * PAGE)?,
         ));
     }
-    Ok(script::from_script(Registry { spec: *spec, hives, at: 0, rng: place.named_rng("registry") }))
+    Ok(script::program_from_script(Registry { spec: *spec, hives, at: 0, rng: context.named_rng("registry") }))
 }
 
 impl Script for Registry {
-    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_next_actions(&mut self, _: &ScriptContext<'_>, actions: &mut ActionQueue) -> bool {
         if self.at == self.spec.flushes {
             return false;
         }
-        let RegistrySpec { pages, handle, hive: bytes, .. } = self.spec;
+        let RegistrySpec { pages, handle, hive: hive_bytes, .. } = self.spec;
         let (hive, log) = self.hives[self.at as usize % self.hives.len()];
-        acts.push_calls(compute_call(self.spec.time));
-        acts.push_began(self.at);
-        acts.push_call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
-        acts.push_call(Call::Sync(log, SyncScope::All));
+        actions.push_calls(compute_call(self.spec.time));
+        actions.push_began(self.at);
+        actions.push_call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
+        actions.push_call(Call::Sync(log, SyncScope::All));
         for _ in 0..pages {
-            let from = self.rng.below(bytes.div_ceil(PAGE)) * PAGE;
-            acts.push_call(Call::Write { file: hive, from, bytes: PAGE, handle });
+            let from = self.rng.below(hive_bytes.div_ceil(PAGE)) * PAGE;
+            actions.push_call(Call::Write { file: hive, from, bytes: PAGE, handle });
         }
-        acts.push_call(Call::Sync(hive, SyncScope::All));
-        acts.push_ended(self.at);
+        actions.push_call(Call::Sync(hive, SyncScope::All));
+        actions.push_ended(self.at);
         self.at += 1;
         true
     }

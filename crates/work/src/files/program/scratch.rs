@@ -1,5 +1,5 @@
-//! An image editor's scratch file: each stroke saves a part of the picture in one run, and loads tiles of other parts.
-//! An operation is a stroke.
+//! An image editor with a scratch file: each stroke saves a part of the picture in one run, and loads tiles of other
+//! parts. An operation is a stroke.
 
 use alloc::boxed::Box;
 
@@ -37,36 +37,37 @@ pub struct ScratchSpec {
 struct Scratch {
     spec: ScratchSpec,
     file: File,
+    /// The number of the stroke.
     at: u32,
     rng: Rng,
 }
 
 pub(super) fn create_program(
     spec: &ScratchSpec,
-    place: &mut ProgramContext<'_>,
+    context: &mut ProgramContext<'_>,
 ) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.create_directory(spec.volume)?;
-    let file = place.place_file(directory, spec.bytes)?;
-    Ok(script::from_script(Scratch { spec: *spec, file, at: 0, rng: place.named_rng("scratch") }))
+    let directory = context.place_directory(spec.volume)?;
+    let file = context.place_file(directory, spec.bytes)?;
+    Ok(script::program_from_script(Scratch { spec: *spec, file, at: 0, rng: context.named_rng("scratch") }))
 }
 
 impl Script for Scratch {
-    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_next_actions(&mut self, _: &ScriptContext<'_>, actions: &mut ActionQueue) -> bool {
         if self.at == self.spec.strokes {
             return false;
         }
         let ScratchSpec { bytes, run, block, tile, handle, .. } = self.spec;
         let file = self.file;
-        acts.push_began(self.at);
-        acts.push_calls(compute_call(self.spec.time));
+        actions.push_began(self.at);
+        actions.push_calls(compute_call(self.spec.time));
         let start = self.rng.below(bytes.saturating_sub(run) / block + 1) * block;
         let blocks = (0..run).step_by(block as usize);
-        acts.push_calls(blocks.map(|at| Call::Write { file, from: start + at, bytes: block.min(run - at), handle }));
+        actions.push_calls(blocks.map(|at| Call::Write { file, from: start + at, bytes: block.min(run - at), handle }));
         for _ in 0..self.spec.tiles {
             let from = self.rng.below((bytes / tile).max(1)) * tile;
-            acts.push_call(Call::Read { file, from, bytes: tile, handle });
+            actions.push_call(Call::Read { file, from, bytes: tile, handle });
         }
-        acts.push_ended(self.at);
+        actions.push_ended(self.at);
         self.at += 1;
         true
     }

@@ -1,4 +1,4 @@
-//! Programs of one thread, written as scripts: a list of acts, then the next list.
+//! Programs of one thread, written as scripts: a script adds its next few actions to a queue whenever that is empty.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -10,7 +10,7 @@ use super::action::{Program, ProgramAction};
 use crate::files::call::{Call, CallResult};
 use crate::files::system::System;
 
-/// The acts to come.
+/// The next actions of a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ActionQueue(VecDeque<ProgramAction>);
 
@@ -23,8 +23,8 @@ impl ActionQueue {
         self.0.extend(calls.into_iter().map(ProgramAction::Call));
     }
 
-    /// The next act.
-    pub(super) fn next(&mut self) -> Option<ProgramAction> {
+    /// Takes the next action.
+    pub(super) fn pop(&mut self) -> Option<ProgramAction> {
         self.0.pop_front()
     }
 
@@ -37,7 +37,7 @@ impl ActionQueue {
     }
 }
 
-/// The state that [`Script::add_actions`] sees.
+/// The state that [`Script::add_next_actions`] sees.
 pub(super) struct ScriptContext<'a> {
     pub(super) now: Instant,
     /// The result of the last call; `None` at the beginning.
@@ -47,29 +47,29 @@ pub(super) struct ScriptContext<'a> {
 
 /// A program of one thread.
 pub(super) trait Script: fmt::Debug {
-    /// Adds the next acts; `false` at the end.
-    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool;
+    /// Adds the next actions; returns `false` at the end of the program.
+    fn add_next_actions(&mut self, context: &ScriptContext<'_>, actions: &mut ActionQueue) -> bool;
 }
 
-/// A script, run as a program.
+/// A script that runs as a program.
 #[derive(Debug)]
 struct ScriptProgram<S> {
     script: S,
-    acts: ActionQueue,
+    actions: ActionQueue,
 }
 
 /// Makes a program of a script.
-pub(super) fn from_script(script: impl Script + 'static) -> Box<dyn Program> {
-    Box::new(ScriptProgram { script, acts: ActionQueue::default() })
+pub(super) fn program_from_script(script: impl Script + 'static) -> Box<dyn Program> {
+    Box::new(ScriptProgram { script, actions: ActionQueue::default() })
 }
 
 impl<S: Script> Program for ScriptProgram<S> {
-    fn next(&mut self, _: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction {
+    fn next_action(&mut self, _: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction {
         loop {
-            if let Some(act) = self.acts.next() {
-                return act;
+            if let Some(action) = self.actions.pop() {
+                return action;
             }
-            if !self.script.add_actions(&ScriptContext { now, returned, system }, &mut self.acts) {
+            if !self.script.add_next_actions(&ScriptContext { now, returned, system }, &mut self.actions) {
                 return ProgramAction::Over;
             }
         }

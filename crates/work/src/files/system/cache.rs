@@ -1,4 +1,5 @@
-//! Service of a page cache: reads and write-back in flight, and the threads that wait for them.
+//! The page cache with its I/O: reads and write-back in flight, and the threads that wait for them. `cached_calls` has
+//! the calls.
 
 use alloc::vec::Vec;
 
@@ -6,7 +7,7 @@ use seekwise_disk::slab::Slab;
 use seekwise_disk::time::{Instant, Rate};
 
 use crate::files::call::{File, ThreadId};
-use crate::files::pagecache::{PAGE, PageCache, PageCacheSpec, ReadStream};
+use crate::files::pagecache::{DirtyRun, PAGE, PageCache, PageCacheSpec, ReadStream};
 
 /// Files per thread whose read history is kept. Inferred (Windows and Linux keep it with each open file): 8 to any.
 const STREAMS: usize = 32;
@@ -16,27 +17,28 @@ pub(super) struct CacheService {
     pub(super) spec: PageCacheSpec,
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
-    /// Reads in flight, and their numbers in the order of their issue.
+    /// Reads in flight.
     pub(super) fills: Slab<CacheFill>,
+    /// The numbers of the fills in `fills`, in the order of their issue.
     pub(super) filling: Vec<u32>,
-    /// Waiting threads, each with the fill that it waits for.
+    /// Waiting threads, each after the number of the fill that it waits for.
     pub(super) waiters: Vec<(u32, ThreadId)>,
-    /// By thread: files that it reads, the latest last.
+    /// By thread: the histories of the files that it reads, the latest last.
     pub(super) streams: Vec<Vec<(File, ReadStream)>>,
-    /// When dirty pages are looked for next; [`Instant::FAR`] if none are dirty.
+    /// When write-back looks for dirty pages next; [`Instant::FAR`] if none are dirty.
     pub(super) due: Instant,
-    /// Pages that the lazy writer has still to write of its share.
+    /// Pages of the lazy writer's share that it has still to write.
     pub(super) share: u64,
-    /// Some files have been dirty for too long: the flusher writes them back.
+    /// Some files have been dirty for too long, so the flusher writes them back.
     pub(super) expired: bool,
-    /// Plans of write-back in flight.
+    /// Number of plans of write-back in flight.
     pub(super) writing: u32,
     /// Writers held up while too much is dirty, in order.
-    pub(super) held: Vec<ThreadId>,
-    /// Files whose write-back failed, not yet reported to a program.
-    pub(super) lost: Vec<File>,
+    pub(super) held_writers: Vec<ThreadId>,
+    /// Files whose write-back failed, until a program's sync reports it.
+    pub(super) failed_files: Vec<File>,
     /// Memory for lists of runs, reused.
-    pub(super) runs: Vec<(u64, u64)>,
+    pub(super) runs: Vec<DirtyRun>,
 }
 
 /// Pages being read into memory.
@@ -60,31 +62,31 @@ impl CacheService {
             share: 0,
             expired: false,
             writing: 0,
-            held: Vec::new(),
-            lost: Vec::new(),
+            held_writers: Vec::new(),
+            failed_files: Vec::new(),
             runs: Vec::new(),
             spec,
         }
     }
 
-    /// The next look for dirty pages, if one is due.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    /// When write-back is due next; `None` if nothing is dirty.
+    pub(super) fn next_write_back(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
     }
 
     /// A percentage of the cache, in pages.
-    pub(super) fn percent_pages(&self, percent: u32) -> u64 {
+    pub(super) fn pages_of_percent(&self, percent: u32) -> u64 {
         self.spec.bytes / PAGE * u64::from(percent) / 100
     }
 
-    /// True if too much is dirty for another write.
-    pub(super) fn is_full(&self) -> bool {
-        let (dirty, writing) = self.cache.dirty_and_writing();
-        dirty + writing > self.percent_pages(self.spec.limit)
+    /// True if so much is dirty that writers must wait.
+    pub(super) fn must_hold_writers(&self) -> bool {
+        let (dirty, writing) = self.cache.dirty_and_writing_pages();
+        dirty + writing > self.pages_of_percent(self.spec.limit)
     }
 
-    /// Returns the history of a thread's reads of a file.
-    pub(super) fn read_stream(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
+    /// The history of a thread's reads of a file; a new one if there is none.
+    pub(super) fn read_stream_mut(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
         let thread = thread as usize;
         if self.streams.len() <= thread {
             self.streams.resize(thread + 1, Vec::new());
@@ -103,8 +105,8 @@ impl CacheService {
         &mut streams[at].1
     }
 
-    /// Forgets all threads' reads of a file.
-    pub(super) fn forget_file(&mut self, file: File) {
+    /// Drops the histories of all threads' reads of a file.
+    pub(super) fn drop_read_streams(&mut self, file: File) {
         for streams in &mut self.streams {
             streams.retain(|stream| stream.0 != file);
         }

@@ -1,5 +1,5 @@
-//! Issues plans to the drive by the rules of [`IoPlan`]: phase after phase; a step waits for any step of its volume
-//! that it overlaps if either writes; a log waits for all writes requested before it.
+//! Issues plans to the drive by the rules of [`IoPlan`]: phase after phase. A step waits for a request in flight of its
+//! volume that it overlaps if either writes; a plan may have to wait for all earlier writes of its volume.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,18 +11,18 @@ use crate::files::volume::{IoPlan, PlanStep, PlanWait};
 
 /// Plans being issued, and their requests in flight. `O` is the owner of a plan.
 pub(super) struct PlanIssuer<O> {
-    errands: Slab<ActivePlan<O>>,
-    /// By tag.
-    flying: Slab<IssuedRequest>,
+    plans: Slab<ActivePlan<O>>,
+    /// The requests in flight, by tag.
+    in_flight: Slab<IssuedRequest>,
     /// By volume: its requests in flight.
-    lanes: Vec<VolumeRequests>,
-    /// Plans that may have a request, in order.
+    volumes: Vec<VolumeRequests>,
+    /// Plans whose next step may be issued, in order.
     ready: VecDeque<u32>,
     /// Plans whose next step overlaps a request in flight.
-    held: Vec<u32>,
+    overlapping: Vec<u32>,
     /// Plans that wait for all writes before them ([`PlanWait::Writes`]).
-    behind: Vec<u32>,
-    /// Plans under way, the earliest first.
+    behind_writes: Vec<u32>,
+    /// All plans under way, the earliest first.
     live: Vec<u32>,
     /// Plans that have ended: the owner, and whether a request failed.
     ended: VecDeque<(O, bool)>,
@@ -36,12 +36,13 @@ struct ActivePlan<O> {
     volume: u8,
     origin: u16,
     plan: IoPlan,
-    /// The step to issue next, and how many of its sectors are issued.
+    /// The index of the step to issue next.
     next: usize,
+    /// How many sectors of this step are issued.
     sent: u64,
-    /// Requests in flight.
-    flying: u32,
-    /// Incomplete writes and flushes: steps not wholly issued, and requests in flight.
+    /// Number of requests in flight.
+    in_flight: u32,
+    /// Number of incomplete writes and flushes: steps not wholly issued, and requests in flight.
     writes: u32,
     failed: bool,
 }
@@ -50,71 +51,76 @@ struct ActivePlan<O> {
 #[derive(Clone, Copy)]
 enum IssuedRequest {
     /// A step of a plan, or a part of it.
-    Step { errand: u32, step: u32 },
+    Step { plan: u32, step: u32 },
     /// Computing of a thread.
     Compute(u16),
 }
 
-/// First sector, end, and tag.
-type Extent = (u64, u64, u32);
+/// The sectors of a request in flight.
+struct InFlightExtent {
+    first: u64,
+    end: u64,
+    tag: u32,
+}
 
+/// The requests in flight of a volume.
 #[derive(Default)]
 struct VolumeRequests {
     /// The unit of the device on which it lies.
     unit: u8,
     /// The largest request there, in sectors.
-    largest: u64,
-    reads: Vec<Extent>,
-    writes: Vec<Extent>,
+    max_sectors: u64,
+    reads: Vec<InFlightExtent>,
+    writes: Vec<InFlightExtent>,
 }
 
 impl VolumeRequests {
-    /// True if a step there must wait.
+    /// True if a request for these sectors must wait for one in flight.
     fn must_wait(&self, op: Op, first: u64, end: u64) -> bool {
-        let hits = |one: &Extent| one.0 < end && first < one.1;
+        let overlaps = |other: &InFlightExtent| other.first < end && first < other.end;
         match op {
             Op::Flush => false,
-            Op::Read => self.writes.iter().any(hits),
-            _ => self.writes.iter().any(hits) || self.reads.iter().any(hits),
+            Op::Read => self.writes.iter().any(overlaps),
+            _ => self.writes.iter().any(overlaps) || self.reads.iter().any(overlaps),
         }
     }
 
-    fn extents_mut(&mut self, op: Op) -> &mut Vec<Extent> {
+    fn extents_mut(&mut self, op: Op) -> &mut Vec<InFlightExtent> {
         if op == Op::Read { &mut self.reads } else { &mut self.writes }
     }
 }
 
 impl<O: Copy> PlanIssuer<O> {
     /// Creates an issuer for `volumes` volumes, with no plan under way.
-    pub(super) fn new(volumes: usize, largest: u32) -> PlanIssuer<O> {
+    pub(super) fn new(volumes: usize, max_sectors: u32) -> PlanIssuer<O> {
         PlanIssuer {
-            errands: Slab::with_capacity(16),
-            flying: Slab::with_capacity(64),
-            lanes: (0..volumes)
-                .map(|_| VolumeRequests { largest: u64::from(largest), ..VolumeRequests::default() })
+            plans: Slab::with_capacity(16),
+            in_flight: Slab::with_capacity(64),
+            volumes: (0..volumes)
+                .map(|_| VolumeRequests { max_sectors: u64::from(max_sectors), ..VolumeRequests::default() })
                 .collect(),
             ready: VecDeque::new(),
-            held: Vec::new(),
-            behind: Vec::new(),
+            overlapping: Vec::new(),
+            behind_writes: Vec::new(),
             live: Vec::new(),
             ended: VecDeque::new(),
             spare: Vec::new(),
         }
     }
 
-    /// Puts a volume on another unit than the first, whose largest request has `largest` sectors.
-    pub(super) fn set_unit(&mut self, volume: u8, unit: u8, largest: u32) {
-        let lane = &mut self.lanes[volume as usize];
-        (lane.unit, lane.largest) = (unit, u64::from(largest));
+    /// Puts a volume on another unit than the first; requests there have at most `max_sectors` sectors.
+    pub(super) fn set_unit(&mut self, volume: u8, unit: u8, max_sectors: u32) {
+        let requests = &mut self.volumes[volume as usize];
+        (requests.unit, requests.max_sectors) = (unit, u64::from(max_sectors));
     }
 
-    /// Returns an empty plan.
-    pub(super) fn take_plan(&mut self) -> IoPlan {
+    /// Returns an empty plan, from memory that is reused.
+    pub(super) fn take_empty_plan(&mut self) -> IoPlan {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes back a plan that is not issued.
-    pub(super) fn return_plan(&mut self, mut plan: IoPlan) {
+    /// Empties a plan that is no longer needed, for reuse.
+    pub(super) fn recycle_plan(&mut self, mut plan: IoPlan) {
         plan.clear();
         self.spare.push(plan);
     }
@@ -123,84 +129,84 @@ impl<O: Copy> PlanIssuer<O> {
     pub(super) fn begin_plan(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
-        let errand = self.errands.put(ActivePlan {
+        let id = self.plans.put(ActivePlan {
             owner,
             volume,
             origin,
             plan,
             next: 0,
             sent: 0,
-            flying: 0,
+            in_flight: 0,
             writes,
             failed: false,
         });
-        self.live.push(errand);
-        if wait == PlanWait::Writes && self.has_writes_before(errand) {
-            self.behind.push(errand);
+        self.live.push(id);
+        if wait == PlanWait::Writes && self.has_writes_before(id) {
+            self.behind_writes.push(id);
         } else {
-            self.continue_plan(errand);
+            self.continue_or_end_plan(id);
         }
     }
 
     /// True if an earlier plan of the same volume has incomplete writes or flushes.
-    fn has_writes_before(&self, errand: u32) -> bool {
-        let volume = self.errands[errand].volume;
-        let before = self.live.iter().take_while(|&&live| live != errand);
-        before.map(|&live| &self.errands[live]).any(|before| before.volume == volume && before.writes > 0)
+    fn has_writes_before(&self, id: u32) -> bool {
+        let volume = self.plans[id].volume;
+        let before = self.live.iter().take_while(|&&live| live != id);
+        before.map(|&live| &self.plans[live]).any(|before| before.volume == volume && before.writes > 0)
     }
 
-    /// Continues a plan with nothing in flight: its next phase, or its end.
-    fn continue_plan(&mut self, errand: u32) {
-        let one = &self.errands[errand];
-        if one.next < one.plan.steps().len() && !one.failed {
-            self.ready.push_back(errand);
+    /// Continues a plan with nothing in flight at its next phase, or ends it.
+    fn continue_or_end_plan(&mut self, id: u32) {
+        let active = &self.plans[id];
+        if active.next < active.plan.steps().len() && !active.failed {
+            self.ready.push_back(id);
             return;
         }
-        let one = &mut self.errands[errand];
-        one.writes = 0;
-        self.ended.push_back((one.owner, one.failed));
-        let plan = core::mem::take(&mut one.plan);
-        self.return_plan(plan);
-        self.errands.free(errand);
-        self.live.retain(|&live| live != errand);
-        self.release_waiting();
+        let active = &mut self.plans[id];
+        active.writes = 0;
+        self.ended.push_back((active.owner, active.failed));
+        let plan = core::mem::take(&mut active.plan);
+        self.recycle_plan(plan);
+        self.plans.free(id);
+        self.live.retain(|&live| live != id);
+        self.release_behind_writes();
     }
 
-    /// Begins plans whose earlier writes are complete.
-    fn release_waiting(&mut self) {
-        while let Some(at) = self.behind.iter().position(|&errand| !self.has_writes_before(errand)) {
-            let errand = self.behind.remove(at);
-            self.continue_plan(errand);
+    /// Continues the plans that waited for earlier writes which are complete now.
+    fn release_behind_writes(&mut self) {
+        while let Some(at) = self.behind_writes.iter().position(|&id| !self.has_writes_before(id)) {
+            let id = self.behind_writes.remove(at);
+            self.continue_or_end_plan(id);
         }
     }
 
     /// The next request for the drive.
     pub(super) fn poll_request(&mut self) -> Option<Request> {
-        while let Some(&errand) = self.ready.front() {
-            let one = &mut self.errands[errand];
-            let step = one.plan.steps()[one.next];
-            let lane = &mut self.lanes[one.volume as usize];
-            let (lba, sectors) = (step.lba + one.sent, (step.sectors - one.sent).min(lane.largest));
-            if lane.must_wait(step.op, lba, lba + sectors) {
+        while let Some(&id) = self.ready.front() {
+            let active = &mut self.plans[id];
+            let step = active.plan.steps()[active.next];
+            let volume = &mut self.volumes[active.volume as usize];
+            let (lba, sectors) = (step.lba + active.sent, (step.sectors - active.sent).min(volume.max_sectors));
+            if volume.must_wait(step.op, lba, lba + sectors) {
                 self.ready.pop_front();
-                self.held.push(errand);
+                self.overlapping.push(id);
                 continue;
             }
-            let last = one.sent + sectors == step.sectors;
-            let tag = self.flying.put(IssuedRequest::Step { errand, step: one.next as u32 });
+            let is_last_part = active.sent + sectors == step.sectors;
+            let tag = self.in_flight.put(IssuedRequest::Step { plan: id, step: active.next as u32 });
             if step.op != Op::Flush {
-                lane.extents_mut(step.op).push((lba, lba + sectors, tag));
+                volume.extents_mut(step.op).push(InFlightExtent { first: lba, end: lba + sectors, tag });
             }
-            one.writes += u32::from(step.op != Op::Read && !last);
-            one.flying += 1;
-            one.sent += sectors;
-            if last {
-                (one.next, one.sent) = (one.next + 1, 0);
-                if one.plan.steps().get(one.next).is_none_or(|next| next.phase != step.phase) {
+            active.writes += u32::from(step.op != Op::Read && !is_last_part);
+            active.in_flight += 1;
+            active.sent += sectors;
+            if is_last_part {
+                (active.next, active.sent) = (active.next + 1, 0);
+                if active.plan.steps().get(active.next).is_none_or(|next| next.phase != step.phase) {
                     self.ready.pop_front();
                 }
             }
-            let (unit, origin) = (lane.unit, one.origin);
+            let (unit, origin) = (volume.unit, active.origin);
             return Some(Request {
                 tag,
                 unit,
@@ -217,16 +223,16 @@ impl<O: Copy> PlanIssuer<O> {
 
     /// A request for `micros` microseconds of a thread's computing.
     pub(super) fn compute_request(&mut self, thread: u16, micros: u32) -> Request {
-        let tag = self.flying.put(IssuedRequest::Compute(thread));
+        let tag = self.in_flight.put(IssuedRequest::Compute(thread));
         let (op, flags) = (Op::Compute, Flags::NONE);
         Request { tag, unit: 0, origin: thread, op, flags, lba: 0, sectors: micros, stamp: 0 }
     }
 
     /// The volume and step of the request with this tag; `None` for computing.
-    pub(super) fn plan_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
-        match self.flying[tag] {
-            IssuedRequest::Step { errand, step } => {
-                Some((self.errands[errand].volume, &self.errands[errand].plan.steps()[step as usize]))
+    pub(super) fn request_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
+        match self.in_flight[tag] {
+            IssuedRequest::Step { plan, step } => {
+                Some((self.plans[plan].volume, &self.plans[plan].plan.steps()[step as usize]))
             }
             IssuedRequest::Compute(_) => None,
         }
@@ -234,41 +240,40 @@ impl<O: Copy> PlanIssuer<O> {
 
     /// The thread that computes in the request with this tag, if it is computing.
     pub(super) fn computing_thread(&self, tag: u32) -> Option<u16> {
-        match self.flying[tag] {
+        match self.in_flight[tag] {
             IssuedRequest::Compute(thread) => Some(thread),
             IssuedRequest::Step { .. } => None,
         }
     }
 
-    /// Handles the completion of a request. Returns the thread if it was computing.
+    /// Handles the completion of a request. Returns the thread whose computing it was, if it was computing.
     pub(super) fn complete_request(&mut self, tag: u32, failed: bool) -> Option<u16> {
-        let flying = self.flying[tag];
-        self.flying.free(tag);
-        let (errand, step) = match flying {
+        let issued = self.in_flight[tag];
+        self.in_flight.free(tag);
+        let (id, step) = match issued {
             IssuedRequest::Compute(thread) => return Some(thread),
-            IssuedRequest::Step { errand, step } => (errand, step),
+            IssuedRequest::Step { plan, step } => (plan, step),
         };
-        let one = &mut self.errands[errand];
-        let op = one.plan.steps()[step as usize].op;
+        let active = &mut self.plans[id];
+        let op = active.plan.steps()[step as usize].op;
         if op != Op::Flush {
-            let extents = self.lanes[one.volume as usize].extents_mut(op);
-            let at = extents.iter().position(|extent| extent.2 == tag).expect("it is at the drive");
+            let extents = self.volumes[active.volume as usize].extents_mut(op);
+            let at = extents.iter().position(|extent| extent.tag == tag).expect("it is at the drive");
             extents.swap_remove(at);
         }
-        one.flying -= 1;
-        one.failed |= failed;
-        one.writes -= u32::from(op != Op::Read);
-        self.ready.extend(self.held.drain(..));
-        let one = &self.errands[errand];
-        let begun =
-            one.plan.steps().get(one.next).is_some_and(|next| {
-                one.sent > 0 || (one.next > 0 && one.plan.steps()[one.next - 1].phase == next.phase)
-            });
-        if one.flying == 0 && (!begun || one.failed) {
-            self.ready.retain(|&ready| ready != errand);
-            self.continue_plan(errand);
-        } else if !self.behind.is_empty() {
-            self.release_waiting();
+        active.in_flight -= 1;
+        active.failed |= failed;
+        active.writes -= u32::from(op != Op::Read);
+        self.ready.extend(self.overlapping.drain(..));
+        let active = &self.plans[id];
+        let is_within_phase = active.plan.steps().get(active.next).is_some_and(|next| {
+            active.sent > 0 || (active.next > 0 && active.plan.steps()[active.next - 1].phase == next.phase)
+        });
+        if active.in_flight == 0 && (!is_within_phase || active.failed) {
+            self.ready.retain(|&ready| ready != id);
+            self.continue_or_end_plan(id);
+        } else if !self.behind_writes.is_empty() {
+            self.release_behind_writes();
         }
         None
     }

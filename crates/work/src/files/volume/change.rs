@@ -1,4 +1,5 @@
-//! Changes that a mount can find, for a judge of power cuts.
+//! Changes of metadata, page by page, for a judge of power cuts: which facts about files a mount finds once a page is
+//! on the drive. `mount` applies them.
 
 use alloc::vec::Vec;
 
@@ -13,22 +14,24 @@ pub enum PageFact {
     Unlisted(FileId),
     /// The file's record (of `$MFT`, or its inode) is in use.
     Recorded,
+    /// The file's record is free.
     Unrecorded,
     /// The file's length in bytes.
     Sized(u64),
-    /// Bytes (from, to) of the file lie at this sector of the drive and on.
-    Mapped(u64, u64, u64),
-    /// Bytes (from, to) of the file no longer lie anywhere.
-    Unmapped(u64, u64),
-    /// The file's first bytes, up to this length, are in its record, as of this change.
+    /// Bytes `from..to` of the file lie on the drive from sector `lba` on.
+    Mapped { from: u64, to: u64, lba: u64 },
+    /// Bytes `from..to` of the file no longer have a place.
+    Unmapped { from: u64, to: u64 },
+    /// The number of first bytes of the file that are in its record, as of this change.
     Inside(u64),
 }
 
-/// A fact on a page. An entry that lies on two pages is two facts of one number; it holds when both do.
+/// A fact on a page. An entry that lies on two pages gives two changes with one number; it holds once both pages hold
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageChange {
-    /// Rises with every operation. A page holds the change if it was written with [`super::PlanStep::holds`] of at least
-    /// this; so does a log.
+    /// Rises with every operation. A page holds the change if it was written with [`super::PlanStep::latest_change`] of
+    /// at least this; so does a log.
     pub number: u64,
     /// The page's first sector on the drive.
     pub page: u64,
@@ -38,39 +41,39 @@ pub struct PageChange {
     pub fact: PageFact,
 }
 
-/// Numbers changes, and keeps them if asked to.
+/// Numbers the changes of a volume, and records them if a judge needs them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChangeLog {
-    number: u64,
-    keeps: bool,
-    kept: Vec<PageChange>,
+    latest: u64,
+    records: bool,
+    recorded: Vec<PageChange>,
 }
 
 impl ChangeLog {
-    pub(super) fn new(keeps: bool) -> ChangeLog {
-        ChangeLog { keeps, ..ChangeLog::default() }
+    pub(super) fn new(records: bool) -> ChangeLog {
+        ChangeLog { records, ..ChangeLog::default() }
     }
 
-    /// The number of a new change.
-    pub(super) fn next(&mut self) -> u64 {
-        self.number += 1;
-        self.number
+    /// Begins a change; returns its number.
+    pub(super) fn begin_change(&mut self) -> u64 {
+        self.latest += 1;
+        self.latest
     }
 
     /// The number of the latest change.
     pub(super) fn latest_number(&self) -> u64 {
-        self.number
+        self.latest
     }
 
-    /// Notes what a page (first sector, length) says from the latest change on.
-    pub(super) fn note_fact(&mut self, (page, sectors): (u64, u64), file: FileId, fact: PageFact) {
-        if self.keeps {
-            self.kept.push(PageChange { number: self.number, page, sectors, file, fact });
+    /// Records that a page holds `fact` from the latest change on; `page` is its first sector.
+    pub(super) fn record_fact(&mut self, page: u64, sectors: u64, file: FileId, fact: PageFact) {
+        if self.records {
+            self.recorded.push(PageChange { number: self.latest, page, sectors, file, fact });
         }
     }
 
-    /// Returns the notes since the last call.
+    /// Returns the changes recorded since the last call.
     pub(super) fn take_changes(&mut self) -> Vec<PageChange> {
-        core::mem::take(&mut self.kept)
+        core::mem::take(&mut self.recorded)
     }
 }

@@ -1,8 +1,15 @@
 //! ext4 with its journal, data=ordered and delayed allocation: the defaults of mke2fs and of the kernel.
 //!
-//! Layout: the kernel's documentation (filesystems/ext4) and what mke2fs writes. Allocation: the same documentation and
-//! the commits that it names, simplified: see docs/files.md. Which blocks an operation changes follows from the layout;
-//! a test compares their number with a real ext4, if there is one.
+//! The layout is that of the kernel's documentation (filesystems/ext4) and of mke2fs. Allocation follows the same
+//! documentation and the commits that it names, simplified (docs/files.md). Each operation changes the blocks that the
+//! layout says; a test compares their number with a real ext4, if there is one.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | here | inodes, bitmaps, extent trees, allocation |
+//! | `layout` | block numbers on the volume |
+//! | `directory` | entries of directories |
+//! | `journal` | transactions |
 
 mod directory;
 mod journal;
@@ -22,19 +29,22 @@ use super::contents::VolumeContents;
 use super::plan::{IoPlan, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{Ext4Spec, SyncScope, VolumeSpec};
-use super::system::FileSystem;
+use super::system::{FileClusters, FileSystem};
 use super::tree::{FileId, FileName, ROOT};
 
-/// Inodes: 1 to 10 are reserved, 2 is the root, 8 the journal, 11 lost+found.
+/// The root's inode.
 const ROOT_INODE: u64 = 2;
+/// The first inode of a user's file: 1 to 10 are reserved, 11 is that of lost+found.
 const FIRST_INODE: u64 = 12;
 /// Blocks that mke2fs takes after group 0's tables: the root directory, lost+found, one of the resize inode.
 const FIRST_FILES: u64 = 6;
-/// Extents in an inode, and in a block of an extent tree; blocks in an extent.
+/// Extents in an inode.
 const EXTENTS: u64 = 4;
+/// Extents in a block of an extent tree.
 const TREE_EXTENTS: u64 = 340;
+/// Most blocks of an extent.
 const EXTENT: u64 = 32_768;
-/// Files up to 16 blocks are packed together, larger ones follow one another (mb_stream_req, 16).
+/// Most blocks of a small file. Small files are packed together, larger ones follow one another (mb_stream_req).
 const SMALL: u64 = 16;
 
 #[derive(Debug)]
@@ -43,16 +53,25 @@ struct Ext4 {
     /// First sector of the volume.
     first: u64,
     journal: Ext4Journal,
-    /// By group with inodes in use: the next never used inode, and the freed ones.
-    inodes: BTreeMap<u64, (u64, BTreeSet<u64>)>,
-    /// Where the next small file of a flex group goes, and the next large one of the volume.
-    small: BTreeMap<u64, u64>,
-    large: Option<u64>,
-    /// Blocks of extent trees, by file.
+    /// By group with inodes in use.
+    inodes: BTreeMap<u64, GroupInodes>,
+    /// By first group of a flex group: the block where its next small file goes.
+    small_goals: BTreeMap<u64, u64>,
+    /// The block where the next large file of the volume goes.
+    large_goal: Option<u64>,
+    /// By file: the blocks of its extent tree.
     trees: BTreeMap<FileId, Vec<u64>>,
 }
 
-/// Lays out an empty volume: root directory, journal, and the metadata of mke2fs.
+/// The inodes of a group.
+#[derive(Debug, Default)]
+struct GroupInodes {
+    /// How many were ever in use.
+    used: u64,
+    freed: BTreeSet<u64>,
+}
+
+/// Lays out an empty volume as mke2fs does: root directory, journal, and the metadata of the groups.
 pub(super) fn format_volume(
     spec: &VolumeSpec,
     ext4: &Ext4Spec,
@@ -67,13 +86,13 @@ pub(super) fn format_volume(
             contents.space.take_clusters(group * GROUP, backup + tables);
         }
     }
-    contents.grain = BLOCK;
-    let root = contents.tree.add(None, FileName::SHORT, true);
+    contents.data_unit = BLOCK;
+    let root = contents.tree.add_node(None, FileName::SHORT, true);
     let files = layout.inode_table(0) + layout.flex_group(0).1 * layout.table;
-    contents.give_clusters(root, files, 1);
+    contents.assign_clusters(root, files, 1);
     contents.space.take_clusters(files + 1, FIRST_FILES - 1);
     let node = contents.tree.get_mut(root);
-    (node.record, node.filled) = (ROOT_INODE, EMPTY);
+    (node.record, node.used_bytes) = (ROOT_INODE, EMPTY);
     let begin = contents
         .space
         .next_fit(layout.journal_group() * GROUP, layout.journal)
@@ -82,28 +101,29 @@ pub(super) fn format_volume(
     contents.space.take_clusters(begin, layout.journal);
     let journal = Ext4Journal::new(contents.cluster_lba(begin), layout.journal, ext4.barrier, ext4.commit);
     let first = spec.partition.first;
-    let inodes = BTreeMap::from([(0, (FIRST_INODE - 1, BTreeSet::new()))]);
-    let system = Ext4 { layout, first, journal, inodes, small: BTreeMap::new(), large: None, trees: BTreeMap::new() };
+    let inodes = BTreeMap::from([(0, GroupInodes { used: FIRST_INODE - 1, freed: BTreeSet::new() })]);
+    let (small_goals, trees) = (BTreeMap::new(), BTreeMap::new());
+    let system = Ext4 { layout, first, journal, inodes, small_goals, large_goal: None, trees };
     Ok((contents, Box::new(system)))
 }
 
 impl Ext4 {
-    /// Adds a metadata change to the running transaction.
+    /// Begins a metadata change in the running transaction; returns its number.
     fn begin_change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
         self.journal.begin_transaction(now);
-        contents.changes.next()
+        contents.changes.begin_change()
     }
 
     fn block_lba(&self, block: u64) -> u64 {
         self.first + block * BLOCK
     }
 
-    fn touch_block(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, number: u64) {
-        contents.pages.touch_page(self.block_lba(block), BLOCK, role, number);
+    fn mark_block_dirty(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, change: u64) {
+        contents.pages.mark_dirty(self.block_lba(block), BLOCK, role, change);
     }
 
     fn read_block(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, plan: &mut IoPlan) {
-        contents.pages.read_page(self.block_lba(block), BLOCK, role, plan);
+        contents.pages.read_unless_known(self.block_lba(block), BLOCK, role, plan);
     }
 
     /// The group of an inode; inodes count from 1.
@@ -116,19 +136,19 @@ impl Ext4 {
         self.layout.inode_table(self.inode_group(inode)) + (inode - 1) % self.layout.inodes / INODES
     }
 
-    fn touch_inode(&self, contents: &mut VolumeContents, inode: u64, number: u64) {
-        self.touch_block(contents, self.inode_block(inode), SectorRole::Inodes, number);
+    fn mark_inode_dirty(&self, contents: &mut VolumeContents, inode: u64, change: u64) {
+        self.mark_block_dirty(contents, self.inode_block(inode), SectorRole::Inodes, change);
     }
 
     fn read_inode(&self, contents: &mut VolumeContents, inode: u64, plan: &mut IoPlan) {
         self.read_block(contents, self.inode_block(inode), SectorRole::Inodes, plan);
     }
 
-    /// Changes the bitmaps and free counts of these blocks' groups.
-    fn touch_block_bitmaps(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
+    /// Marks the bitmaps and free counts of the groups of these blocks as dirty.
+    fn mark_block_bitmaps_dirty(&self, contents: &mut VolumeContents, start: u64, len: u64, change: u64) {
         for group in start / GROUP..=(start + len - 1) / GROUP {
-            self.touch_block(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, number);
-            self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
+            self.mark_block_dirty(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, change);
+            self.mark_block_dirty(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, change);
         }
     }
 
@@ -138,16 +158,19 @@ impl Ext4 {
         if members >= 4 { first + 1 } else { first }
     }
 
-    /// A group for a new inode: that of its directory for a file or a subdirectory; for a directory of the root, a flex
-    /// group drawn from those with the most free inodes (the Orlov allocator's spreading).
-    fn home_group(&self, contents: &mut VolumeContents, file: FileId) -> u64 {
+    /// The group for the inode of a new file: that of its directory. A new directory in the root goes to a flex group
+    /// with many free inodes, from a random one on (the Orlov allocator).
+    fn group_for_new_inode(&self, contents: &mut VolumeContents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let parent = node.directory.expect("not the root");
         if node.is_directory && parent == ROOT {
             let flexes = self.layout.groups.div_ceil(FLEX);
-            let start = contents.chance.below(flexes);
+            let start = contents.rng.below(flexes);
             let used = |flex: u64| {
-                (flex * FLEX..(flex + 1) * FLEX).filter_map(|g| self.inodes.get(&g)).map(|i| i.0).sum::<u64>()
+                (flex * FLEX..(flex + 1) * FLEX)
+                    .filter_map(|group| self.inodes.get(&group))
+                    .map(|inodes| inodes.used)
+                    .sum::<u64>()
             };
             let order = (0..flexes.min(64)).map(|step| (start + step) % flexes);
             return order.min_by_key(|&flex| used(flex)).unwrap_or(0) * FLEX;
@@ -156,24 +179,24 @@ impl Ext4 {
     }
 
     /// Takes the lowest free inode of a group, or of the next group that has one.
-    fn take_inode(&mut self, contents: &mut VolumeContents, file: FileId) -> Result<u64, VolumeError> {
-        let (home, per, groups) = (self.home_group(contents, file), self.layout.inodes, self.layout.groups);
+    fn allocate_inode(&mut self, contents: &mut VolumeContents, file: FileId) -> Result<u64, VolumeError> {
+        let (home, per, groups) = (self.group_for_new_inode(contents, file), self.layout.inodes, self.layout.groups);
         for step in 0..groups {
             let group = (home + step) % groups;
-            let (next, freed) = self.inodes.entry(group).or_default();
-            if let Some(inode) = freed.pop_first() {
+            let inodes = self.inodes.entry(group).or_default();
+            if let Some(inode) = inodes.freed.pop_first() {
                 return Ok(inode);
             }
-            if *next < per {
-                *next += 1;
-                return Ok(group * per + *next);
+            if inodes.used < per {
+                inodes.used += 1;
+                return Ok(group * per + inodes.used);
             }
         }
         Err(VolumeError::NoRecords)
     }
 
-    /// Keeps the extent tree as large as the file's extents need.
-    fn fit_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    /// Grows the extent tree of a file to the size that its extents need.
+    fn resize_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
         let node = contents.tree.get(file);
         let extents: u64 = node.runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
         let want = if extents <= EXTENTS { 0 } else { extents.div_ceil(TREE_EXTENTS) };
@@ -188,10 +211,10 @@ impl Ext4 {
         }
         let blocks = tree.clone();
         for (index, &block) in blocks.iter().enumerate() {
-            self.touch_block_bitmaps(contents, block, 1, number);
+            self.mark_block_bitmaps_dirty(contents, block, 1, change);
             // The last leaf grows; the others stay as they are.
             if index + 1 == blocks.len() {
-                self.touch_block(contents, block, SectorRole::Extents(file), number);
+                self.mark_block_dirty(contents, block, SectorRole::Extents(file), change);
             }
         }
         if blocks.is_empty() {
@@ -199,53 +222,54 @@ impl Ext4 {
         }
     }
 
-    fn free_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    fn free_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
         for block in self.trees.remove(&file).unwrap_or_default() {
             contents.space.release_clusters(block, 1);
-            self.touch_block_bitmaps(contents, block, 1, number);
-            contents.pages.drop(self.block_lba(block), BLOCK);
-            self.journal.forget_freed(self.block_lba(block), BLOCK);
+            self.mark_block_bitmaps_dirty(contents, block, 1, change);
+            contents.pages.drop_range(self.block_lba(block), BLOCK);
+            self.journal.drop_freed(self.block_lba(block), BLOCK);
         }
     }
 
     /// Writes a file's length into its inode.
-    fn write_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
-        let number = self.begin_change(contents, now);
-        self.fit_extent_tree(contents, file, number);
+    fn record_length_in_inode(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
+        let change = self.begin_change(contents, now);
+        self.resize_extent_tree(contents, file, change);
         let (inode, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
-        self.touch_inode(contents, inode, number);
-        contents.changes.note_fact((self.block_lba(self.inode_block(inode)), BLOCK), file, PageFact::Sized(bytes));
+        self.mark_inode_dirty(contents, inode, change);
+        contents.changes.record_fact(self.block_lba(self.inode_block(inode)), BLOCK, file, PageFact::Sized(bytes));
         let node = contents.tree.get_mut(file);
-        (node.changed, node.shaped, node.kept) = (number, number, bytes);
+        (node.last_change, node.last_layout_change, node.recorded_bytes) = (change, change, bytes);
     }
 
-    /// Where a file without blocks begins.
+    /// The block at which a file without blocks should begin.
     fn allocation_goal(&self, contents: &VolumeContents, file: FileId) -> u64 {
         let group = self.inode_group(contents.tree.get(file).record);
         let goal = self.data_group(group) * GROUP;
         if contents.clusters_for(contents.tree.get(file).bytes) <= SMALL {
-            return self.small.get(&self.layout.flex_group(group).0).copied().unwrap_or(goal);
+            return self.small_goals.get(&self.layout.flex_group(group).0).copied().unwrap_or(goal);
         }
-        self.large.unwrap_or(goal)
+        self.large_goal.unwrap_or(goal)
     }
 
-    fn note_goal(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
+    /// Sets the block at which the next file of this size should begin.
+    fn record_goal(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
         let node = contents.tree.get(file);
         if contents.clusters_for(node.bytes) <= SMALL {
-            self.small.insert(self.layout.flex_group(self.inode_group(node.record)).0, next);
+            self.small_goals.insert(self.layout.flex_group(self.inode_group(node.record)).0, next);
         } else {
-            self.large = Some(next);
+            self.large_goal = Some(next);
         }
     }
 }
 
 impl FileSystem for Ext4 {
-    /// 2^32 blocks, less one.
+    /// Block numbers of a file have 32 bits.
     fn max_file_bytes(&self) -> u64 {
         u64::from(u32::MAX) * BLOCK * SECTOR
     }
 
-    /// Superblock, all group descriptors, the journal's superblock, the root.
+    /// Reads the superblock, all group descriptors, the journal's superblock and the root's inode.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
         self.read_block(contents, 0, SectorRole::SuperBlock, plan);
         plan.begin_phase();
@@ -259,9 +283,9 @@ impl FileSystem for Ext4 {
         plan.begin_phase();
     }
 
-    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
+    fn look_up(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
-        let (record, leaf) = (node.record, node.entry.0 / (BLOCK * SECTOR));
+        let (record, leaf) = (node.record, node.entry.from / (BLOCK * SECTOR));
         if let Some(directory) = node.directory {
             self.read_entry_path(contents, directory, leaf, plan);
         }
@@ -272,7 +296,8 @@ impl FileSystem for Ext4 {
         }
     }
 
-    /// Inode, its bitmap and group descriptor, the directory's block and inode; for a directory also its first block.
+    /// Changes the inode, its bitmap and group descriptor, and block and inode of the parent; a new directory also gets
+    /// a block.
     fn create(
         &mut self,
         contents: &mut VolumeContents,
@@ -281,32 +306,32 @@ impl FileSystem for Ext4 {
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         // Two for the directory that grows, one for the new one.
-        if contents.space.free_clusters() < 3 {
+        if contents.space.free_count() < 3 {
             return Err(VolumeError::Full);
         }
-        let inode = self.take_inode(contents, file)?;
+        let inode = self.allocate_inode(contents, file)?;
         contents.tree.get_mut(file).record = inode;
-        let number = self.begin_change(contents, now);
-        self.add_entry(contents, file, number, plan)?;
+        let change = self.begin_change(contents, now);
+        self.add_entry(contents, file, change, plan)?;
         let group = self.inode_group(inode);
         self.read_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
         self.read_inode(contents, inode, plan);
         plan.begin_phase();
-        self.touch_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
-        self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
-        self.touch_inode(contents, inode, number);
-        contents.changes.note_fact((self.block_lba(self.inode_block(inode)), BLOCK), file, PageFact::Recorded);
+        self.mark_block_dirty(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, change);
+        self.mark_block_dirty(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, change);
+        self.mark_inode_dirty(contents, inode, change);
+        contents.changes.record_fact(self.block_lba(self.inode_block(inode)), BLOCK, file, PageFact::Recorded);
         if contents.tree.get(file).is_directory {
-            self.enlarge_directory(contents, file, number)?;
-            contents.tree.get_mut(file).filled = EMPTY;
-            contents.mark_known(file);
+            self.enlarge_directory(contents, file, change)?;
+            contents.tree.get_mut(file).used_bytes = EMPTY;
+            contents.mark_directory_known(file);
         }
         let node = contents.tree.get_mut(file);
-        (node.changed, node.shaped) = (number, number);
+        (node.last_change, node.last_layout_change) = (change, change);
         Ok(())
     }
 
-    fn allocates_early(&self) -> bool {
+    fn allocates_on_write(&self) -> bool {
         false
     }
 
@@ -314,16 +339,16 @@ impl FileSystem for Ext4 {
         false
     }
 
-    /// After the file's last block, else at its goal, in one piece if one is long enough; the rest in the longest free
-    /// runs.
+    /// Allocates after the file's last block, else at its goal, in one piece if a free run is long enough, else in the
+    /// longest free runs.
     fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.begin_change(contents, now);
+        let change = self.begin_change(contents, now);
         let node = contents.tree.get(file);
         let (from, inode) = (node.cluster_count() * contents.cluster_bytes(), node.record);
         let mut want = contents.clusters_for(node.bytes) - node.cluster_count();
         while want > 0 {
             let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
-            let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
+            let behind = end.map(|end| (end, contents.space.free_len_at(end))).filter(|&(_, free)| free > 0);
             let goal = self.allocation_goal(contents, file);
             let fit = contents.space.next_fit(goal, want).map(|start| (start, want));
             let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
@@ -331,46 +356,53 @@ impl FileSystem for Ext4 {
             for group in start / GROUP..=(start + len - 1) / GROUP {
                 self.read_block(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, plan);
             }
-            contents.give_clusters(file, start, len);
-            self.note_goal(contents, file, start + len);
-            self.touch_block_bitmaps(contents, start, len, number);
+            contents.assign_clusters(file, start, len);
+            self.record_goal(contents, file, start + len);
+            self.mark_block_bitmaps_dirty(contents, start, len, change);
             want -= len;
         }
-        contents.note_runs((self.block_lba(self.inode_block(inode)), BLOCK), file, from);
-        self.write_length(contents, now, file);
+        contents.record_runs(self.block_lba(self.inode_block(inode)), BLOCK, file, from);
+        self.record_length_in_inode(contents, now, file);
     }
 
     fn placement_hint(&mut self, contents: &VolumeContents, file: FileId) -> u64 {
         self.allocation_goal(contents, file)
     }
 
-    fn note_placement(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
-        self.note_goal(contents, file, next);
+    fn record_placement_end(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
+        self.record_goal(contents, file, next);
     }
 
     fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: &mut IoPlan) {
-        self.write_length(contents, now, file);
+        self.record_length_in_inode(contents, now, file);
     }
 
-    /// Nothing: length and times are in the inode already.
+    /// Does nothing: length and times are in the inode already.
     fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
-    /// Times change with the data; fsync commits them, fdatasync does not. Both commit a new length.
-    fn touch_times(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
-        if contents.tree.get(file).kept != contents.tree.get(file).bytes {
-            self.write_length(contents, now, file);
+    /// Changes the times; fsync commits them, fdatasync does not. A new length is recorded too, and both commit it.
+    fn update_times(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
+        if contents.tree.get(file).recorded_bytes != contents.tree.get(file).bytes {
+            self.record_length_in_inode(contents, now, file);
         }
-        let number = self.begin_change(contents, now);
-        self.touch_inode(contents, contents.tree.get(file).record, number);
-        contents.tree.get_mut(file).changed = number;
+        let change = self.begin_change(contents, now);
+        self.mark_inode_dirty(contents, contents.tree.get(file).record, change);
+        contents.tree.get_mut(file).last_change = change;
     }
 
-    /// A commit if the running transaction has changes of the file; else a flush.
-    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
+    /// Commits if the running transaction has changes of the file; else only flushes.
+    fn fsync(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        scope: SyncScope,
+        plan: &mut IoPlan,
+    ) {
         let node = contents.tree.get(file);
-        let number = if what == SyncScope::All { node.changed } else { node.shaped };
-        if self.journal.is_committed(number) {
-            self.journal.add_flush(plan);
+        let change = if scope == SyncScope::All { node.last_change } else { node.last_layout_change };
+        if self.journal.is_committed(change) {
+            self.journal.add_barrier(plan);
         } else {
             self.journal.commit(&mut contents.pages, now, plan);
         }
@@ -381,84 +413,85 @@ impl FileSystem for Ext4 {
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, FileName),
+        directory: FileId,
+        name: FileName,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        if contents.space.free_clusters() < 2 {
+        if contents.space.free_count() < 2 {
             return Err(VolumeError::Full);
         }
-        self.open(contents, file, plan);
+        self.look_up(contents, file, plan);
         plan.begin_phase();
-        let number = self.begin_change(contents, now);
+        let change = self.begin_change(contents, now);
         let parent = contents.tree.get(file).directory;
-        self.remove_entry(contents, file, number);
+        self.remove_entry(contents, file, change);
         let node = contents.tree.get_mut(file);
-        (node.directory, node.name) = (Some(to.0), to.1);
-        self.add_entry(contents, file, number, plan)?;
-        if contents.tree.get(file).is_directory && parent != Some(to.0) {
+        (node.directory, node.name) = (Some(directory), name);
+        self.add_entry(contents, file, change, plan)?;
+        if contents.tree.get(file).is_directory && parent != Some(directory) {
             // The directory's entry `..`.
-            contents.touch_directory(file, 0, 1, number);
+            contents.mark_directory_dirty(file, 0, 1, change);
         }
-        self.touch_inode(contents, contents.tree.get(file).record, number);
+        self.mark_inode_dirty(contents, contents.tree.get(file).record, change);
         let node = contents.tree.get_mut(file);
-        (node.changed, node.shaped) = (number, number);
+        (node.last_change, node.last_layout_change) = (change, change);
         Ok(())
     }
 
-    /// The directory's block and inode; the inode, its bitmap and descriptor; bitmaps and descriptors of its blocks;
-    /// and the superblock, which heads the list of orphans meanwhile.
+    /// Changes block and inode of the directory; the inode, its bitmap and descriptor; bitmaps and descriptors of the
+    /// file's blocks; and the superblock, which heads the list of orphans meanwhile.
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        self.open(contents, file, plan);
+        self.look_up(contents, file, plan);
         plan.begin_phase();
-        let number = self.begin_change(contents, now);
-        self.remove_entry(contents, file, number);
+        let change = self.begin_change(contents, now);
+        self.remove_entry(contents, file, change);
         let node = contents.tree.get(file).clone();
         let group = self.inode_group(node.record);
         self.read_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
-        self.touch_block(contents, 0, SectorRole::SuperBlock, number);
-        self.touch_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
-        self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
-        self.touch_inode(contents, node.record, number);
-        contents.changes.note_fact((self.block_lba(self.inode_block(node.record)), BLOCK), file, PageFact::Unrecorded);
+        self.mark_block_dirty(contents, 0, SectorRole::SuperBlock, change);
+        self.mark_block_dirty(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, change);
+        self.mark_block_dirty(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, change);
+        self.mark_inode_dirty(contents, node.record, change);
+        contents.changes.record_fact(self.block_lba(self.inode_block(node.record)), BLOCK, file, PageFact::Unrecorded);
         for run in &node.runs {
-            self.touch_block_bitmaps(contents, run.start, run.len, number);
-            self.journal.forget_freed(self.block_lba(run.start), run.len * BLOCK);
+            self.mark_block_bitmaps_dirty(contents, run.start, run.len, change);
+            self.journal.drop_freed(self.block_lba(run.start), run.len * BLOCK);
         }
-        self.free_extent_tree(contents, file, number);
-        contents.free_clusters(file);
-        self.inodes.get_mut(&group).expect("it has inodes").1.insert(node.record);
+        self.free_extent_tree(contents, file, change);
+        contents.free_file_clusters(file);
+        self.inodes.get_mut(&group).expect("it has inodes").freed.insert(node.record);
     }
 
-    /// As e4defrag does with EXT4_IOC_MOVE_EXT (inferred): the data are read and written, and the two extents exchanged
-    /// in the running transaction.
+    /// Moves as e4defrag does with EXT4_IOC_MOVE_EXT (inferred): it reads and writes the data, and exchanges the two
+    /// extents in the running transaction.
     fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        from: (u64, u64),
-        to: u64,
+        moved: FileClusters,
+        target: u64,
         plan: &mut IoPlan,
     ) {
-        let ((first, len), bytes) = (from, contents.cluster_bytes());
-        let number = self.begin_change(contents, now);
+        let (FileClusters { first, len }, bytes) = (moved, contents.cluster_bytes());
+        let change = self.begin_change(contents, now);
         contents.add_data_steps(file, first * bytes, len * bytes, None, plan);
         plan.begin_phase();
-        contents.space.take_clusters(to, len);
-        let gone = contents.tree.get_mut(file).move_clusters(first, len, to);
+        contents.space.take_clusters(target, len);
+        let gone = contents.tree.get_mut(file).relocate_clusters(first, len, target);
         contents.add_data_steps(file, first * bytes, len * bytes, Some(Flags::NONE), plan);
         plan.begin_phase();
-        self.touch_block_bitmaps(contents, to, len, number);
+        self.mark_block_bitmaps_dirty(contents, target, len, change);
         for run in gone {
             contents.space.release_clusters(run.start, run.len);
-            self.touch_block_bitmaps(contents, run.start, run.len, number);
+            self.mark_block_bitmaps_dirty(contents, run.start, run.len, change);
         }
-        self.fit_extent_tree(contents, file, number);
+        self.resize_extent_tree(contents, file, change);
         let record = contents.tree.get(file).record;
-        self.touch_inode(contents, record, number);
-        contents.note_runs((self.block_lba(self.inode_block(record)), BLOCK), file, 0);
+        self.mark_inode_dirty(contents, record, change);
+        contents.record_runs(self.block_lba(self.inode_block(record)), BLOCK, file, 0);
         let node = contents.tree.get_mut(file);
-        (node.changed, node.shaped) = (number, number);
+        (node.last_change, node.last_layout_change) = (change, change);
     }
 
     fn next_due(&self) -> Instant {
@@ -469,7 +502,7 @@ impl FileSystem for Ext4 {
         self.journal.handle_due(&mut contents.pages, now, plan);
     }
 
-    /// A commit, then all blocks written home, as an unmount does.
+    /// Commits, then writes all blocks home, as an unmount does.
     fn sync(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
         self.journal.commit(&mut contents.pages, now, plan);
         self.journal.checkpoint(plan);

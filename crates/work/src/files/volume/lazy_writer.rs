@@ -1,4 +1,4 @@
-//! The clock of Windows' lazy writer, which writes dirty pages a share at a time. The pages are in `pages`.
+//! The clock of Windows' lazy writer, which writes a share of the dirty metadata at a time. The pages are in `pages`.
 
 use alloc::vec::Vec;
 
@@ -6,21 +6,21 @@ use seekwise_disk::time::{Instant, Span};
 
 use super::pages::{DirtyPage, MetadataPages};
 
-/// When dirty metadata are written without a request.
+/// When a lazy writer writes dirty pages, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBack {
     /// The time after the first page became dirty.
     pub first: Span,
     /// The interval from then on, while any page is dirty.
     pub every: Span,
-    /// Writes one in this many of the dirty pages at a time, the oldest; all if there are no more than this.
+    /// The oldest of the dirty pages are written, one in this many at a time; all if there are no more than this.
     pub share: usize,
 }
 
 impl WriteBack {
     /// Windows NT: an eighth of the dirty pages once a second (Russinovich and Solomon, Windows Internals, "Lazy
-    /// writer"), first after 3 s (ReactOS, which copies the constants). Pages of data have the same rule in the page
-    /// cache; to count the two apart is inferred to change nothing that lasts.
+    /// writer"), first after 3 s (ReactOS, which copies the constants). The page cache applies the same rule to pages
+    /// of data; that both are counted separately is inferred to make no lasting difference.
     pub const NT: WriteBack = WriteBack { first: Span::from_secs(3), every: Span::from_secs(1), share: 8 };
     /// Windows 98: all at once after 2 s. Inferred (1 s to 5 s): its file cache is said to write "when the disk is
     /// idle".
@@ -40,12 +40,12 @@ impl LazyWriter {
         LazyWriter { spec, due: Instant::FAR }
     }
 
-    /// When it is due; `FAR` if nothing is dirty.
+    /// When it writes next; `FAR` if nothing is dirty.
     pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
-    /// Starts the clock: something is dirty.
+    /// Starts the clock, because something is dirty, unless it runs.
     pub(super) fn start_clock(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.spec.first;
@@ -57,14 +57,14 @@ impl LazyWriter {
         self.due = Instant::FAR;
     }
 
-    /// The pages to write at `now`, if it is due.
-    pub(super) fn take_due(&mut self, now: Instant, pages: &mut MetadataPages) -> Vec<DirtyPage> {
+    /// Takes the pages to write at `now`; none if it is not due.
+    pub(super) fn take_due_pages(&mut self, now: Instant, pages: &mut MetadataPages) -> Vec<DirtyPage> {
         if now < self.due {
             return Vec::new();
         }
         let dirty = pages.dirty_count();
         let count = if dirty <= self.spec.share { dirty } else { dirty / self.spec.share };
-        let taken = pages.take_oldest(count);
+        let taken = pages.take_oldest_dirty(count);
         self.due = if pages.dirty_count() == 0 { Instant::FAR } else { now + self.spec.every };
         taken
     }
@@ -79,13 +79,13 @@ mod tests {
     fn an_eighth_a_second_after_three() {
         let (mut lazy, mut pages) = (LazyWriter::new(WriteBack::NT), MetadataPages::default());
         for page in 0..64 {
-            pages.touch_page(page * 8, 8, SectorRole::MftRecords, 1);
+            pages.mark_dirty(page * 8, 8, SectorRole::MftRecords, 1);
         }
         lazy.start_clock(Instant::ZERO);
-        assert!(lazy.take_due(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());
+        assert!(lazy.take_due_pages(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());
         let mut sizes = Vec::new();
         while lazy.next_due() != Instant::FAR {
-            sizes.push(lazy.take_due(lazy.next_due(), &mut pages).len());
+            sizes.push(lazy.take_due_pages(lazy.next_due(), &mut pages).len());
         }
         // 64, 56, 49, 43 … each less an eighth, rounded down; the last eight together.
         assert_eq!(sizes[..5], [8, 7, 6, 5, 4]);

@@ -1,16 +1,18 @@
-//! The judge of files: what a mount finds after a cut, from the content of the drive and from what was written to it.
+//! Files as a mount after a power cut finds them.
 //!
-//! The judge knows the purpose of each request ([`PlanStep::role`], [`PlanStep::holds`]) and the changes of each page
-//! ([`PageChange`]); of the platter it knows only which write each sector holds. The volume is asked only for the
-//! layout before the run.
+//! A [`FileLedger`] collects, during the run, the changes of metadata pages ([`PageChange`]) and the writes of the
+//! volume with their roles ([`PlanStep::role`]) and latest changes ([`PlanStep::latest_change`]). After a cut the drive
+//! says which write each sector holds ([`SectorView`]). From both, [`FileLedger::mount`] derives which changes
+//! survived, and so which files there are and where their bytes lie. The volume itself is used only for files from
+//! before the run.
 //!
 //! A page of metadata is as new as its oldest sector, or as the log makes it: up to the last transaction that is
-//! complete on the drive together with all before it. Not modelled: a log that would bring a newer page back to an
-//! older state, and a log that was overwritten before its pages were home. A file is readable as far as its clusters
-//! follow one another from its beginning.
+//! complete on the drive together with all before it. A file is readable as far as its clusters are contiguous in the
+//! file from its beginning. Two cases are not modelled: a log that would bring a newer page back to an older state, and
+//! a log that was overwritten before its pages were home.
 //!
-//! Changes that reached the drive stay there, so [`FileLedger::fold_durable`] folds them into the state of each file: a mount
-//! checks only those that were missing at the last call.
+//! Changes on the drive stay there, so [`FileLedger::fold_durable`] folds them into the state of each file. A mount
+//! then checks only the changes that were missing at the last call.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -37,19 +39,19 @@ pub enum SectorState {
 
 /// The content of a drive's sectors.
 pub trait SectorView {
-    /// Reports the sectors from `from` to before `to`, run by run, in order and without gaps: first sector, end, and
-    /// content.
-    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState));
+    /// Calls `report` with the sectors from `first` to before `end`, run by run, in order and without gaps: first
+    /// sector, end, and content.
+    fn for_each_run(&self, first: u64, end: u64, report: &mut dyn FnMut(u64, u64, SectorState));
 }
 
-/// Sector by sector.
+/// A function from sector to content, for tests.
 impl<F: Fn(u64) -> SectorState> SectorView for F {
-    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
-        (from..to).for_each(|lba| tell(lba, lba + 1, self(lba)));
+    fn for_each_run(&self, first: u64, end: u64, report: &mut dyn FnMut(u64, u64, SectorState)) {
+        (first..end).for_each(|lba| report(lba, lba + 1, self(lba)));
     }
 }
 
-/// Bytes of a file that a program wrote, and since when they may be on the drive.
+/// Bytes of a file that a program wrote, and the moment from which on their writes may be on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenExtent {
     /// The first byte.
@@ -59,25 +61,25 @@ pub struct WrittenExtent {
     pub since: IssueMoment,
 }
 
-/// A moment: it covers what was issued and changed from it on. The default is before everything.
+/// A moment of the run, by the stamps and changes that begin then. The default is the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IssueMoment {
-    /// The first stamp.
+    /// The first stamp issued from then on.
     pub stamp: u64,
-    /// The first change ([`PageChange::number`]).
+    /// The first change made from then on ([`PageChange::number`]).
     pub change: u64,
 }
 
-/// Sectors of a file's data, by content.
+/// Counts of the sectors of a file's data, by content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataSectors {
-    /// The data looked for, or newer.
+    /// The expected data, or newer data.
     pub fresh: u64,
     /// Older data of this file, or what it held before the run.
     pub stale: u64,
-    /// Something else: the place was never written for this file, or the file does not reach that far.
+    /// Other content: the sector was never written for this file, or the file does not reach that far.
     pub missing: u64,
-    /// Unreadable.
+    /// A cut left the sector unreadable.
     pub torn: u64,
 }
 
@@ -85,6 +87,11 @@ impl DataSectors {
     /// The sum of all.
     pub fn total_sectors(&self) -> u64 {
         self.fresh + self.stale + self.missing + self.torn
+    }
+
+    /// Readable sectors without the expected data.
+    pub(crate) fn lost_sectors(&self) -> u64 {
+        self.stale + self.missing
     }
 
     /// Adds the counts of `other`.
@@ -106,13 +113,28 @@ pub struct FileState {
     places: BytePlaces,
 }
 
-/// Where a file's bytes lie.
+/// Bytes `from..to` of a file, which lie on the drive from sector `lba` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PlacedBytes {
+    from: u64,
+    to: u64,
+    lba: u64,
+}
+
+/// The first bytes of a file, which are in its record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ResidentBytes {
+    bytes: u64,
+    /// The change that wrote them.
+    change: u64,
+}
+
+/// The places of a file's bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct BytePlaces {
-    /// Bytes from, to, and the sector of the first; in order.
-    runs: Vec<(u64, u64, u64)>,
-    /// Bytes that are in its record, and the change that put them there.
-    inside: (u64, u64),
+    /// In order of bytes.
+    runs: Vec<PlacedBytes>,
+    resident: ResidentBytes,
 }
 
 /// A file from before the run.
@@ -132,16 +154,15 @@ impl InitialFile {
     /// Describes `file` as it is in `volume` now.
     pub fn new(volume: &Volume, file: FileId) -> InitialFile {
         let cluster = volume.cluster_bytes();
-        let run =
-            |run: &ClusterRun| (run.from * cluster, (run.from + run.len) * cluster, volume.cluster_lba(run.start));
+        let placed = |run: &ClusterRun| PlacedBytes {
+            from: run.from * cluster,
+            to: (run.from + run.len) * cluster,
+            lba: volume.cluster_lba(run.start),
+        };
         let bytes = volume.file_bytes(file);
-        let runs: Vec<(u64, u64, u64)> = volume.file_runs(file).iter().map(run).collect();
-        let inside = if runs.is_empty() { bytes } else { 0 };
-        InitialFile {
-            directory: volume.parent_directory(file),
-            bytes,
-            places: BytePlaces { runs, inside: (inside, 0) },
-        }
+        let runs: Vec<PlacedBytes> = volume.file_runs(file).iter().map(placed).collect();
+        let resident = ResidentBytes { bytes: if runs.is_empty() { bytes } else { 0 }, change: 0 };
+        InitialFile { directory: volume.parent_directory(file), bytes, places: BytePlaces { runs, resident } }
     }
 }
 
@@ -152,159 +173,167 @@ struct LedgerWrite {
     lba: u64,
     sectors: u64,
     role: SectorRole,
-    holds: u64,
+    latest_change: u64,
 }
 
-/// The state of a file.
+/// A file, as far as the ledger knows it.
 #[derive(Clone, Debug, Default)]
-struct KnownFile {
-    /// State on the drive.
+struct LedgerFile {
+    /// The state by the changes that are on the drive.
     listed: Vec<FileId>,
     recorded: bool,
     bytes: u64,
     places: BytePlaces,
-    /// The file system keeps records, and that of this file changed.
-    keeps_record: bool,
+    /// The file has a record that the run allocated or freed.
+    has_record_changes: bool,
     /// Later changes, in order.
     pending: Vec<PageChange>,
-    /// Where its bytes lay before the run.
+    /// The places of its bytes before the run.
     before: BytePlaces,
 }
 
-/// The writes and changes of a volume, as the judge is told of them.
+/// How much of the log is on the drive.
+#[derive(Clone, Copy, Debug, Default)]
+struct LogProgress {
+    /// The number of writes to the log that are on the drive together with all before them.
+    writes: usize,
+    /// The latest change that they bring.
+    latest_change: u64,
+}
+
+/// The writes and changes of a volume during a run.
 #[derive(Clone, Debug, Default)]
 pub struct FileLedger {
     /// By stamp.
     writes: Vec<LedgerWrite>,
-    /// Writes to the log, by index in `writes`; how many of them are on the drive, and the last change they bring.
-    logs: Vec<usize>,
-    passed: (usize, u64),
-    files: BTreeMap<FileId, KnownFile>,
+    /// The writes to the log, by index in `writes`.
+    log_writes: Vec<usize>,
+    /// How much of the log was on the drive at the last [`FileLedger::fold_durable`].
+    log_durable: LogProgress,
+    files: BTreeMap<FileId, LedgerFile>,
     /// Files with pending changes.
     open: BTreeSet<FileId>,
-    /// The latest change.
-    latest: u64,
+    latest_change: u64,
 }
 
 /// A volume as a mount finds it.
 #[derive(Debug)]
 pub struct VolumeState<'a, S> {
     ledger: &'a FileLedger,
-    on: S,
-    /// The last change that the log brings.
+    sectors: S,
+    /// The latest change that the log brings.
     log: u64,
-    /// By first sector: up to which change pages are on the drive, as far as asked.
+    /// By first sector: the latest change of pages on the drive, as far as they were looked up.
     pages: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl BytePlaces {
+    /// Places bytes `from..to` from sector `lba` on.
     fn map_bytes(&mut self, from: u64, to: u64, lba: u64) {
         self.unmap_bytes(from, to);
-        let at = self.runs.partition_point(|run| run.0 < from);
+        let at = self.runs.partition_point(|run| run.from < from);
         if let Some(last) = at.checked_sub(1).map(|before| &mut self.runs[before])
-            && last.1 == from
-            && last.2 + (from - last.0) / SECTOR == lba
+            && last.to == from
+            && last.lba + (from - last.from) / SECTOR == lba
         {
-            last.1 = to;
+            last.to = to;
         } else {
-            self.runs.insert(at, (from, to, lba));
+            self.runs.insert(at, PlacedBytes { from, to, lba });
         }
     }
 
+    /// Removes the places of bytes `from..to`.
     fn unmap_bytes(&mut self, from: u64, to: u64) {
-        if self.runs.iter().all(|run| run.1 <= from || to <= run.0) {
+        if self.runs.iter().all(|run| run.to <= from || to <= run.from) {
             return;
         }
-        let old = core::mem::take(&mut self.runs);
-        for (first, end, lba) in old {
-            if first < end.min(from) {
-                self.runs.push((first, end.min(from), lba));
+        for run in core::mem::take(&mut self.runs) {
+            if run.from < run.to.min(from) {
+                self.runs.push(PlacedBytes { to: run.to.min(from), ..run });
             }
-            if first.max(to) < end {
-                self.runs.push((first.max(to), end, lba + (first.max(to) - first) / SECTOR));
+            let rest = run.from.max(to);
+            if rest < run.to {
+                self.runs.push(PlacedBytes { from: rest, lba: run.lba + (rest - run.from) / SECTOR, ..run });
             }
         }
     }
 
-    /// Where a byte lies.
-    fn find_lba(&self, byte: u64) -> Option<u64> {
-        let run = self.runs.iter().find(|run| (run.0..run.1).contains(&byte))?;
-        Some(run.2 + (byte - run.0) / SECTOR)
+    /// The run that places a byte.
+    fn find_run(&self, byte: u64) -> Option<&PlacedBytes> {
+        self.runs.iter().find(|run| (run.from..run.to).contains(&byte))
+    }
+
+    /// The sector of a byte.
+    fn lba_of_byte(&self, byte: u64) -> Option<u64> {
+        self.find_run(byte).map(|run| run.lba + (byte - run.from) / SECTOR)
     }
 }
 
-impl KnownFile {
-    fn apply_fact(&mut self, fact: PageFact) {
-        match fact {
+impl LedgerFile {
+    /// Changes the state of the file by the fact of a change.
+    fn apply_change(&mut self, change: &PageChange) {
+        match change.fact {
             PageFact::Listed(directory) if self.listed.contains(&directory) => {}
             PageFact::Listed(directory) => self.listed.push(directory),
             PageFact::Unlisted(directory) => self.listed.retain(|&listed| listed != directory),
             PageFact::Recorded => self.recorded = true,
             PageFact::Unrecorded => self.recorded = false,
             PageFact::Sized(bytes) => self.bytes = bytes,
-            PageFact::Mapped(from, to, lba) => self.places.map_bytes(from, to, lba),
-            PageFact::Unmapped(from, to) => self.places.unmap_bytes(from, to),
-            PageFact::Inside(_) => {}
-        }
-    }
-
-    /// Applies a change, also to the bytes that its record holds.
-    fn apply_change(&mut self, change: &PageChange) {
-        self.apply_fact(change.fact);
-        if let PageFact::Inside(bytes) = change.fact {
-            self.places.inside = (bytes, change.number);
+            PageFact::Mapped { from, to, lba } => self.places.map_bytes(from, to, lba),
+            PageFact::Unmapped { from, to } => self.places.unmap_bytes(from, to),
+            PageFact::Inside(bytes) => self.places.resident = ResidentBytes { bytes, change: change.number },
         }
     }
 }
 
-/// Changes that hold together: an entry that lies on two pages.
+/// Groups of changes that hold only together: those of an entry that lies on two pages.
 fn change_groups(changes: &[PageChange]) -> impl Iterator<Item = &[PageChange]> {
     changes.chunk_by(|a, b| a.number == b.number && a.fact == b.fact)
 }
 
 impl FileLedger {
     /// Adds a file from before the run.
-    pub fn add_initial_file(&mut self, file: FileId, there: InitialFile) {
-        let InitialFile { directory, bytes, places } = there;
+    pub fn add_initial_file(&mut self, file: FileId, initial: InitialFile) {
+        let InitialFile { directory, bytes, places } = initial;
         let listed = directory.into_iter().collect();
         let (before, recorded) = (places.clone(), true);
-        self.files.insert(file, KnownFile { listed, recorded, bytes, places, before, ..KnownFile::default() });
+        self.files.insert(file, LedgerFile { listed, recorded, bytes, places, before, ..LedgerFile::default() });
     }
 
     /// Adds the result of [`super::Volume::take_changes`], in its order.
     pub fn add_changes(&mut self, changes: &[PageChange]) {
         for change in changes {
             let known = self.files.entry(change.file).or_default();
-            known.keeps_record |= matches!(change.fact, PageFact::Recorded | PageFact::Unrecorded);
+            known.has_record_changes |= matches!(change.fact, PageFact::Recorded | PageFact::Unrecorded);
             known.pending.push(*change);
             self.open.insert(change.file);
-            self.latest = self.latest.max(change.number);
+            self.latest_change = self.latest_change.max(change.number);
         }
     }
 
-    /// Notes that a write of these sectors of `step` was issued under `stamp`; stamps rise.
+    /// Adds a write, of all or a part of the sectors of `step`, that was issued under `stamp`; stamps rise.
     pub fn add_write(&mut self, stamp: u64, step: &PlanStep, lba: u64, sectors: u64) {
         let role = match step.role {
             SectorRole::Data { file, from } => SectorRole::Data { file, from: from + (lba - step.lba) * SECTOR },
             role => role,
         };
         if role.is_log() {
-            self.logs.push(self.writes.len());
+            self.log_writes.push(self.writes.len());
         }
-        self.writes.push(LedgerWrite { stamp, lba, sectors, role, holds: step.holds });
+        self.writes.push(LedgerWrite { stamp, lba, sectors, role, latest_change: step.latest_change });
     }
 
     /// The latest change added.
     pub fn latest_change(&self) -> u64 {
-        self.latest
+        self.latest_change
     }
 
-    /// True if a part of a file was not on the drive yet at the last `FileLedger::fold_durable`.
-    pub fn is_open(&self, file: FileId) -> bool {
+    /// True if a change of the file was not on the drive yet at the last `FileLedger::fold_durable`.
+    pub fn has_pending_changes(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
-    /// The purpose of the write with this stamp.
+    /// The role of the write with this stamp.
     pub(crate) fn write_role(&self, stamp: u64) -> Option<SectorRole> {
         self.find_write(stamp).map(|write| write.role)
     }
@@ -314,72 +343,71 @@ impl FileLedger {
         Some(&self.writes[at])
     }
 
-    /// Mounts a drive with the content `on`.
-    pub fn mount<S: SectorView>(&self, on: S) -> VolumeState<'_, S> {
-        let (_, log) = self.log_progress(&on);
-        VolumeState { ledger: self, on, log, pages: RefCell::default() }
+    /// Mounts the volume on a drive with these sectors.
+    pub fn mount<S: SectorView>(&self, sectors: S) -> VolumeState<'_, S> {
+        let log = self.log_progress(&sectors).latest_change;
+        VolumeState { ledger: self, sectors, log, pages: RefCell::default() }
     }
 
-    /// Folds changes that are on the drive into the state of each file. Nothing that `on` holds may be lost later.
-    pub(crate) fn fold_durable(&mut self, on: impl SectorView) {
-        let passed = self.log_progress(&on);
-        self.passed = passed;
-        let mut known: Vec<(FileId, usize)> = Vec::new();
-        let mounted = self.mount(on);
+    /// Folds changes that are on the drive into the state of each file. No content of `sectors` may be lost later.
+    pub(crate) fn fold_durable(&mut self, sectors: impl SectorView) {
+        self.log_durable = self.log_progress(&sectors);
+        let mut durable_counts: Vec<(FileId, usize)> = Vec::new();
+        let mounted = self.mount(sectors);
         for &file in &self.open {
-            let there = change_groups(&self.files[&file].pending).take_while(|group| mounted.has_changes(group));
-            known.push((file, there.map(<[PageChange]>::len).sum()));
+            let durable = change_groups(&self.files[&file].pending).take_while(|group| mounted.is_on_drive(group));
+            durable_counts.push((file, durable.map(<[PageChange]>::len).sum()));
         }
-        for (file, count) in known {
-            let one = self.files.get_mut(&file).expect("it was open");
-            let there: Vec<PageChange> = one.pending.drain(..count).collect();
-            change_groups(&there).for_each(|group| one.apply_change(&group[0]));
-            if one.pending.is_empty() {
+        for (file, count) in durable_counts {
+            let known = self.files.get_mut(&file).expect("it was open");
+            let durable: Vec<PageChange> = known.pending.drain(..count).collect();
+            change_groups(&durable).for_each(|group| known.apply_change(&group[0]));
+            if known.pending.is_empty() {
                 self.open.remove(&file);
             }
         }
     }
 
-    /// Returns how many writes of the log are on the drive together with all before them, and the last change of the
-    /// last complete transaction among them. A log page overwritten by a later one is no longer needed.
-    fn log_progress(&self, on: &impl SectorView) -> (usize, u64) {
-        let (mut count, mut reached) = self.passed;
-        for &at in &self.logs[count..] {
+    /// Returns how much of the log is on the drive: the writes, and the latest change of the complete transactions
+    /// among them. A log page overwritten by a later one is no longer needed, so it counts as being on the drive.
+    fn log_progress(&self, sectors: &impl SectorView) -> LogProgress {
+        let mut progress = self.log_durable;
+        for &at in &self.log_writes[progress.writes..] {
             let write = &self.writes[at];
-            let mut there = true;
-            on.for_each_run(write.lba, write.lba + write.sectors, &mut |_, _, held| {
-                there &= matches!(held, SectorState::Stamp(held) if held >= write.stamp);
+            let mut is_durable = true;
+            sectors.for_each_run(write.lba, write.lba + write.sectors, &mut |_, _, content| {
+                is_durable &= matches!(content, SectorState::Stamp(stamp) if stamp >= write.stamp);
             });
-            if !there {
+            if !is_durable {
                 break;
             }
             if write.role != SectorRole::JournalBlocks {
-                reached = reached.max(write.holds);
+                progress.latest_change = progress.latest_change.max(write.latest_change);
             }
-            count += 1;
+            progress.writes += 1;
         }
-        (count, reached)
+        progress
     }
 }
 
 impl<S: SectorView> VolumeState<'_, S> {
-    /// True if a change is on the drive: the log brings it, or all its pages hold it.
-    fn has_changes(&self, group: &[PageChange]) -> bool {
-        group.iter().all(|change| change.number <= self.log || self.page_holds(change) >= change.number)
+    /// True if the changes of a group are on the drive: the log brings them, or their pages hold them.
+    fn is_on_drive(&self, group: &[PageChange]) -> bool {
+        group.iter().all(|change| change.number <= self.log || self.latest_change_of_page(change) >= change.number)
     }
 
-    /// Up to which change the page of this one is on the drive.
-    fn page_holds(&self, change: &PageChange) -> u64 {
+    /// The latest change that the drive holds of the page of `change`.
+    fn latest_change_of_page(&self, change: &PageChange) -> u64 {
         *self.pages.borrow_mut().entry(change.page).or_insert_with(|| {
-            let mut least = u64::MAX;
-            self.on.for_each_run(change.page, change.page + change.sectors, &mut |_, _, held| {
-                let holds = match held {
-                    SectorState::Stamp(stamp) => self.ledger.find_write(stamp).map_or(0, |write| write.holds),
+            let mut oldest = u64::MAX;
+            self.sectors.for_each_run(change.page, change.page + change.sectors, &mut |_, _, content| {
+                let latest_change = match content {
+                    SectorState::Stamp(stamp) => self.ledger.find_write(stamp).map_or(0, |write| write.latest_change),
                     SectorState::Before | SectorState::Unreadable => 0,
                 };
-                least = least.min(holds);
+                oldest = oldest.min(latest_change);
             });
-            least
+            oldest
         })
     }
 
@@ -388,19 +416,19 @@ impl<S: SectorView> VolumeState<'_, S> {
         let Some(known) = self.ledger.files.get(&file) else {
             return FileState { listed: Vec::new(), bytes: 0, places: BytePlaces::default() };
         };
-        let pending = change_groups(&known.pending).filter(|group| self.has_changes(group));
-        let mut found = KnownFile { before: BytePlaces::default(), pending: Vec::new(), ..known.clone() };
-        pending.for_each(|group| found.apply_change(&group[0]));
-        let KnownFile { mut listed, recorded, mut bytes, keeps_record, places, .. } = found;
+        let surviving = change_groups(&known.pending).filter(|group| self.is_on_drive(group));
+        let mut found = LedgerFile { before: BytePlaces::default(), pending: Vec::new(), ..known.clone() };
+        surviving.for_each(|group| found.apply_change(&group[0]));
+        let LedgerFile { mut listed, recorded, mut bytes, has_record_changes, places, .. } = found;
         listed.retain(|&directory| self.has_directory(directory));
         listed.sort_unstable();
-        if listed.is_empty() || (keeps_record && !recorded) {
+        if listed.is_empty() || (has_record_changes && !recorded) {
             (listed, bytes) = (Vec::new(), 0);
         }
         FileState { listed, bytes, places }
     }
 
-    /// True if a directory is found. Directories that the run did not make or move count as found.
+    /// True if the mount finds a directory. Directories that the run did not make or move count as found.
     fn has_directory(&self, directory: FileId) -> bool {
         let is_known = directory != ROOT && self.ledger.files.contains_key(&directory);
         !is_known || !self.find_file(directory).listed.is_empty()
@@ -410,76 +438,87 @@ impl<S: SectorView> VolumeState<'_, S> {
     pub fn data_sectors(&self, file: FileId, found: &FileState, extent: &WrittenExtent) -> DataSectors {
         let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
         let (mut data, mut at) = (DataSectors::default(), from);
-        // Bytes beyond the length, or after a gap, are not read.
+        // A mount does not read bytes beyond the length, or after a gap.
         let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.contiguous_end());
         while at < end {
-            let run = found.places.runs.iter().find(|run| (run.0..run.1).contains(&at)).expect("it reaches so far");
-            let until = run.1.min(end);
-            let lba = run.2 + (at - run.0) / SECTOR;
-            self.on.for_each_run(lba, lba + (until - at) / SECTOR, &mut |first, end, held| {
-                let byte = at + (first - lba) * SECTOR;
-                data.add(self.judge_sectors(file, found, extent.since, (byte, first, end - first), held));
+            let run = found.places.find_run(at).expect("it reaches so far");
+            let until = run.to.min(end);
+            let lba = run.lba + (at - run.from) / SECTOR;
+            self.sectors.for_each_run(lba, lba + (until - at) / SECTOR, &mut |first, end, content| {
+                let run = SectorsOfFile { byte: at + (first - lba) * SECTOR, lba: first, count: end - first };
+                data.add(self.judge_sectors(file, found, extent.since, &run, content));
             });
             at = until;
         }
-        let inside =
-            if found.is_resident_since(extent.since) { found.places.inside.0.next_multiple_of(SECTOR) } else { 0 };
+        // The rest of the extent is fresh as far as it is in the file's record.
+        let is_resident = found.has_resident_bytes_since(extent.since);
+        let resident = if is_resident { found.places.resident.bytes.next_multiple_of(SECTOR) } else { 0 };
         let beyond = to.max(at) - at.max(from);
-        let kept = inside.min(to).saturating_sub(at.max(from));
-        data.fresh += kept / SECTOR;
-        data.missing += (beyond - kept) / SECTOR;
+        let fresh = resident.min(to).saturating_sub(at.max(from));
+        data.fresh += fresh / SECTOR;
+        data.missing += (beyond - fresh) / SECTOR;
         data
     }
 
-    /// Judges contiguous sectors with the same content; the first of them holds the file's byte `from`.
+    /// Judges contiguous sectors with the same content.
     fn judge_sectors(
         &self,
         file: FileId,
         found: &FileState,
         since: IssueMoment,
-        (byte, lba, sectors): (u64, u64, u64),
-        held: SectorState,
+        run: &SectorsOfFile,
+        content: SectorState,
     ) -> DataSectors {
-        let own = |write: &&LedgerWrite| match write.role {
-            SectorRole::Data { file: whose, from } => whose == file && from + (lba - write.lba) * SECTOR == byte,
+        let SectorsOfFile { byte, lba, count } = *run;
+        let is_own = |write: &&LedgerWrite| match write.role {
+            SectorRole::Data { file: owner, from } => owner == file && from + (lba - write.lba) * SECTOR == byte,
             _ => false,
         };
-        let one = |count: fn(&mut DataSectors) -> &mut u64| {
+        let all_are = |field: fn(&mut DataSectors) -> &mut u64| {
             let mut data = DataSectors::default();
-            *count(&mut data) = sectors;
+            *field(&mut data) = count;
             data
         };
-        if found.is_resident_since(since) && byte < found.places.inside.0 && !matches!(held, SectorState::Stamp(_)) {
-            return one(|data| &mut data.fresh);
+        let is_resident = found.has_resident_bytes_since(since) && byte < found.places.resident.bytes;
+        if is_resident && !matches!(content, SectorState::Stamp(_)) {
+            return all_are(|data| &mut data.fresh);
         }
-        match held {
-            SectorState::Unreadable => one(|data| &mut data.torn),
-            SectorState::Stamp(stamp) => match self.ledger.find_write(stamp).filter(own) {
-                Some(_) if stamp >= since.stamp => one(|data| &mut data.fresh),
-                Some(_) => one(|data| &mut data.stale),
-                None => one(|data| &mut data.missing),
+        match content {
+            SectorState::Unreadable => all_are(|data| &mut data.torn),
+            SectorState::Stamp(stamp) => match self.ledger.find_write(stamp).filter(is_own) {
+                Some(_) if stamp >= since.stamp => all_are(|data| &mut data.fresh),
+                Some(_) => all_are(|data| &mut data.stale),
+                None => all_are(|data| &mut data.missing),
             },
             SectorState::Before => {
                 let known = self.ledger.files.get(&file);
-                match known.and_then(|known| known.before.find_lba(byte)) == Some(lba) {
-                    true if since.stamp == 0 => one(|data| &mut data.fresh),
-                    true => one(|data| &mut data.stale),
-                    false => one(|data| &mut data.missing),
+                match known.and_then(|known| known.before.lba_of_byte(byte)) == Some(lba) {
+                    true if since.stamp == 0 => all_are(|data| &mut data.fresh),
+                    true => all_are(|data| &mut data.stale),
+                    false => all_are(|data| &mut data.missing),
                 }
             }
         }
     }
 }
 
+/// Contiguous sectors of the drive with a part of a file.
+struct SectorsOfFile {
+    /// The first byte in the file.
+    byte: u64,
+    lba: u64,
+    count: u64,
+}
+
 impl FileState {
-    /// The end of the bytes that follow one another from the beginning.
+    /// The end of the bytes that have places without a gap from the file's beginning.
     fn contiguous_end(&self) -> u64 {
-        self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
+        self.places.runs.iter().fold(0, |end, run| if run.from <= end { end.max(run.to) } else { end })
     }
 
-    /// True if the bytes in its record are new enough.
-    fn is_resident_since(&self, since: IssueMoment) -> bool {
-        self.places.inside.0 > 0 && self.places.inside.1 >= since.change
+    /// True if its record holds bytes that were written there at `since` or later.
+    fn has_resident_bytes_since(&self, since: IssueMoment) -> bool {
+        self.places.resident.bytes > 0 && self.places.resident.change >= since.change
     }
 }
 
@@ -498,8 +537,8 @@ mod tests {
         let facts = [
             PageFact::Listed(ROOT),
             PageFact::Sized(4096),
-            PageFact::Mapped(0, 2048, 100),
-            PageFact::Mapped(2048, 4096, 200),
+            PageFact::Mapped { from: 0, to: 2048, lba: 100 },
+            PageFact::Mapped { from: 2048, to: 4096, lba: 200 },
         ];
         ledger.add_changes(&facts.map(change));
         let data = |from| SectorRole::Data { file: FILE, from };
@@ -510,7 +549,7 @@ mod tests {
             (4, 100, 4, data(0)),
             (5, 200, 4, data(2048)),
         ] {
-            let step = PlanStep { op: Op::Write, lba, sectors, flags: Flags::NONE, role, holds: 1, phase: 0 };
+            let step = PlanStep { op: Op::Write, lba, sectors, flags: Flags::NONE, role, latest_change: 1, phase: 0 };
             ledger.add_write(stamp, &step, lba, sectors);
         }
         let mounted = ledger.mount(|lba: u64| match lba {
@@ -542,7 +581,7 @@ mod tests {
             places.map_bytes(0, 4096, 100);
             places.map_bytes(4096, 8192, lba);
             assert_eq!(places.runs.len(), runs, "from {lba} on");
-            let found = [0, 4095, 4096, 8192].map(|byte| places.find_lba(byte));
+            let found = [0, 4095, 4096, 8192].map(|byte| places.lba_of_byte(byte));
             assert_eq!(found, [Some(100), Some(107), Some(lba), None]);
         }
     }
@@ -550,7 +589,8 @@ mod tests {
     #[test]
     fn content_from_before_the_run_is_stale_if_a_program_wrote_since() {
         let mut ledger = FileLedger::default();
-        let places = BytePlaces { runs: Vec::from([(0, 1024, 300)]), inside: (0, 0) };
+        let runs = Vec::from([PlacedBytes { from: 0, to: 1024, lba: 300 }]);
+        let places = BytePlaces { runs, resident: ResidentBytes::default() };
         ledger.add_initial_file(FILE, InitialFile { directory: Some(ROOT), bytes: 1024, places });
         let mounted = ledger.mount(|_: u64| SectorState::Before);
         let found = mounted.find_file(FILE);

@@ -1,8 +1,11 @@
 //! NTFS 3.1, as far as it is documented: no published driver shows what Windows writes for each operation.
 //!
-//! Layout and sizes: the linux-ntfs documentation and Russinovich and Solomon, Windows Internals. Which pages an
-//! operation changes follows from them; what is logged for it follows from the documentation's list of redo operations.
-//! Order: the log before the metadata that it describes, lazily; both books state it. Inferred parts say so.
+//! Layout and sizes are those of the linux-ntfs documentation and of Russinovich and Solomon, Windows Internals. From
+//! them follow the pages that an operation changes; its log records follow from the documentation's list of redo
+//! operations. Both sources state the order of writes: the log goes before the metadata that it describes, and both are
+//! written lazily. Inferred parts are marked.
+//!
+//! In this file a *record* is a file's record in `$MFT`; `log` has records of the log, `index` the directories.
 
 mod index;
 mod log;
@@ -21,11 +24,12 @@ use super::pages;
 use super::plan::{IoPlan, SectorRole};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{NtfsSpec, SyncScope, VolumeSpec};
-use super::system::FileSystem;
+use super::system::{FileClusters, FileSystem};
 use super::tree::{FileId, FileName, ROOT};
 
-/// Bytes of a record of `$MFT`, and records of a page.
+/// Bytes of a record of `$MFT`.
 const RECORD: u64 = 1024;
+/// Records in a page.
 const RECORDS: u64 = PAGE * SECTOR / RECORD;
 /// Bits in a page of a bitmap: one for each record or cluster.
 const BITS: u64 = PAGE * SECTOR * 8;
@@ -35,41 +39,47 @@ const FIRST: u64 = 27;
 const ROOT_RECORD: u64 = 5;
 /// `$MFT` grows by this (inferred: 16 KiB to 1 MiB).
 const GROWTH: u64 = 64 << 10;
-/// Bytes in `$LogFile` on volumes above 12 GiB; below, a 200th of the volume, at least 2 MiB (measured by the makers of
-/// mkntfs).
+/// Bytes in `$LogFile` on volumes above 12 GiB; on smaller ones it has a 200th of the volume (measured by the authors
+/// of mkntfs).
 const LOG: u64 = 64 << 20;
+/// Fewest bytes in `$LogFile` (from the same measurement).
 const LEAST_LOG: u64 = 2 << 20;
 /// The interval of log checkpoints: "every few seconds" (Microsoft); 5 s is what books say.
 const CHECKPOINT: Span = Span::from_secs(5);
-/// Bytes of a record before its attributes, of `$STANDARD_INFORMATION`, of an attribute's header, of the end mark.
+/// Bytes of a record before its attributes.
 const HEADER: u64 = 56;
+/// Bytes of the attribute `$STANDARD_INFORMATION`.
 const STANDARD: u64 = 96;
+/// Bytes of an attribute's header.
 const ATTRIBUTE: u64 = 24;
+/// Bytes of the end mark of a record.
 const END: u64 = 8;
 /// Bytes of `$FILE_NAME` without its letters.
 const FILE_NAME: u64 = 66;
 
 #[derive(Debug)]
 struct Ntfs {
-    /// First sectors on the drive.
+    /// First sectors on the drive: boot sector, `$MFT`, its bitmap, `$MFTMirr`, `$Bitmap`.
     boot: u64,
     mft: u64,
     mft_bitmap: u64,
     mirror: u64,
     bitmap: u64,
-    /// The end of the clusters in use by `$MFT`, and of those reserved for it.
+    /// The end of the clusters that `$MFT` uses.
     mft_end: u64,
+    /// The end of the clusters that are reserved for `$MFT`.
     zone_end: u64,
     clusters: u64,
-    /// How many records `$MFT` has, the next never used, and the freed ones.
+    /// How many records `$MFT` has room for.
     records: u64,
-    next: u64,
-    freed: BTreeSet<u64>,
+    /// The first record that was never used.
+    next_record: u64,
+    freed_records: BTreeSet<u64>,
     log: NtfsLog,
     lazy: LazyWriter,
-    checkpoint: Instant,
-    /// Where files from before the run continue.
-    placed: u64,
+    checkpoint_due: Instant,
+    /// The cluster at which the next file from before the run may begin.
+    placement: u64,
 }
 
 /// Lays out an empty volume.
@@ -95,8 +105,8 @@ pub(super) fn format_volume(
     let mut contents = VolumeContents::new(spec.partition, sectors, first, clusters, spec);
     let bytes = clusters * sectors * SECTOR;
     let in_clusters = |bytes: u64| bytes.div_ceil(sectors * SECTOR);
-    // `$MFT` is at 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that Windows formatted (Windows Internals: cluster
-    // C0000h), on smaller ones at whole GiB below a third (inferred).
+    // `$MFT` is at 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that Windows formatted (Windows Internals:
+    // cluster C0000h), on smaller ones at whole GiB below a third (inferred).
     let third = bytes / 3;
     let gibibytes = if third >= 1 << 30 { third >> 30 << 30 } else { third >> 20 << 20 };
     let mft = in_clusters(gibibytes.min(3 << 30));
@@ -121,14 +131,14 @@ pub(super) fn format_volume(
         zone_end,
         clusters,
         records: GROWTH / RECORD,
-        next: FIRST,
-        freed: BTreeSet::new(),
+        next_record: FIRST,
+        freed_records: BTreeSet::new(),
         log: NtfsLog::new(contents.cluster_lba(middle + mirror), log),
         lazy: LazyWriter::new(WriteBack::NT),
-        checkpoint: Instant::FAR,
-        placed: boot + map,
+        checkpoint_due: Instant::FAR,
+        placement: boot + map,
     };
-    let root = contents.tree.add(None, FileName::SHORT, true);
+    let root = contents.tree.add_node(None, FileName::SHORT, true);
     contents.tree.get_mut(root).record = ROOT_RECORD;
     system.enlarge_directory(&mut contents, root, 0).expect("an empty volume has room");
     Ok((contents, Box::new(system)))
@@ -139,87 +149,87 @@ fn round_up_to_eight(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
-/// Bytes of a record that names and times leave free.
-fn record_room(name: FileName) -> u64 {
+/// Bytes that names and times leave free in a record.
+fn free_record_bytes(name: FileName) -> u64 {
     let attribute = |letters: u64| round_up_to_eight(ATTRIBUTE + FILE_NAME + 2 * letters);
     let names = attribute(u64::from(name.letters)) + if name.long { attribute(12) } else { 0 };
     (RECORD - HEADER - STANDARD - END).saturating_sub(names)
 }
 
 impl Ntfs {
-    /// The page of `$MFT` that holds a record.
+    /// The first sector of the page of `$MFT` that holds a record.
     fn record_page(&self, record: u64) -> u64 {
         self.mft + record / RECORDS * PAGE
     }
 
-    fn touch_record(&self, contents: &mut VolumeContents, record: u64, number: u64) {
-        contents.pages.touch_page(self.record_page(record), PAGE, SectorRole::MftRecords, number);
+    fn mark_record_dirty(&self, contents: &mut VolumeContents, record: u64, change: u64) {
+        contents.pages.mark_dirty(self.record_page(record), PAGE, SectorRole::MftRecords, change);
     }
 
     fn read_record(&self, contents: &mut VolumeContents, record: u64, plan: &mut IoPlan) {
-        contents.pages.read_page(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
+        contents.pages.read_unless_known(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
     }
 
-    /// Changes the pages of `$Bitmap` with these clusters.
-    fn touch_clusters(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
+    /// Marks the pages of `$Bitmap` with the bits of these clusters as dirty.
+    fn mark_cluster_bits_dirty(&self, contents: &mut VolumeContents, start: u64, len: u64, change: u64) {
         for page in start / BITS..=(start + len - 1) / BITS {
-            contents.pages.touch_page(self.bitmap + page * PAGE, PAGE, SectorRole::ClusterBitmap, number);
+            contents.pages.mark_dirty(self.bitmap + page * PAGE, PAGE, SectorRole::ClusterBitmap, change);
         }
     }
 
-    /// The page of `$MFT:$BITMAP` with a record's bit.
+    /// The first sector of the page of `$MFT:$BITMAP` with a record's bit.
     fn record_bit_page(&self, record: u64) -> u64 {
         self.mft_bitmap + record / BITS * PAGE
     }
 
-    /// Begins a metadata change.
+    /// Begins a metadata change; returns its number.
     fn begin_change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
         self.lazy.start_clock(now);
-        if self.checkpoint == Instant::FAR {
-            self.checkpoint = now + CHECKPOINT;
+        if self.checkpoint_due == Instant::FAR {
+            self.checkpoint_due = now + CHECKPOINT;
         }
-        contents.changes.next()
+        contents.changes.begin_change()
     }
 
-    /// Takes the lowest free record; `$MFT` grows if there is none.
-    fn take_record(&mut self, contents: &mut VolumeContents, number: u64) -> Result<u64, VolumeError> {
-        if let Some(record) = self.freed.pop_first() {
+    /// Takes the lowest free record; `$MFT` grows if it has none.
+    fn allocate_record(&mut self, contents: &mut VolumeContents, change: u64) -> Result<u64, VolumeError> {
+        if let Some(record) = self.freed_records.pop_first() {
             return Ok(record);
         }
-        if self.next == self.records {
+        if self.next_record == self.records {
             let want = contents.clusters_for(GROWTH);
             if self.mft_end + want > self.zone_end {
                 return Err(VolumeError::NoRecords);
             }
             for page in 0..GROWTH / 4096 {
-                contents.pages.touch_page(
+                contents.pages.mark_dirty(
                     self.record_page(self.records) + page * PAGE,
                     PAGE,
                     SectorRole::MftRecords,
-                    number,
+                    change,
                 );
             }
-            self.touch_clusters(contents, self.mft_end, want, number);
-            self.touch_record(contents, 0, number);
-            contents.pages.touch_page(self.mirror, PAGE, SectorRole::MftMirror, number);
-            self.log.append_records(4, 8 * 2 + 16 * 2 + 32 * 2, number);
+            self.mark_cluster_bits_dirty(contents, self.mft_end, want, change);
+            self.mark_record_dirty(contents, 0, change);
+            contents.pages.mark_dirty(self.mirror, PAGE, SectorRole::MftMirror, change);
+            self.log.append_records(4, 8 * 2 + 16 * 2 + 32 * 2, change);
             (self.mft_end, self.records) = (self.mft_end + want, self.records + GROWTH / RECORD);
         }
-        self.next += 1;
-        Ok(self.next - 1)
+        self.next_record += 1;
+        Ok(self.next_record - 1)
     }
 
-    /// Writes everything dirty, the log first.
+    /// Writes all dirty metadata, the log first.
     fn write_all(&mut self, contents: &mut VolumeContents, flags: Flags, plan: &mut IoPlan) {
         self.log.flush_records(flags, plan);
-        pages::write_pages(&contents.pages.take_if(|_| true), flags, plan);
+        pages::add_page_writes(&contents.pages.take_dirty_if(|_| true), flags, plan);
         plan.begin_phase();
         self.lazy.stop_clock();
     }
 
-    /// Writes the metadata that the log describes before the log's ring closes.
-    fn keep_log_open(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
-        if self.log.is_full() {
+    /// If the log is nearly full, writes all dirty metadata and a checkpoint, so that the log can be reused.
+    fn checkpoint_if_log_full(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
+        if self.log.is_nearly_full() {
             plan.begin_phase();
             self.write_all(contents, Flags::NONE, plan);
             self.log.write_checkpoint(true, plan);
@@ -228,22 +238,22 @@ impl Ntfs {
 }
 
 impl FileSystem for Ntfs {
-    /// 2^44 less 64 KiB: what Windows' driver allows.
+    /// 2^44 less 64 KiB: the limit of Windows' driver.
     fn max_file_bytes(&self) -> u64 {
         (1 << 44) - (64 << 10)
     }
 
-    /// Boot sector, the first records and their mirror, the log's restart pages, all of `$Bitmap` (to count free
-    /// clusters: inferred), the root.
+    /// Reads the boot sector, the first records and their mirror, the log's restart pages, all of `$Bitmap` (to count
+    /// free clusters: inferred) and the root.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
         plan.add_read(self.boot, 1, SectorRole::Boot);
         plan.begin_phase();
         for record in (0..FIRST).step_by(RECORDS as usize) {
             self.read_record(contents, record, plan);
         }
-        contents.pages.read_page(self.mirror, PAGE, SectorRole::MftMirror, plan);
+        contents.pages.read_unless_known(self.mirror, PAGE, SectorRole::MftMirror, plan);
         plan.begin_phase();
-        plan.add_read(self.log.restart_page(0), 2 * PAGE, SectorRole::LogRestart);
+        plan.add_read(self.log.page_lba(0), 2 * PAGE, SectorRole::LogRestart);
         plan.begin_phase();
         let map = self.clusters.div_ceil(BITS);
         plan.add_read(self.bitmap, map * PAGE, SectorRole::ClusterBitmap);
@@ -253,16 +263,16 @@ impl FileSystem for Ntfs {
         plan.begin_phase();
     }
 
-    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
+    fn look_up(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
-        let (record, at) = (node.record, node.entry.0);
+        let (record, at) = (node.record, node.entry.from);
         if let Some(directory) = node.directory {
             self.read_index_path(contents, directory, at, plan);
         }
         self.read_record(contents, record, plan);
     }
 
-    /// The file's record and its bit, the directory's buffer and record.
+    /// Changes the file's record and its bit, and index and record of the directory.
     fn create(
         &mut self,
         contents: &mut VolumeContents,
@@ -270,110 +280,110 @@ impl FileSystem for Ntfs {
         file: FileId,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        if contents.space.free_clusters() < 2 * contents.clusters_for(4096) {
-            self.make_room(contents, 2 * contents.clusters_for(4096));
+        if contents.space.free_count() < 2 * contents.clusters_for(4096) {
+            self.give_up_reserve(contents, 2 * contents.clusters_for(4096));
         }
         self.read_insertion_path(contents, contents.tree.get(file).directory.expect("not the root"), plan);
-        let number = self.begin_change(contents, now);
-        let record = self.take_record(contents, number)?;
+        let change = self.begin_change(contents, now);
+        let record = self.allocate_record(contents, change)?;
         contents.tree.get_mut(file).record = record;
-        contents.pages.read_page(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.read_unless_known(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, plan);
         self.read_record(contents, record, plan);
-        if let Err(refused) = self.add_entry(contents, file, number) {
-            self.freed.insert(record);
+        if let Err(refused) = self.add_entry(contents, file, change) {
+            self.freed_records.insert(record);
             return Err(refused);
         }
-        contents.pages.touch_page(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, number);
-        self.touch_record(contents, record, number);
-        contents.changes.note_fact((self.record_page(record), PAGE), file, PageFact::Recorded);
+        contents.pages.mark_dirty(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, change);
+        self.mark_record_dirty(contents, record, change);
+        contents.changes.record_fact(self.record_page(record), PAGE, file, PageFact::Recorded);
         // SetBits; InitializeFileRecordSegment; ForgetTransaction.
-        let used = RECORD - record_room(contents.tree.get(file).name);
-        self.log.append_records(3, 2 * 8 + used, number);
-        self.keep_log_open(contents, plan);
+        let used = RECORD - free_record_bytes(contents.tree.get(file).name);
+        self.log.append_records(3, 2 * 8 + used, change);
+        self.checkpoint_if_log_full(contents, plan);
         Ok(())
     }
 
-    fn allocates_early(&self) -> bool {
+    fn allocates_on_write(&self) -> bool {
         true
     }
 
     fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool {
         let node = contents.tree.get(file);
-        node.runs.is_empty() && node.bytes <= record_room(node.name).saturating_sub(ATTRIBUTE)
+        node.runs.is_empty() && node.bytes <= free_record_bytes(node.name).saturating_sub(ATTRIBUTE)
     }
 
-    /// Halves the space reserved for `$MFT` until there is enough (linux-ntfs, "MFT Zone").
-    fn make_room(&mut self, contents: &mut VolumeContents, clusters: u64) {
-        while contents.space.free_clusters() < clusters && self.zone_end - self.mft_end > 1 {
+    /// Halves the space reserved for `$MFT` until enough clusters are free (linux-ntfs, "MFT Zone").
+    fn give_up_reserve(&mut self, contents: &mut VolumeContents, clusters: u64) {
+        while contents.space.free_count() < clusters && self.zone_end - self.mft_end > 1 {
             let end = self.mft_end + (self.zone_end - self.mft_end) / 2;
             contents.space.release_clusters(end, self.zone_end - end);
             self.zone_end = end;
         }
     }
 
-    /// After the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
-    /// Forensic Analysis, observed on Windows XP), else the longest free runs.
+    /// Allocates after the file's last cluster, else in the shortest free run that is long enough (best fit: Carrier,
+    /// File System Forensic Analysis, observed on Windows XP), else in the longest free runs.
     fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.begin_change(contents, now);
+        let change = self.begin_change(contents, now);
         let node = contents.tree.get(file);
         let (from, record) = (node.cluster_count() * contents.cluster_bytes(), node.record);
         let mut want = contents.clusters_for(node.bytes) - node.cluster_count();
         while want > 0 {
             let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
-            let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
+            let behind = end.map(|end| (end, contents.space.free_len_at(end))).filter(|&(_, free)| free > 0);
             let fit = contents.space.best_fit(want).map(|start| (start, want));
             let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
             let len = len.min(want);
-            contents.give_clusters(file, start, len);
-            self.touch_clusters(contents, start, len, number);
+            contents.assign_clusters(file, start, len);
+            self.mark_cluster_bits_dirty(contents, start, len, change);
             // SetBits of these clusters.
-            self.log.append_records(1, 2 * 8, number);
+            self.log.append_records(1, 2 * 8, change);
             want -= len;
         }
-        self.touch_record(contents, record, number);
+        self.mark_record_dirty(contents, record, change);
         // UpdateMappingPairs, SetNewAttributeSizes, ForgetTransaction.
-        self.log.append_records(3, 2 * 16 + 2 * 32, number);
-        contents.note_runs((self.record_page(record), PAGE), file, from);
-        self.keep_log_open(contents, plan);
+        self.log.append_records(3, 2 * 16 + 2 * 32, change);
+        contents.record_runs(self.record_page(record), PAGE, file, from);
+        self.checkpoint_if_log_full(contents, plan);
     }
 
     fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
-        self.placed
+        self.placement
     }
 
-    fn note_placement(&mut self, _: &VolumeContents, _: FileId, next: u64) {
-        self.placed = next;
+    fn record_placement_end(&mut self, _: &VolumeContents, _: FileId, next: u64) {
+        self.placement = next;
     }
 
-    /// Length and times in the file's record. The copy in its directory's entry follows when the file is closed.
+    /// Changes length and times in the file's record. The copy in its directory entry follows when the file is closed.
     fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.begin_change(contents, now);
+        let change = self.begin_change(contents, now);
         let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
-        self.touch_record(contents, record, number);
-        contents.changes.note_fact((self.record_page(record), PAGE), file, PageFact::Sized(bytes));
+        self.mark_record_dirty(contents, record, change);
+        contents.changes.record_fact(self.record_page(record), PAGE, file, PageFact::Sized(bytes));
         // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
-        self.log.append_records(3, 2 * 32 + 2 * 56, number);
-        self.keep_log_open(contents, plan);
+        self.log.append_records(3, 2 * 32 + 2 * 56, change);
+        self.checkpoint_if_log_full(contents, plan);
     }
 
-    fn note_resident_data(&mut self, contents: &mut VolumeContents, file: FileId) {
+    fn record_resident_data(&mut self, contents: &mut VolumeContents, file: FileId) {
         let node = contents.tree.get(file);
         let (page, bytes) = (self.record_page(node.record), node.bytes);
-        contents.changes.note_fact((page, PAGE), file, PageFact::Inside(bytes));
+        contents.changes.record_fact(page, PAGE, file, PageFact::Inside(bytes));
     }
 
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.record_length(contents, now, file, plan);
         if contents.tree.get(file).directory.is_some() {
-            let number = contents.changes.next();
-            self.touch_entry_page(contents, file, number);
+            let change = contents.changes.begin_change();
+            self.mark_entry_page_dirty(contents, file, change);
             // UpdateFileNameAllocation, ForgetTransaction.
-            self.log.append_records(2, 2 * 56, number);
+            self.log.append_records(2, 2 * 56, change);
         }
     }
 
-    /// FlushFileBuffers: the log up to the file's last change, then the drive (inferred; the record itself is not
-    /// written, because a mount has it from the log).
+    /// FlushFileBuffers: writes the log, then flushes the drive (inferred). The record itself is not written, because a
+    /// mount restores it from the log.
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
         self.record_length(contents, now, file, plan);
         self.log.flush_records(Flags::FUA, plan);
@@ -385,102 +395,103 @@ impl FileSystem for Ntfs {
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, FileName),
+        directory: FileId,
+        name: FileName,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        self.open(contents, file, plan);
+        self.look_up(contents, file, plan);
         plan.begin_phase();
-        self.read_insertion_path(contents, to.0, plan);
-        let number = self.begin_change(contents, now);
+        self.read_insertion_path(contents, directory, plan);
+        let change = self.begin_change(contents, now);
         let before = contents.tree.get(file).clone();
-        self.remove_entry(contents, file, number);
+        self.remove_entry(contents, file, change);
         let node = contents.tree.get_mut(file);
-        (node.directory, node.name) = (Some(to.0), to.1);
-        if let Err(refused) = self.add_entry(contents, file, number) {
+        (node.directory, node.name) = (Some(directory), name);
+        if let Err(refused) = self.add_entry(contents, file, change) {
             let node = contents.tree.get_mut(file);
             (node.directory, node.name) = (before.directory, before.name);
-            self.add_entry(contents, file, number).expect("there was room for it");
+            self.add_entry(contents, file, change).expect("there was room for it");
             return Err(refused);
         }
-        self.touch_record(contents, before.record, number);
+        self.mark_record_dirty(contents, before.record, change);
         // DeleteAttribute and CreateAttribute of the name, ForgetTransaction.
         let names = |name: FileName| round_up_to_eight(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
-        self.log.append_records(3, names(before.name) + names(to.1), number);
-        self.keep_log_open(contents, plan);
+        self.log.append_records(3, names(before.name) + names(name), change);
+        self.checkpoint_if_log_full(contents, plan);
         Ok(())
     }
 
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        self.open(contents, file, plan);
+        self.look_up(contents, file, plan);
         plan.begin_phase();
-        let number = self.begin_change(contents, now);
-        self.remove_entry(contents, file, number);
+        let change = self.begin_change(contents, now);
+        self.remove_entry(contents, file, change);
         let node = contents.tree.get(file).clone();
-        contents.pages.read_page(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, plan);
-        contents.pages.touch_page(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, number);
-        self.touch_record(contents, node.record, number);
-        contents.changes.note_fact((self.record_page(node.record), PAGE), file, PageFact::Unrecorded);
+        contents.pages.read_unless_known(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.mark_dirty(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, change);
+        self.mark_record_dirty(contents, node.record, change);
+        contents.changes.record_fact(self.record_page(node.record), PAGE, file, PageFact::Unrecorded);
         for run in &node.runs {
-            self.touch_clusters(contents, run.start, run.len, number);
+            self.mark_cluster_bits_dirty(contents, run.start, run.len, change);
         }
         // ClearBits of each run and of the record, DeallocateFileRecordSegment, ForgetTransaction.
         let runs = node.runs.len() as u64;
-        self.log.append_records(3 + runs, (1 + runs) * 2 * 8 + RECORD - record_room(node.name), number);
-        contents.free_clusters(file);
-        self.freed.insert(node.record);
-        self.keep_log_open(contents, plan);
+        self.log.append_records(3 + runs, (1 + runs) * 2 * 8 + RECORD - free_record_bytes(node.name), change);
+        contents.free_file_clusters(file);
+        self.freed_records.insert(node.record);
+        self.checkpoint_if_log_full(contents, plan);
     }
 
-    /// Inferred: copy, then the bits of both places and the runs in the record, lazily, through the log.
+    /// Copies the data, then changes the bits of both places and the runs in the record, which are logged (inferred).
     fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        from: (u64, u64),
-        to: u64,
+        moved: FileClusters,
+        target: u64,
         plan: &mut IoPlan,
     ) {
-        let ((first, len), bytes) = (from, contents.cluster_bytes());
-        let number = self.begin_change(contents, now);
+        let (FileClusters { first, len }, bytes) = (moved, contents.cluster_bytes());
+        let change = self.begin_change(contents, now);
         contents.add_data_steps(file, first * bytes, len * bytes, None, plan);
         plan.begin_phase();
-        contents.space.take_clusters(to, len);
-        let gone = contents.tree.get_mut(file).move_clusters(first, len, to);
+        contents.space.take_clusters(target, len);
+        let gone = contents.tree.get_mut(file).relocate_clusters(first, len, target);
         contents.add_data_steps(file, first * bytes, len * bytes, Some(Flags::FUA), plan);
         plan.begin_phase();
-        self.touch_clusters(contents, to, len, number);
+        self.mark_cluster_bits_dirty(contents, target, len, change);
         for run in &gone {
             contents.space.release_clusters(run.start, run.len);
-            self.touch_clusters(contents, run.start, run.len, number);
+            self.mark_cluster_bits_dirty(contents, run.start, run.len, change);
         }
         let record = contents.tree.get(file).record;
-        self.touch_record(contents, record, number);
-        contents.note_runs((self.record_page(record), PAGE), file, 0);
+        self.mark_record_dirty(contents, record, change);
+        contents.record_runs(self.record_page(record), PAGE, file, 0);
         let runs = 1 + gone.len() as u64;
-        self.log.append_records(2 + runs, runs * 2 * 8 + 2 * 32, number);
+        self.log.append_records(2 + runs, runs * 2 * 8 + 2 * 32, change);
         self.log.flush_records(Flags::FUA, plan);
-        self.keep_log_open(contents, plan);
+        self.checkpoint_if_log_full(contents, plan);
     }
 
     fn next_due(&self) -> Instant {
-        self.lazy.next_due().min(self.checkpoint)
+        self.lazy.next_due().min(self.checkpoint_due)
     }
 
     fn handle_due(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
-        let dirty = self.lazy.take_due(now, &mut contents.pages);
+        let dirty = self.lazy.take_due_pages(now, &mut contents.pages);
         if !dirty.is_empty() {
             self.log.flush_records(Flags::NONE, plan);
-            pages::write_pages(&dirty, Flags::NONE, plan);
+            pages::add_page_writes(&dirty, Flags::NONE, plan);
         }
-        if now >= self.checkpoint {
-            self.checkpoint = Instant::FAR;
+        if now >= self.checkpoint_due {
+            self.checkpoint_due = Instant::FAR;
             if self.log.has_new_records() {
                 plan.begin_phase();
                 self.log.write_checkpoint(contents.pages.dirty_count() == 0, plan);
             }
             if contents.pages.dirty_count() > 0 {
-                self.checkpoint = now + CHECKPOINT;
+                self.checkpoint_due = now + CHECKPOINT;
             }
         }
     }
@@ -490,13 +501,13 @@ impl FileSystem for Ntfs {
         if self.log.has_new_records() {
             self.log.write_checkpoint(true, plan);
         }
-        self.checkpoint = Instant::FAR;
+        self.checkpoint_due = Instant::FAR;
         plan.add_flush();
     }
 
     fn begin_run(&mut self, _: &mut VolumeContents) {
         self.log.begin_run();
         self.lazy.stop_clock();
-        self.checkpoint = Instant::FAR;
+        self.checkpoint_due = Instant::FAR;
     }
 }

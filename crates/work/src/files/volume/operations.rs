@@ -1,4 +1,5 @@
-//! A volume and its operations. The file system decides which sectors an operation touches.
+//! A volume and its operations. Each adds to a plan the requests that the drive must serve for it; the file system
+//! decides which sectors these are.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +14,7 @@ use super::plan::{IoPlan, PlanWait};
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::space::ClusterRun;
 use super::spec::{SyncScope, VolumeFormat, VolumeSpec};
-use super::system::FileSystem;
+use super::system::{FileClusters, FileSystem};
 use super::tree::{FileId, FileName, ROOT};
 use super::{ext4, fat32, ntfs, raw};
 
@@ -22,11 +23,12 @@ use super::{ext4, fat32, ntfs, raw};
 pub struct Volume {
     contents: VolumeContents,
     system: Box<dyn FileSystem>,
+    /// An empty plan, whose memory is reused.
     scratch: IoPlan,
 }
 
-/// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for the
-/// others, 64 KiB to 1 MiB).
+/// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for
+/// the others, 64 KiB to 1 MiB).
 pub const MOVE_CHUNK: u64 = 64 << 10;
 
 impl Volume {
@@ -45,33 +47,34 @@ impl Volume {
 
     /// Places a file of `bytes` bytes before the run, without I/O. Call [`Volume::begin_run`] after the last.
     pub fn place_initial_file(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
-        self.lay_out(|volume| volume.place_file(directory, name, bytes))
+        self.place_without_pages(|volume| volume.place_file(directory, name, bytes))
     }
 
     /// Places a directory before the run.
     pub fn place_initial_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
-        self.lay_out(|volume| volume.create_node(Instant::ZERO, directory, name, true, None))
+        self.place_without_pages(|volume| volume.create_node(Instant::ZERO, directory, name, true, None))
     }
 
-    /// Lays out state from before the run, of which no page is kept.
-    fn lay_out<T>(&mut self, lay: impl FnOnce(&mut Volume) -> T) -> T {
-        self.contents.pages.set_laying(true);
-        let laid = lay(self);
-        self.contents.pages.set_laying(false);
-        laid
+    /// Runs `place`, which places something before the run, without keeping pages in memory.
+    fn place_without_pages<T>(&mut self, place: impl FnOnce(&mut Volume) -> T) -> T {
+        self.contents.pages.set_laying_out(true);
+        let placed = place(self);
+        self.contents.pages.set_laying_out(false);
+        placed
     }
 
+    /// Creates a file and gives it its clusters, without a plan.
     fn place_file(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
         self.check_length(bytes)?;
         let clusters = self.contents.clusters_for(bytes);
-        self.check_room(clusters)?;
+        self.ensure_free_clusters(clusters)?;
         let file = self.create_node(Instant::ZERO, directory, name, false, None)?;
         self.contents.tree.get_mut(file).bytes = bytes;
         let mut plan = core::mem::take(&mut self.scratch);
         if !self.system.is_resident(&self.contents, file) {
             let hint = self.system.placement_hint(&self.contents, file);
             let next = self.contents.lay_out_file(file, clusters, hint)?;
-            self.system.note_placement(&self.contents, file, next);
+            self.system.record_placement_end(&self.contents, file, next);
         }
         self.system.record_length(&mut self.contents, Instant::ZERO, file, &mut plan);
         plan.clear();
@@ -79,35 +82,35 @@ impl Volume {
         Ok(file)
     }
 
-    /// Begins the run: everything placed is on the drive, and nothing in memory. A restart after [`Volume::sync`]
-    /// leaves the same.
+    /// Begins the run: everything placed is on the drive, and nothing is in memory. The state is that of a restart
+    /// after [`Volume::sync`].
     pub fn begin_run(&mut self) {
         self.system.begin_run(&mut self.contents);
-        self.contents.forget_all();
+        self.contents.drop_all_pages();
         self.contents.changes.take_changes();
     }
 
-    /// Drops all metadata in memory, if none are dirty.
-    pub(crate) fn drop_clean(&mut self) {
+    /// Drops all metadata in memory, unless some are dirty.
+    pub(crate) fn drop_metadata_if_clean(&mut self) {
         if self.contents.pages.dirty_count() == 0 {
-            self.contents.forget_all();
+            self.contents.drop_all_pages();
         }
     }
 
-    /// Mounts: reads what stays in memory.
+    /// Mounts: reads the metadata that stay in memory.
     pub fn mount(&mut self, plan: &mut IoPlan) {
         self.system.mount(&mut self.contents, plan);
     }
 
-    /// Finds a file: its entry, and its record. Nothing is read if they are in memory.
+    /// Finds a file: reads its entry and its record unless they are in memory.
     pub fn open(&mut self, file: FileId, plan: &mut IoPlan) {
-        self.system.open(&mut self.contents, file, plan);
+        self.system.look_up(&mut self.contents, file, plan);
         plan.begin_phase();
     }
 
     /// Reads all entries of a directory.
     pub fn list_directory(&mut self, directory: FileId, plan: &mut IoPlan) {
-        self.system.open(&mut self.contents, directory, plan);
+        self.system.look_up(&mut self.contents, directory, plan);
         plan.begin_phase();
         self.contents.read_directory(directory, plan);
         plan.begin_phase();
@@ -135,6 +138,7 @@ impl Volume {
         self.create_node(now, directory, name, true, Some(plan))
     }
 
+    /// Creates a file or directory; without `plan` its requests are dropped.
     fn create_node(
         &mut self,
         now: Instant,
@@ -143,7 +147,7 @@ impl Volume {
         is_directory: bool,
         plan: Option<&mut IoPlan>,
     ) -> Result<FileId, VolumeError> {
-        let file = self.contents.tree.add(Some(directory), name, is_directory);
+        let file = self.contents.tree.add_node(Some(directory), name, is_directory);
         let mut scratch = core::mem::take(&mut self.scratch);
         let done = self.system.create(&mut self.contents, now, file, plan.unwrap_or(&mut scratch));
         scratch.clear();
@@ -151,23 +155,25 @@ impl Volume {
         match done {
             Ok(()) => Ok(file),
             Err(refused) => {
-                self.contents.tree.remove(file);
+                self.contents.tree.remove_node(file);
                 Err(refused)
             }
         }
     }
 
+    /// Checks that the file system allows a file of `bytes` bytes.
     fn check_length(&self, bytes: u64) -> Result<(), VolumeError> {
         let most = self.system.max_file_bytes();
         if bytes > most { Err(VolumeError::TooLarge { most }) } else { Ok(()) }
     }
 
-    fn check_room(&mut self, clusters: u64) -> Result<(), VolumeError> {
-        self.system.make_room(&mut self.contents, clusters);
-        if clusters > self.contents.space.free_clusters() { Err(VolumeError::Full) } else { Ok(()) }
+    /// Makes sure that `clusters` clusters are free; the file system may give up reserved space for it.
+    fn ensure_free_clusters(&mut self, clusters: u64) -> Result<(), VolumeError> {
+        self.system.give_up_reserve(&mut self.contents, clusters);
+        if clusters > self.contents.space.free_count() { Err(VolumeError::Full) } else { Ok(()) }
     }
 
-    /// Extends a file to at least `bytes` bytes, as a write into a cache does: Windows' file systems give it clusters
+    /// Extends a file to at least `bytes` bytes, as a write into a cache does. Windows' file systems allocate clusters
     /// now, ext4 when the data are written back.
     pub fn extend_file(
         &mut self,
@@ -182,15 +188,16 @@ impl Volume {
             return Ok(());
         }
         let want = self.contents.clusters_for(bytes).saturating_sub(node.cluster_count());
-        self.check_room(want)?;
+        self.ensure_free_clusters(want)?;
         self.contents.tree.get_mut(file).bytes = bytes;
-        if self.system.allocates_early() {
-            self.allocate_missing(now, file, plan);
+        if self.system.allocates_on_write() {
+            self.allocate_missing_clusters(now, file, plan);
         }
         Ok(())
     }
 
-    fn allocate_missing(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
+    /// Allocates the clusters that a file lacks for its length.
+    fn allocate_missing_clusters(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         let short = node.cluster_count() < self.contents.clusters_for(node.bytes);
         if short && !self.system.is_resident(&self.contents, file) {
@@ -199,7 +206,7 @@ impl Volume {
         }
     }
 
-    /// Reads bytes of a file, as far as it has them, in one step for each run.
+    /// Adds the reads of bytes of a file, up to its end, to the plan: one step for each run.
     pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         let have = node.bytes.min(node.cluster_count() * self.contents.cluster_bytes());
@@ -208,8 +215,8 @@ impl Volume {
         }
     }
 
-    /// Writes bytes of a file to the drive, in one step for each run, after giving it missing clusters. `flags` are for
-    /// these data; [`Flags::FUA`] for a handle that writes through.
+    /// Adds the writes of bytes of a file to the plan, one step for each run, and allocates missing clusters before.
+    /// `flags` are for these data: [`Flags::FUA`] for a write-through handle.
     pub fn write(
         &mut self,
         now: Instant,
@@ -220,14 +227,14 @@ impl Volume {
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         self.extend_file(now, file, from + bytes, plan)?;
-        self.allocate_missing(now, file, plan);
+        self.allocate_missing_clusters(now, file, plan);
         if self.system.is_resident(&self.contents, file) {
             self.system.record_length(&mut self.contents, now, file, plan);
-            self.system.note_resident_data(&mut self.contents, file);
+            self.system.record_resident_data(&mut self.contents, file);
         } else {
             self.contents.add_data_steps(file, from, bytes, Some(flags), plan);
         }
-        self.system.touch_times(&mut self.contents, now, file);
+        self.system.update_times(&mut self.contents, now, file);
         Ok(())
     }
 
@@ -236,12 +243,12 @@ impl Volume {
         self.system.close(&mut self.contents, now, file, plan);
     }
 
-    /// Makes a file durable: appends its steps after those of its data ([`IoPlan::begin_phase`] is among them).
-    pub fn fsync(&mut self, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
+    /// Makes a file durable: adds the steps for its metadata in new phases after its data.
+    pub fn fsync(&mut self, now: Instant, file: FileId, scope: SyncScope, plan: &mut IoPlan) {
         plan.begin_phase();
-        self.system.fsync(&mut self.contents, now, file, what, plan);
-        // Other writes in flight are waited for, too (CcFlushCache; jbd2_log_wait_commit): a flush before they complete
-        // would not cover them.
+        self.system.fsync(&mut self.contents, now, file, scope, plan);
+        // The plan also waits for other writes in flight (CcFlushCache; jbd2_log_wait_commit), because a flush before
+        // they complete would not cover them.
         plan.wait = PlanWait::Writes;
     }
 
@@ -254,7 +261,7 @@ impl Volume {
         name: FileName,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        self.system.rename(&mut self.contents, now, file, (directory, name), plan)
+        self.system.rename(&mut self.contents, now, file, directory, name, plan)
     }
 
     /// Deletes a file, or a directory with nothing in it.
@@ -262,42 +269,42 @@ impl Volume {
         let node = self.contents.tree.get(file);
         assert!(file != ROOT && node.entries == 0, "only empty directories are deleted, and never the root");
         self.system.delete(&mut self.contents, now, file, plan);
-        self.contents.tree.remove(file);
+        self.contents.tree.remove_node(file);
     }
 
-    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; returns how many bytes.
+    /// Moves one chunk of a file, from byte `from` on, to the free clusters from `target` on; returns how many bytes.
     pub fn move_chunk(
         &mut self,
         now: Instant,
         file: FileId,
         from: u64,
-        to: u64,
+        target: u64,
         plan: &mut IoPlan,
     ) -> Result<u64, VolumeError> {
         let bytes = self.contents.cluster_bytes();
         let (first, have) = (from / bytes, self.contents.tree.get(file).cluster_count());
         let len = (MOVE_CHUNK / bytes).max(1).min(have.saturating_sub(first));
-        if self.contents.space.free_at(to) < len {
+        if self.contents.space.free_len_at(target) < len {
             return Err(VolumeError::Taken);
         }
         if len > 0 {
-            self.system.move_clusters(&mut self.contents, now, file, (first, len), to, plan);
+            self.system.move_clusters(&mut self.contents, now, file, FileClusters { first, len }, target, plan);
         }
         Ok(len * bytes)
     }
 
-    /// The first free run that holds `bytes` bytes: a target for a defragmenter.
-    pub fn free_run(&self, bytes: u64) -> Option<u64> {
+    /// The first cluster of the first free run that holds `bytes` bytes: a target for a defragmenter.
+    pub fn find_free_run(&self, bytes: u64) -> Option<u64> {
         self.contents.space.next_fit(0, self.contents.clusters_for(bytes))
     }
 
-    /// When [`Volume::handle_timeout`] has something to do.
+    /// When to call [`Volume::handle_timeout`] next; `None` if nothing is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.system.next_due();
         (due != Instant::FAR).then_some(due)
     }
 
-    /// Does what is due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
+    /// Adds the requests that are due by `now` to the plan: lazy writes, a commit, a checkpoint, the clean mark.
     pub fn handle_timeout(&mut self, now: Instant, plan: &mut IoPlan) {
         self.system.handle_due(&mut self.contents, now, plan);
     }
@@ -312,7 +319,7 @@ impl Volume {
         self.contents.changes.take_changes()
     }
 
-    /// Length of a file.
+    /// Length of a file in bytes.
     pub fn file_bytes(&self, file: FileId) -> u64 {
         self.contents.tree.get(file).bytes
     }
@@ -322,7 +329,7 @@ impl Volume {
         self.contents.tree.contains(file)
     }
 
-    /// The directory of a file; the root is in none.
+    /// The directory of a file; `None` for the root.
     pub(crate) fn parent_directory(&self, file: FileId) -> Option<FileId> {
         self.contents.tree.get(file).directory
     }
@@ -332,12 +339,12 @@ impl Volume {
         self.contents.tree.get(file).is_directory
     }
 
-    /// The pieces of a file, in order.
+    /// The runs of a file, in order.
     pub fn file_runs(&self, file: FileId) -> &[ClusterRun] {
         &self.contents.tree.get(file).runs
     }
 
-    /// Where a cluster lies on the drive.
+    /// The first sector of a cluster on the drive.
     pub fn cluster_lba(&self, cluster: u64) -> u64 {
         self.contents.cluster_lba(cluster)
     }
@@ -347,12 +354,17 @@ impl Volume {
         self.contents.cluster_bytes()
     }
 
-    /// Free bytes, and the number of free runs.
-    pub fn free_space(&self) -> (u64, usize) {
-        (self.contents.space.free_clusters() * self.contents.cluster_bytes(), self.contents.space.run_count())
+    /// Number of free bytes.
+    pub fn free_bytes(&self) -> u64 {
+        self.contents.space.free_count() * self.contents.cluster_bytes()
     }
 
-    /// True if there is a log, from which a mount brings metadata up to date.
+    /// Number of free runs.
+    pub fn free_run_count(&self) -> usize {
+        self.contents.space.free_run_count()
+    }
+
+    /// True if the file system keeps a log, from which a mount brings metadata up to date.
     pub fn has_log(&self) -> bool {
         self.system.has_log()
     }
@@ -364,7 +376,7 @@ impl Volume {
 
     /// Number of files and directories, including the root.
     pub fn file_count(&self) -> u32 {
-        self.contents.tree.live_count()
+        self.contents.tree.file_count()
     }
 
     /// All files and directories, in order of creation.
@@ -373,7 +385,7 @@ impl Volume {
     }
 
     /// Number of dirty pages of metadata.
-    pub fn dirty_pages(&self) -> usize {
+    pub fn dirty_page_count(&self) -> usize {
         self.contents.pages.dirty_count()
     }
 }
@@ -386,7 +398,7 @@ mod tests {
     use super::*;
     use seekwise_disk::rng::Seed;
 
-    /// Kept or not, no page from before the run outlives [`Volume::begin_run`], and none decides where a file lies.
+    /// Pages from before the run may be kept until [`Volume::begin_run`] or not: files lie at the same places.
     #[test]
     fn what_is_laid_out_without_its_pages_lies_as_with_them() {
         let fat = |host| VolumeFormat::Fat32(Fat32Spec { cluster: None, host });
@@ -418,7 +430,7 @@ mod tests {
                         file.expect("there is room");
                     }
                 }
-                let dirty = volume.dirty_pages();
+                let dirty = volume.dirty_page_count();
                 volume.begin_run();
                 (dirty, format!("{volume:?}"))
             };

@@ -1,4 +1,4 @@
-//! Partitions: where volumes lie on a drive.
+//! Partitions: the places of volumes on a drive, by the alignment rules of two eras.
 
 use alloc::vec::Vec;
 
@@ -26,27 +26,31 @@ pub enum Alignment {
 
 /// Sectors in a track of the geometry that the BIOS reports for drives above 504 MB.
 const TRACK: u64 = 63;
-/// Sectors in its cylinder: 255 heads.
+/// Sectors in a cylinder of that geometry: 255 heads.
 const CYLINDER: u64 = 255 * TRACK;
 /// Sectors in 1 MiB.
 const MEBIBYTE: u64 = (1 << 20) / SECTOR;
 
-/// Lays out partitions of these sizes in bytes, in order, on a drive of `drive` sectors; 0 for all that is left.
-pub fn lay_out_partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, VolumeMisfit> {
+/// Lays out partitions of these sizes, in order, on a drive of `drive_sectors`. Size 0 takes the rest of the drive.
+pub fn lay_out_partitions(
+    drive_sectors: u64,
+    alignment: Alignment,
+    sizes_in_bytes: &[u64],
+) -> Result<Vec<Partition>, VolumeMisfit> {
     let (unit, lead) = match alignment {
         Alignment::Cylinders => (CYLINDER, TRACK),
         Alignment::Mebibytes => (MEBIBYTE, 0),
     };
     // The first unit of 1 MiB holds the partition table.
     let mut at = if lead == 0 { unit } else { 0 };
-    let mut all = Vec::with_capacity(bytes.len());
-    for &size in bytes {
+    let mut all = Vec::with_capacity(sizes_in_bytes.len());
+    for &size in sizes_in_bytes {
         let end = match size {
-            0 => drive / unit * unit,
+            0 => drive_sectors / unit * unit,
             _ => (at + lead + size.div_ceil(SECTOR)).next_multiple_of(unit),
         };
-        if end > drive || at + lead >= end {
-            return Err(VolumeMisfit::BeyondDrive { end: end.max(at + lead + 1), drive });
+        if end > drive_sectors || at + lead >= end {
+            return Err(VolumeMisfit::BeyondDrive { end: end.max(at + lead + 1), drive: drive_sectors });
         }
         all.push(Partition { first: at + lead, sectors: end - at - lead });
         at = end;

@@ -1,5 +1,5 @@
-//! Plans: what an operation asks of the drive, as steps in phases, each with its role. Issuing them is the system's
-//! work.
+//! Plans: the requests of an operation to the drive, as steps in phases, each with the role of its sectors.
+//! `system/issue` issues them.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,7 +8,7 @@ use seekwise_disk::block::{Flags, Op};
 
 use super::tree::FileId;
 
-/// The content that a step reads or writes: all that a judge needs to say afterwards what was lost.
+/// The content that a step reads or writes. A judge of power cuts concludes from it what was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectorRole {
     /// Bytes of a file, from this one on.
@@ -103,17 +103,17 @@ pub struct PlanStep {
     pub lba: u64,
     /// 0 for a flush.
     pub sectors: u64,
-    /// [`Flags::FUA`] if the system asks for the medium.
+    /// [`Flags::FUA`] if the write must reach the medium.
     pub flags: Flags,
     pub role: SectorRole,
-    /// For writes of metadata: the latest change in them ([`super::PageChange::number`]).
-    pub holds: u64,
+    /// For writes of metadata: the latest change that they hold ([`super::PageChange::number`]).
+    pub latest_change: u64,
     /// Steps of a phase are issued together; the next phase begins when all of them are complete.
     pub phase: u32,
 }
 
 impl fmt::Display for PlanStep {
-    /// A line of a golden file: phase, what, where.
+    /// A line of a golden file: phase, operation, sectors, role.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let force = if self.flags.has(Flags::FUA) { " FUA" } else { "" };
         write!(f, "{} ", self.phase)?;
@@ -129,7 +129,7 @@ impl fmt::Display for PlanStep {
 pub enum PlanWait {
     #[default]
     Nothing,
-    /// All writes that earlier plans of this volume asked for, and their flushes: a log is written in order.
+    /// All writes and flushes of earlier plans of this volume: a log is written in order.
     Writes,
 }
 
@@ -169,36 +169,37 @@ impl IoPlan {
         }
     }
 
-    /// Removes its flushes, as Windows' file systems do for a write-through handle.
-    pub(crate) fn drop_flushes(&mut self) {
+    /// Removes its flushes: Windows' file systems send none for a write-through handle.
+    pub(crate) fn remove_flushes(&mut self) {
         self.steps.retain(|step| step.op != Op::Flush);
     }
 
-    /// Rounds its data up to whole blocks of `block` sectors, for Linux's page cache. Each step begins where a block does.
-    pub fn round_up(&mut self, block: u64) {
+    /// Rounds its data steps up to whole blocks of `block_sectors`, for Linux's page cache. Each step begins at a
+    /// block.
+    pub fn round_data_up(&mut self, block_sectors: u64) {
         for step in self.steps.iter_mut().filter(|step| matches!(step.role, SectorRole::Data { .. })) {
-            step.sectors = step.sectors.next_multiple_of(block);
+            step.sectors = step.sectors.next_multiple_of(block_sectors);
         }
     }
 
-    /// Reads these sectors.
+    /// Adds a read.
     pub(super) fn add_read(&mut self, lba: u64, sectors: u64, role: SectorRole) {
         self.push_step(Op::Read, lba, sectors, Flags::NONE, role, 0);
     }
 
-    /// Writes these sectors.
-    pub(super) fn add_write(&mut self, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
-        self.push_step(Op::Write, lba, sectors, flags, role, holds);
+    /// Adds a write.
+    pub(super) fn add_write(&mut self, lba: u64, sectors: u64, flags: Flags, role: SectorRole, latest_change: u64) {
+        self.push_step(Op::Write, lba, sectors, flags, role, latest_change);
     }
 
-    /// Flushes the drive's cache, between what came before and what follows.
+    /// Adds a flush of the drive's cache, in a phase of its own.
     pub(super) fn add_flush(&mut self) {
         self.begin_phase();
         self.push_step(Op::Flush, 0, 0, Flags::NONE, SectorRole::Barrier, 0);
         self.begin_phase();
     }
 
-    fn push_step(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
-        self.steps.push(PlanStep { op, lba, sectors, flags, role, holds, phase: self.phase });
+    fn push_step(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: SectorRole, latest_change: u64) {
+        self.steps.push(PlanStep { op, lba, sectors, flags, role, latest_change, phase: self.phase });
     }
 }

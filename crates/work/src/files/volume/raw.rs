@@ -1,5 +1,5 @@
-//! No file system: one file over a whole partition, as a block device is to a page cache. There are no directories, no
-//! metadata and no allocation: the first file placed is the only one, and it keeps its length.
+//! No file system: one file over a whole partition. A page cache sees a block device in this way. There are no
+//! directories, no metadata and no allocation: the first file placed is the only one, and it keeps its length.
 
 use alloc::boxed::Box;
 
@@ -9,13 +9,13 @@ use super::contents::VolumeContents;
 use super::plan::IoPlan;
 use super::refusal::{VolumeError, VolumeMisfit};
 use super::spec::{SyncScope, VolumeSpec};
-use super::system::FileSystem;
+use super::system::{FileClusters, FileSystem};
 use super::tree::{FileId, FileName};
 
 #[derive(Debug)]
 struct RawDevice;
 
-/// A cluster is a sector.
+/// Lays out the partition as one file whose clusters are sectors.
 pub(super) fn format_volume(spec: &VolumeSpec) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     let partition = spec.partition;
     Ok((VolumeContents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(RawDevice)))
@@ -29,11 +29,11 @@ impl FileSystem for RawDevice {
         false
     }
     fn mount(&mut self, _: &mut VolumeContents, _: &mut IoPlan) {}
-    fn open(&mut self, _: &mut VolumeContents, _: FileId, _: &mut IoPlan) {}
+    fn look_up(&mut self, _: &mut VolumeContents, _: FileId, _: &mut IoPlan) {}
     fn create(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) -> Result<(), VolumeError> {
         Ok(())
     }
-    fn allocates_early(&self) -> bool {
+    fn allocates_on_write(&self) -> bool {
         false
     }
     fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
@@ -43,7 +43,7 @@ impl FileSystem for RawDevice {
     fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         0
     }
-    fn note_placement(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
+    fn record_placement_end(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
     fn record_length(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
     fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
@@ -57,15 +57,25 @@ impl FileSystem for RawDevice {
         _: &mut VolumeContents,
         _: Instant,
         _: FileId,
-        _: (FileId, FileName),
+        _: FileId,
+        _: FileName,
         _: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         Ok(())
     }
     fn delete(&mut self, contents: &mut VolumeContents, _: Instant, file: FileId, _: &mut IoPlan) {
-        contents.free_clusters(file);
+        contents.free_file_clusters(file);
     }
-    fn move_clusters(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut IoPlan) {}
+    fn move_clusters(
+        &mut self,
+        _: &mut VolumeContents,
+        _: Instant,
+        _: FileId,
+        _: FileClusters,
+        _: u64,
+        _: &mut IoPlan,
+    ) {
+    }
     fn next_due(&self) -> Instant {
         Instant::FAR
     }

@@ -1,4 +1,4 @@
-//! Why a volume, or an operation on one, is refused.
+//! The errors of this room: why a volume cannot be made, and why an operation on one is refused.
 
 use core::fmt;
 
@@ -46,12 +46,12 @@ impl fmt::Display for VolumeMisfit {
     }
 }
 
-/// Why an operation was not done. Nothing has changed.
+/// Why an operation was refused. The operation has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeError {
     /// Not enough free clusters.
     Full,
-    /// Longer than a file may be.
+    /// The file would be longer than the file system allows.
     TooLarge {
         /// Most bytes.
         most: u64,

@@ -1,5 +1,5 @@
-//! Free space as runs, so that an empty volume costs one entry whatever its size. The owners of the other clusters are
-//! not kept here.
+//! The free clusters of a volume, as runs, so that an empty volume of any size is one entry. The owners of the other
+//! clusters are in `tree`.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// `clusters` free clusters.
+    /// Creates a space of `clusters` free clusters.
     pub(super) fn new(clusters: u64) -> FreeSpace {
         let mut space = FreeSpace::default();
         space.release_clusters(0, clusters);
@@ -33,12 +33,12 @@ impl FreeSpace {
     }
 
     /// How many clusters are free.
-    pub(super) fn free_clusters(&self) -> u64 {
+    pub(super) fn free_count(&self) -> u64 {
         self.free
     }
 
     /// How many runs the free space has.
-    pub(super) fn run_count(&self) -> usize {
+    pub(super) fn free_run_count(&self) -> usize {
         self.by_start.len()
     }
 
@@ -47,13 +47,13 @@ impl FreeSpace {
         self.by_len.last().map_or(0, |&(len, _)| len)
     }
 
-    /// How many clusters are free from `start` on.
-    pub(super) fn free_at(&self, start: u64) -> u64 {
+    /// How many clusters are free without a gap from `start` on.
+    pub(super) fn free_len_at(&self, start: u64) -> u64 {
         let before = self.by_start.range(..=start).next_back();
         before.map_or(0, |(&first, &len)| (first + len).saturating_sub(start))
     }
 
-    /// Takes clusters, which must be free.
+    /// Takes `len` clusters from `start` on, which must be free.
     pub(super) fn take_clusters(&mut self, start: u64, len: u64) {
         let (&first, &whole) = self.by_start.range(..=start).next_back().expect("clusters to take are free");
         assert!(first + whole >= start + len, "clusters to take are free");
@@ -62,7 +62,7 @@ impl FreeSpace {
         self.insert_run(start + len, first + whole - start - len);
     }
 
-    /// Frees clusters, none of which may be free.
+    /// Frees `len` clusters from `start` on, none of which may be free.
     pub(super) fn release_clusters(&mut self, start: u64, len: u64) {
         let (mut first, mut end) = (start, start + len);
         if let Some((&before, &there)) = self.by_start.range(..=start).next_back() {
@@ -82,12 +82,12 @@ impl FreeSpace {
         self.insert_run(first, end - first);
     }
 
-    /// The start of the first free run of at least `len` clusters at or after `hint`; then from the beginning on.
+    /// The start of the first free run of at least `len` clusters at or after `hint`, else of the first on the volume.
     pub(super) fn next_fit(&self, hint: u64, len: u64) -> Option<u64> {
         if len > self.longest_len() {
             return None;
         }
-        if self.free_at(hint) >= len {
+        if self.free_len_at(hint) >= len {
             return Some(hint);
         }
         let fits = |(&start, &run): (&u64, &u64)| (run >= len).then_some(start);
@@ -142,14 +142,14 @@ mod tests {
                 map[range].fill(true);
             }
             let at = rng.below(300) as usize;
-            assert_eq!(space.free_at(at as u64) as usize, map[at..].iter().take_while(|&&free| free).count());
-            assert_eq!(space.free_clusters() as usize, map.iter().filter(|&&free| free).count());
+            assert_eq!(space.free_len_at(at as u64) as usize, map[at..].iter().take_while(|&&free| free).count());
+            assert_eq!(space.free_count() as usize, map.iter().filter(|&&free| free).count());
             let mut lengths: vec::Vec<usize> = map.split(|&free| !free).map(<[bool]>::len).collect();
             lengths.retain(|&len| len > 0);
-            assert_eq!(space.run_count(), lengths.len());
+            assert_eq!(space.free_run_count(), lengths.len());
             let wanted = 1 + rng.below(12);
             let shortest = lengths.iter().filter(|&&len| len as u64 >= wanted).min();
-            let found = space.best_fit(wanted).map(|start| space.free_at(start) as usize);
+            let found = space.best_fit(wanted).map(|start| space.free_len_at(start) as usize);
             assert_eq!(found.as_ref(), shortest);
             let first =
                 |from: usize| (from..300).find(|&i| map[i..].iter().take_while(|&&f| f).count() as u64 >= wanted);

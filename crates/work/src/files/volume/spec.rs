@@ -1,18 +1,18 @@
-//! The description of a volume.
+//! The description of a volume: its partition, file system and settings, and how its files from before the run lie.
 
 use seekwise_disk::rng::Seed;
 use seekwise_disk::time::Span;
 
 use super::partition::Partition;
 
-/// How files from before the run lie: the degree of fragmentation.
+/// The degree of fragmentation of files from before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aging {
-    /// Fragments in a hundred files: 100 for none fragmented, 250 for two and a half a file (what Windows' defragmenter
-    /// calls "average fragments per file"). A file of few clusters leaves its share to the next.
+    /// Fragments in a hundred files: 100 if none is fragmented, 250 for an average of 2.5 (Windows' defragmenter
+    /// reports it as "average fragments per file"). A file with too few clusters leaves its share to the next.
     pub fragments: u32,
-    /// The next piece of a file begins up to this far after the last, evenly drawn. Inferred: 64 KiB to 64 MiB by what
-    /// aged volumes show; it decides the seek between pieces.
+    /// The largest gap between two pieces of a file, evenly drawn; the gap decides the seek between them. Inferred from
+    /// aged volumes: 64 KiB to 64 MiB.
     pub gap_kib: u32,
 }
 
@@ -21,19 +21,19 @@ impl Aging {
     pub const NONE: Aging = Aging { fragments: 100, gap_kib: 1024 };
 }
 
-/// The system whose driver is modelled.
+/// The system whose FAT driver is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FatDriver {
     /// Windows NT: 2000, XP and later.
     Nt,
-    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), no write asks for the medium.
+    /// Windows 98: it sends no flush to the drive (measured by the source of study F), and no write with FUA.
     Windows98,
 }
 
 /// A FAT32 volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fat32Spec {
-    /// Bytes of a cluster, 512 to 65,536; `None`: by size, from the specification's table.
+    /// Bytes of a cluster, 512 to 65,536; `None` for the size that the specification gives for the volume.
     pub cluster: Option<u32>,
     pub host: FatDriver,
 }
@@ -50,7 +50,7 @@ pub struct NtfsSpec {
 pub struct Ext4Spec {
     /// The mount option `barrier`: flushes and FUA around commits.
     pub barrier: bool,
-    /// The mount option `commit`: how old a transaction grows, 5 s without it.
+    /// The mount option `commit`: the age at which a transaction is committed, 5 s by default.
     pub commit: Span,
 }
 
@@ -67,7 +67,7 @@ pub enum VolumeFormat {
     /// NTFS 3.1.
     Ntfs(NtfsSpec),
     Ext4(Ext4Spec),
-    /// None: one file over the whole partition.
+    /// No file system: one file over the whole partition.
     Raw,
 }
 
@@ -77,7 +77,7 @@ pub struct VolumeSpec {
     pub partition: Partition,
     pub format: VolumeFormat,
     pub aging: Aging,
-    /// Keeps notes for [`super::Volume::take_changes`]; they grow with the run.
+    /// Records changes for [`super::Volume::take_changes`]; they grow with the run.
     pub history: bool,
     pub seed: Seed,
 }

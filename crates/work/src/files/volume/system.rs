@@ -1,4 +1,5 @@
-//! The interface of the file systems to a volume.
+//! The interface between a volume and its file system. An operation changes the contents in memory and adds to a plan
+//! the requests that the drive must serve.
 
 use core::fmt;
 
@@ -10,18 +11,25 @@ use super::refusal::VolumeError;
 use super::spec::SyncScope;
 use super::tree::{FileId, FileName};
 
-/// The operations of a file system; [`Volume`](super::Volume) has checked before what can be refused.
+/// Contiguous clusters of a file, by index.
+#[derive(Clone, Copy)]
+pub(super) struct FileClusters {
+    pub(super) first: u64,
+    pub(super) len: u64,
+}
+
+/// A file system. [`Volume`](super::Volume) checks before each operation that there is room for it.
 pub(super) trait FileSystem: fmt::Debug {
     /// The largest file in bytes.
     fn max_file_bytes(&self) -> u64;
-    /// True if it keeps a log.
+    /// True if it keeps a log of its metadata.
     fn has_log(&self) -> bool {
         true
     }
-    /// Reads what must be in memory before any operation.
+    /// Reads the metadata that must be in memory before any operation.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan);
-    /// Finds a file in its directory, and its record.
-    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan);
+    /// Finds a file: reads its entry in the directory, and its record.
+    fn look_up(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan);
     /// Gives the new `file` a record and an entry in its directory.
     fn create(
         &mut self,
@@ -30,47 +38,48 @@ pub(super) trait FileSystem: fmt::Debug {
         file: FileId,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError>;
-    /// True if clusters are allocated when the program writes, false if when the data are written to the drive.
-    fn allocates_early(&self) -> bool;
+    /// True if clusters are allocated when a program writes; false if they are when the data are written to the drive.
+    fn allocates_on_write(&self) -> bool;
     /// True if the data have no clusters because they are in the file's record.
     fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool;
     /// Allocates clusters for all bytes of the file. There are enough.
     fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
-    /// Where files from before the run continue.
+    /// The cluster at which the next file from before the run may begin.
     fn placement_hint(&mut self, contents: &VolumeContents, file: FileId) -> u64;
-    /// Notes where the next of them may follow.
-    fn note_placement(&mut self, contents: &VolumeContents, file: FileId, next: u64);
-    /// Keeps a change of the file's length or times.
+    /// Records the cluster at which the next of them may begin.
+    fn record_placement_end(&mut self, contents: &VolumeContents, file: FileId, next: u64);
+    /// Changes the file's length and times in its metadata.
     fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
-    /// Notes that data without clusters were written to the file's record, by the latest change.
-    fn note_resident_data(&mut self, _base: &mut VolumeContents, _file: FileId) {}
+    /// Records that data without clusters were written to the file's record by the latest change.
+    fn record_resident_data(&mut self, _contents: &mut VolumeContents, _file: FileId) {}
     /// Handles the close of the last handle.
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Makes the file durable, after its data.
-    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan);
+    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, scope: SyncScope, plan: &mut IoPlan);
     /// Changes the file's times, after its data were written.
-    fn touch_times(&mut self, _base: &mut VolumeContents, _now: Instant, _file: FileId) {}
-    /// Gives up space that it reserves for itself, if `clusters` need it.
-    fn make_room(&mut self, _base: &mut VolumeContents, _clusters: u64) {}
-    /// Changes its name, its directory, or both.
+    fn update_times(&mut self, _contents: &mut VolumeContents, _now: Instant, _file: FileId) {}
+    /// Gives up space that it reserves for itself until `clusters` clusters are free.
+    fn give_up_reserve(&mut self, _contents: &mut VolumeContents, _clusters: u64) {}
+    /// Changes the file's directory, its name, or both.
     fn rename(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, FileName),
+        directory: FileId,
+        name: FileName,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError>;
     /// Frees entry, record and clusters. The node stays until the caller removes it.
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
-    /// Moves `len` clusters at `from` to the free ones at `to`.
+    /// Moves clusters of a file to the free ones from `target` on.
     fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        from: (u64, u64),
-        to: u64,
+        moved: FileClusters,
+        target: u64,
         plan: &mut IoPlan,
     );
     /// When something falls due by itself; `FAR` if nothing does.

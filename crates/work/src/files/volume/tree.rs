@@ -1,4 +1,5 @@
-//! Files and directories: sizes, places, and the entry of each. Names are kept as lengths only.
+//! The tree of files and directories of a volume: the length, the clusters and the directory entry of each. Only the
+//! lengths of names are kept.
 
 use alloc::vec::Vec;
 
@@ -11,10 +12,10 @@ pub struct FileId(pub u32);
 /// The root directory.
 pub const ROOT: FileId = FileId(0);
 
-/// A name, by the room that it takes.
+/// A name, as far as its length matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName {
-    /// 1 to 255.
+    /// Number of letters, 1 to 255.
     pub letters: u8,
     /// Not of the form `NAME.EXT` in capitals, so FAT and NTFS keep a short name, too.
     pub long: bool,
@@ -30,6 +31,13 @@ impl FileName {
     }
 }
 
+/// The bytes of a directory that hold an entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DirectoryEntry {
+    pub(super) from: u64,
+    pub(super) bytes: u32,
+}
+
 /// A file or directory.
 #[derive(Clone, Debug)]
 pub(super) struct FileNode {
@@ -38,22 +46,24 @@ pub(super) struct FileNode {
     pub(super) is_directory: bool,
     /// The length in bytes; 0 for a directory.
     pub(super) bytes: u64,
-    /// Where its data lie, in order.
+    /// The clusters of its data, in order.
     pub(super) runs: Vec<ClusterRun>,
     /// The number of its record in `$MFT`, or of its inode.
     pub(super) record: u64,
-    /// The entry in its directory: first byte, and length.
-    pub(super) entry: (u64, u32),
-    /// The latest change to its metadata, and the latest that changed more than times.
-    pub(super) changed: u64,
-    pub(super) shaped: u64,
-    /// The length in its record.
-    pub(super) kept: u64,
+    /// The entry of the file in its directory.
+    pub(super) entry: DirectoryEntry,
+    /// The latest change of its metadata.
+    pub(super) last_change: u64,
+    /// The latest change of its metadata that was not only of times.
+    pub(super) last_layout_change: u64,
+    /// The length that its record has.
+    pub(super) recorded_bytes: u64,
     /// Clusters were added or removed since the last flush of the file.
-    pub(super) remapped: bool,
-    /// For a directory: its entries, and their bytes.
+    pub(super) clusters_changed: bool,
+    /// For a directory: number of its entries.
     pub(super) entries: u32,
-    pub(super) filled: u64,
+    /// For a directory: bytes of its entries.
+    pub(super) used_bytes: u64,
 }
 
 impl FileNode {
@@ -62,13 +72,14 @@ impl FileNode {
         self.runs.last().map_or(0, |run| run.from + run.len)
     }
 
-    /// Returns where its cluster `index` lies, and how many are contiguous from there on.
+    /// Returns the cluster of the volume that holds cluster `index` of the file, and how many are contiguous from there
+    /// on.
     pub(super) fn find_cluster(&self, index: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|run| run.from + run.len <= index);
         self.runs.get(at).map(|run| (run.start + (index - run.from), run.from + run.len - index))
     }
 
-    /// Adds clusters at the end.
+    /// Adds `len` clusters from `start` on at the end of the file.
     pub(super) fn append_clusters(&mut self, start: u64, len: u64) {
         let from = self.cluster_count();
         match self.runs.last_mut() {
@@ -77,8 +88,8 @@ impl FileNode {
         }
     }
 
-    /// Moves `len` clusters from `index` on; returns where they were.
-    pub(super) fn move_clusters(&mut self, index: u64, len: u64, start: u64) -> Vec<ClusterRun> {
+    /// Moves `len` clusters of the file from `index` on to `target`; returns the runs where they were.
+    pub(super) fn relocate_clusters(&mut self, index: u64, len: u64, target: u64) -> Vec<ClusterRun> {
         let old = core::mem::take(&mut self.runs);
         let mut gone = Vec::new();
         for run in old {
@@ -93,7 +104,7 @@ impl FileNode {
             }
             gone.push(ClusterRun { from: cut, start: run.start + (cut - run.from), len: until - cut });
             if until == index + len {
-                self.append_clusters(start, len);
+                self.append_clusters(target, len);
             }
             if until < end {
                 self.append_clusters(run.start + (until - run.from), end - until);
@@ -111,8 +122,8 @@ pub(super) struct FileTree {
 }
 
 impl FileTree {
-    /// Adds a node.
-    pub(super) fn add(&mut self, directory: Option<FileId>, name: FileName, is_directory: bool) -> FileId {
+    /// Adds a node; returns its number.
+    pub(super) fn add_node(&mut self, directory: Option<FileId>, name: FileName, is_directory: bool) -> FileId {
         self.nodes.push(Some(FileNode {
             directory,
             name,
@@ -120,20 +131,20 @@ impl FileTree {
             bytes: 0,
             runs: Vec::new(),
             record: 0,
-            entry: (0, 0),
-            changed: 0,
-            shaped: 0,
-            kept: 0,
-            remapped: false,
+            entry: DirectoryEntry::default(),
+            last_change: 0,
+            last_layout_change: 0,
+            recorded_bytes: 0,
+            clusters_changed: false,
             entries: 0,
-            filled: 0,
+            used_bytes: 0,
         }));
         self.live += 1;
         FileId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 files"))
     }
 
     /// Removes a node.
-    pub(super) fn remove(&mut self, file: FileId) -> FileNode {
+    pub(super) fn remove_node(&mut self, file: FileId) -> FileNode {
         self.live -= 1;
         self.nodes[file.0 as usize].take().expect("a file that is there")
     }
@@ -144,7 +155,7 @@ impl FileTree {
     }
 
     /// How many files and directories there are, including the root.
-    pub(super) fn live_count(&self) -> u32 {
+    pub(super) fn file_count(&self) -> u32 {
         self.live
     }
 
@@ -169,7 +180,7 @@ mod tests {
     #[test]
     fn clusters_of_a_file_are_found_and_moved() {
         let mut tree = FileTree::default();
-        let file = tree.add(None, FileName::SHORT, false);
+        let file = tree.add_node(None, FileName::SHORT, false);
         let node = tree.get_mut(file);
         node.append_clusters(100, 4);
         node.append_clusters(104, 2);
@@ -179,13 +190,13 @@ mod tests {
             (node.cluster_count(), node.find_cluster(5), node.find_cluster(6), node.find_cluster(12)),
             (12, Some((105, 1)), Some((50, 6)), None)
         );
-        let gone = node.move_clusters(4, 4, 200);
+        let gone = node.relocate_clusters(4, 4, 200);
         assert_eq!(gone, [ClusterRun { from: 4, start: 104, len: 2 }, ClusterRun { from: 6, start: 50, len: 2 }]);
         let places: Vec<u64> = (0..12).map(|i| node.find_cluster(i).expect("there").0).collect();
         assert_eq!(places, [100, 101, 102, 103, 200, 201, 202, 203, 52, 53, 54, 55]);
-        node.move_clusters(8, 4, 204);
+        node.relocate_clusters(8, 4, 204);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 100, len: 4 }, ClusterRun { from: 4, start: 200, len: 8 }]);
-        node.move_clusters(0, 4, 196);
+        node.relocate_clusters(0, 4, 196);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 196, len: 12 }]);
     }
 }

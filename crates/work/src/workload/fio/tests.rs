@@ -1,4 +1,5 @@
-//! Laws of the generator that need its inside: the short way draws as the long one does, syncs count until they are seen.
+//! Laws of the generator that need its private state: the short way draws as the long one does, and syncs count until
+//! they are seen.
 
 use super::*;
 use crate::workload::job::{Distribution, EngineKind, IoEngine, RandomRepeat, StridedZones, VerifyBacklog};
@@ -46,14 +47,14 @@ fn stream(pattern: &FioPattern, time_based: bool) -> FioStream {
 }
 
 fn next_step(stream: &mut FioStream) -> FioStep {
-    stream.next(&mut ZoneContext { spaces: &mut JobZones::default(), in_flight: 0, quiesces: false })
+    stream.next_step(&mut ZoneContext { job_zones: &mut JobZones::default(), in_flight: 0, quiesces: false })
 }
 
-/// All steps to the end, 150 at most, with the end of a ramp after so many.
-fn steps(mut stream: FioStream, ramp: usize) -> Vec<FioStep> {
+/// All steps to the end, 150 at most; the ramp ends after `ramp_steps`.
+fn steps(mut stream: FioStream, ramp_steps: usize) -> Vec<FioStep> {
     let mut steps = Vec::new();
     while steps.len() < 150 {
-        if steps.len() == ramp {
+        if steps.len() == ramp_steps {
             stream.forget_counts();
         }
         let step = next_step(&mut stream);
@@ -144,7 +145,7 @@ fn a_sync_counts_among_the_requests_until_it_is_seen() {
         let steps = [(); 3].map(|()| {
             let step = next_step(&mut stream);
             if seen && step == sync {
-                stream.see_completion(true);
+                stream.note_seen_completion(true);
             }
             step
         });

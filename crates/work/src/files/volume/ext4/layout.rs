@@ -8,12 +8,13 @@ use super::super::refusal::VolumeMisfit;
 pub(super) const BLOCK: u64 = 8;
 /// Blocks in a group: as many as a bitmap block has bits.
 pub(super) const GROUP: u64 = 32_768;
-/// Groups whose bitmaps and inode tables lie together.
+/// Groups in a flex group, whose bitmaps and inode tables lie together.
 pub(super) const FLEX: u64 = 16;
 /// Inodes in a block: 256 bytes each.
 pub(super) const INODES: u64 = 16;
-/// Bytes of a directory's entry without its name, and of the entries of itself and its parent.
+/// Bytes of a directory's entry without its name.
 pub(super) const ENTRY: u64 = 8;
+/// Bytes of the entries `.` and `..`.
 pub(super) const EMPTY: u64 = 2 * (ENTRY + 4);
 /// Group descriptors of a block: 64 bytes each.
 const DESCRIPTORS: u64 = 64;
@@ -21,7 +22,7 @@ const DESCRIPTORS: u64 = 64;
 const INODE_RATIO: u64 = 16_384;
 /// The most descriptor blocks kept for growth: the entries of an indirect block.
 const RESERVED_MOST: u64 = 1024;
-/// Blocks in the journal by blocks of the volume (e2fsprogs, default sizes): upper bound, journal.
+/// Default sizes of the journal (e2fsprogs): blocks of the volume below which a row applies, blocks of the journal.
 const JOURNAL: [(u64, u64); 7] = [
     (32_768, 1024),
     (262_144, 4096),
@@ -34,17 +35,20 @@ const JOURNAL: [(u64, u64); 7] = [
 /// The journal of larger volumes: 1 GiB.
 const JOURNAL_MOST: u64 = 262_144;
 
-/// Block numbers on the volume.
+/// The layout of a volume, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ext4Layout {
     pub(super) blocks: u64,
     pub(super) groups: u64,
-    /// Inodes in a group, blocks in its table.
+    /// Inodes in a group.
     pub(super) inodes: u64,
+    /// Blocks in the inode table of a group.
     pub(super) table: u64,
-    /// Blocks of group descriptors in use, and kept for growth.
+    /// Blocks of group descriptors in use.
     pub(super) descriptors: u64,
+    /// Blocks of group descriptors reserved for growth.
     pub(super) reserved: u64,
+    /// Blocks of the journal.
     pub(super) journal: u64,
 }
 
@@ -76,7 +80,8 @@ impl Ext4Layout {
         Ext4Layout { blocks, groups, inodes, table: inodes / INODES, descriptors, reserved, journal }
     }
 
-    /// Blocks of superblock and descriptors at the beginning of a group: in group 0, 1, and powers of 3, 5 and 7.
+    /// Number of blocks of superblock and descriptors at the beginning of a group. Groups 0, 1 and powers of 3, 5 and 7
+    /// have them.
     pub(super) fn backup_blocks(&self, group: u64) -> u64 {
         let power =
             |base: u64| core::iter::successors(Some(base), |n| Some(n * base)).take_while(|&n| n <= group).last();
@@ -84,7 +89,7 @@ impl Ext4Layout {
         if has { 1 + self.descriptors + self.reserved } else { 0 }
     }
 
-    /// The first group of a group's flex group, and how many groups that has.
+    /// The first group of a group's flex group, and the number of its groups.
     pub(super) fn flex_group(&self, group: u64) -> (u64, u64) {
         let first = group / FLEX * FLEX;
         (first, FLEX.min(self.groups - first))
@@ -96,14 +101,17 @@ impl Ext4Layout {
         first * GROUP + self.backup_blocks(first)
     }
 
+    /// The block of a group's block bitmap.
     pub(super) fn block_bitmap(&self, group: u64) -> u64 {
         self.first_bitmap(group) + group % FLEX
     }
 
+    /// The block of a group's inode bitmap.
     pub(super) fn inode_bitmap(&self, group: u64) -> u64 {
         self.first_bitmap(group) + self.flex_group(group).1 + group % FLEX
     }
 
+    /// The first block of a group's inode table.
     pub(super) fn inode_table(&self, group: u64) -> u64 {
         self.first_bitmap(group) + 2 * self.flex_group(group).1 + group % FLEX * self.table
     }
@@ -149,20 +157,22 @@ mod tests {
     }
 
     /// The number after `key` in `line`.
-    fn number(line: &str, key: &str) -> Option<u64> {
+    fn number_after(line: &str, key: &str) -> Option<u64> {
         let rest = line.split(key).nth(1)?.trim_start();
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     }
 
-    fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    /// The output of a program, if it is installed and succeeds.
+    fn run_program(program: &str, arguments: &[&str]) -> Option<String> {
         let found = ["/usr/sbin", "/sbin", "/usr/bin"].map(|folder| format!("{folder}/{program}"));
         let path = found.iter().find(|path| std::path::Path::new(path).exists())?;
         let output = Command::new(path).args(arguments).env("MKE2FS_CONFIG", "/dev/null").output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Block bitmap, inode bitmap and table of each group, and where the journal begins, as mke2fs leaves them.
-    fn made(mebibytes: u64) -> Option<(Vec<[u64; 3]>, u64)> {
+    /// Makes a volume with mke2fs. Returns the first blocks of block bitmap, inode bitmap and inode table of each
+    /// group, and of the journal.
+    fn layout_by_mke2fs(mebibytes: u64) -> Option<(Vec<[u64; 3]>, u64)> {
         let path = std::env::temp_dir().join(format!("seekwise-ext4-{}-{mebibytes}", std::process::id()));
         let image = path.to_str()?;
         std::fs::File::create(&path).ok()?.set_len(mebibytes << 20).ok()?;
@@ -171,29 +181,29 @@ mod tests {
         let lazily = "lazy_itable_init=1,lazy_journal_init=1";
         let sizes = ["-b", "4096", "-I", "256", "-i", "16384", "-E", lazily, "-O", features];
         let arguments: Vec<&str> = ["-q", "-F"].iter().chain(&sizes).copied().chain([image]).collect();
-        let done = output("mke2fs", &arguments);
-        let groups = output("dumpe2fs", &[image]);
-        let journal = output("debugfs", &["-R", "stat <8>", image]);
+        let done = run_program("mke2fs", &arguments);
+        let groups = run_program("dumpe2fs", &[image]);
+        let journal = run_program("debugfs", &["-R", "stat <8>", image]);
         _ = std::fs::remove_file(&path);
         done?;
         let mut places = Vec::new();
         for line in groups?.lines() {
             if line.contains("Block bitmap at ") {
-                places.push([number(line, "Block bitmap at ")?, 0, 0]);
+                places.push([number_after(line, "Block bitmap at ")?, 0, 0]);
             } else if line.contains("Inode bitmap at ") {
-                places.last_mut()?[1] = number(line, "Inode bitmap at ")?;
+                places.last_mut()?[1] = number_after(line, "Inode bitmap at ")?;
             } else if line.contains("Inode table at ") {
-                places.last_mut()?[2] = number(line, "Inode table at ")?;
+                places.last_mut()?[2] = number_after(line, "Inode table at ")?;
             }
         }
         let journal = journal?;
-        Some((places, number(journal.split("EXTENTS:").nth(1)?, "):")?))
+        Some((places, number_after(journal.split("EXTENTS:").nth(1)?, "):")?))
     }
 
     #[test]
     fn volumes_lie_as_mke2fs_lays_them() {
         for mebibytes in [600, 1024, 1111, 2048, 3072, 5120, 8192, 17_408, 30_720, 40_960] {
-            let Some((groups, journal)) = made(mebibytes) else {
+            let Some((groups, journal)) = layout_by_mke2fs(mebibytes) else {
                 std::println!("skipped: mke2fs, dumpe2fs and debugfs are not all here");
                 return;
             };

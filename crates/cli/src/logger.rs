@@ -1,8 +1,8 @@
-//! The library's notes and warnings, on standard error.
+//! Prints the notes and warnings that the library logs to standard error.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-use crate::interrupt::beside_bar;
+use crate::interrupt::with_bar_suspended;
 use crate::output::print_to_stderr;
 use crate::screen;
 
@@ -22,7 +22,7 @@ impl Log for StderrLogger {
             Level::Error | Level::Warn => screen::wrap_for_stderr(&format!("warning: {}", record.args())),
             _ => format!("note: {}", record.args()),
         };
-        beside_bar(|| print_to_stderr(&line));
+        with_bar_suspended(|| print_to_stderr(&line));
     }
 
     fn flush(&self) {}
