@@ -85,10 +85,10 @@ pub struct SourceNote {
     pub ends_work: bool,
 }
 
-/// Judges what a cut leaves of a source's own objects, such as the files of a scene. The source's notes, the requests and the cuts
-/// come in one order of time. `()` judges nothing.
+/// Judges what a cut leaves of a source's own objects, such as the files of a scene. The source's notes, the requests and the
+/// cuts come in one order of time. `()` judges nothing.
 pub trait SourceJudge {
-    /// Takes the source's next note. It is handled later, by [`SourceJudge::handle_next_note`].
+    /// Takes the source's next note. [`SourceJudge::handle_next_note`] handles it later.
     fn take_note(&mut self) -> Option<SourceNote> {
         None
     }

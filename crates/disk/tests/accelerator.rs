@@ -154,7 +154,7 @@ fn a_cut_loses_what_no_flush_covered() {
         (Some(kept), Some(kept), None)
     );
     scene.control(&Control::PowerOn);
-    assert!(scene.read(800) > HIT, "memory stamp_on_medium nothing any more");
+    assert!(scene.read(800) > HIT, "memory holds nothing any more");
 }
 
 #[test]

@@ -406,7 +406,7 @@ type MemberSector = (u32, u64);
 
 /// A command to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct MemberCommand {
+struct RecordedCommand {
     member: u32,
     writes: bool,
     /// The first sector, and the first after the last.
@@ -419,7 +419,7 @@ struct ScriptedMembers {
     sectors: u64,
     unreadable: Vec<MemberSector>,
     /// All reads and writes so far.
-    commands: Rc<RefCell<Vec<MemberCommand>>>,
+    commands: Rc<RefCell<Vec<RecordedCommand>>>,
     in_flight: VecDeque<Completion>,
     ready: VecDeque<Completion>,
 }
@@ -437,7 +437,7 @@ impl Device for ScriptedMembers {
         let fails = !writes && self.unreadable.iter().any(is_in_request);
         if request.op != Op::Flush {
             let sectors = (request.lba, request.end());
-            self.commands.borrow_mut().push(MemberCommand { member, writes, sectors });
+            self.commands.borrow_mut().push(RecordedCommand { member, writes, sectors });
         }
         let (tag, status) = (request.tag, if fails { Status::MediumError } else { Status::Done });
         let (mut parts, effort) = (Parts::NONE, Effort { commands: 1, ..Effort::NONE });
@@ -485,7 +485,7 @@ const MEMBER_SECTORS: u64 = 165;
 fn array_of_scripted_members(
     spec: &ArraySpec,
     unreadable: &[MemberSector],
-) -> (LayeredDevice<Array>, Rc<RefCell<Vec<MemberCommand>>>) {
+) -> (LayeredDevice<Array>, Rc<RefCell<Vec<RecordedCommand>>>) {
     let commands = Rc::new(RefCell::new(Vec::new()));
     let (in_flight, ready) = Default::default();
     let (sectors, unreadable) = (MEMBER_SECTORS, unreadable.to_vec());
@@ -498,7 +498,7 @@ fn commands_of_request(
     spec: &ArraySpec,
     unreadable: &[MemberSector],
     request: Request,
-) -> (Vec<MemberCommand>, Completion) {
+) -> (Vec<RecordedCommand>, Completion) {
     let (mut device, commands) = array_of_scripted_members(spec, unreadable);
     let completion = run_request(&mut device, Instant::ZERO, request);
     assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
@@ -542,9 +542,9 @@ fn copy_sectors(level: RaidLevel, members: u64, lba: u64) -> Vec<MemberSector> {
 }
 
 /// The sectors of all reads, or of all writes, among these commands.
-fn command_sectors(commands: &[MemberCommand], writes: bool) -> BTreeSet<MemberSector> {
+fn command_sectors(commands: &[RecordedCommand], writes: bool) -> BTreeSet<MemberSector> {
     let chosen = commands.iter().filter(|command| command.writes == writes);
-    let sectors = chosen.flat_map(|&MemberCommand { member, sectors: (from, end), .. }| {
+    let sectors = chosen.flat_map(|&RecordedCommand { member, sectors: (from, end), .. }| {
         (from..end).map(move |sector| (member, sector))
     });
     sectors.collect()
@@ -561,7 +561,7 @@ fn each_request_reaches_the_sectors_that_its_level_defines_and_no_others() {
     for (level, members) in levels() {
         let spec = spec(level, members);
         let capacity = 160 * data_columns(level, members);
-        let mut rng = Seed(u64::from(members)).stream("commands_of_request");
+        let mut rng = Seed(u64::from(members)).stream("reach");
         for case in 0..300 {
             // Requests end within chunks, at their borders and at the array's end.
             let lba = if case % 10 == 0 { capacity - 1 - rng.below(40) } else { rng.below(capacity) };
@@ -728,7 +728,7 @@ fn a_rebuild_reads_the_other_members_equally_often() {
         device.handle_timeout(Instant::ZERO + Span::from_secs(1));
         assert_eq!(device.layer().rebuild_progress().sectors, 160, "{level:?} of {members}");
         let commands = commands.borrow();
-        let reads: Vec<&MemberCommand> = commands.iter().filter(|command| !command.writes).collect();
+        let reads: Vec<&RecordedCommand> = commands.iter().filter(|command| !command.writes).collect();
         assert_eq!(reads.len(), 10 * needed, "{level:?} of {members}");
         // In as many rows as there are other members, each of them is read equally often.
         let end = u64::from(members - 1) * 16;

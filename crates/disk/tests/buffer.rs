@@ -170,7 +170,7 @@ fn a_segment_read_to_its_end_is_displaced_first() {
         small.cache.read_ahead.discards = discards;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
-        // Of the two segments the second is read again to its end. Without discarding the first is the older one.
+        // The second of two segments is read again to its end. Without discarding the first is the older one.
         for (lba, sectors) in [(0, 8), (1000, 8), (1000, 8), (2000, 8)] {
             submit(&mut drive, now, 0, Op::Read, lba, sectors);
             now = next_completion(&mut drive).finished + Span::from_millis(1);
@@ -509,7 +509,7 @@ fn read_hits_after_writes(writes_apart: bool, others: &[u64]) -> [bool; 2] {
 
 #[test]
 fn writes_with_segments_of_their_own_displace_no_read_blocks() {
-    // Of three segments the first write takes the third; the second write displaces the first read.
+    // The first write takes the third segment; the second write displaces the first read.
     assert_eq!(read_hits_after_writes(false, &[]), [false, true]);
     assert_eq!(read_hits_after_writes(true, &[]), [true, true]);
     // In return reads have two segments, and a third read displaces the first.
@@ -592,7 +592,7 @@ fn count_late_writes(percent: u32, writes: u64, with_seeks: bool) -> u64 {
 fn a_percentage_of_writes_begins_a_revolution_late_after_a_seek() {
     assert_eq!(count_late_writes(100, 50, true), 50);
     assert_eq!(count_late_writes(100, 50, false), 0);
-    // Of 1000 draws 80 are expected, with a standard deviation of 8.6.
+    // In 1,000 draws 80 are expected, with a standard deviation of 8.6.
     let late = count_late_writes(8, 1000, true);
     assert!((45..=115).contains(&late), "{late}");
 }

@@ -271,7 +271,7 @@ fn a_bus_is_never_idle_while_drives_wait_for_it() {
     let mut small = scsi_drive().with_buffer(4, 64);
     small.link.rate = 1_000_000_000;
     let mut device = ScsiBus::build_above(BUS, ports(&small, 3), 3);
-    // One read after another fills the buffers.
+    // Consecutive reads fill the buffers.
     let mut now = Instant::ZERO;
     for unit in 0..3 {
         submit(&mut device, now, Request { sectors: 32, ..read(u32::from(unit), unit, 0) });

@@ -218,7 +218,7 @@ fn random_stacks_keep_the_contract() {
     });
 }
 
-/// One seed in a thousand of the other two tests had broken the contract: where merging drivers, accelerators and queues
+/// In the other two tests a seed in a thousand had broken the contract: where merging drivers, accelerators and queues
 /// that abort stood together. In tall stacks they do so more often: seven of these 400 seeds have found errors.
 #[test]
 fn random_tall_stacks_keep_the_contract() {

@@ -77,7 +77,7 @@ fn check_computed_cuts(seed: u64) {
 /// A single run with landings on gives the result of a cut at any instant.
 #[test]
 fn a_cut_is_answered_without_cutting() {
-    for seed in 0..crate::drawn(300) {
+    for seed in 0..crate::reduced_draws(300) {
         check_computed_cuts(seed);
     }
 }
@@ -91,9 +91,9 @@ fn the_cut_runs_write() {
         client.work_until(Instant::ZERO + Span::from_millis(400));
         client.landings.iter().filter(|landing| landing.kind == LandingKind::Landed).count()
     };
-    let counts: Vec<usize> = (0..crate::drawn(300)).map(count_landed).collect();
+    let counts: Vec<usize> = (0..crate::reduced_draws(300)).map(count_landed).collect();
     let writing_runs = counts.iter().filter(|&&count| count > 10).count();
-    assert!(writing_runs > crate::drawn(200) as usize, "runs with more than ten landings: {writing_runs}");
+    assert!(writing_runs > crate::reduced_draws(200) as usize, "runs with more than ten landings: {writing_runs}");
 }
 
 /// Stacks, of the cases that `cargo xtask cuts` runs in large numbers.
@@ -105,13 +105,13 @@ const FAILURES: u64 = 250;
 #[test]
 fn honest_drives_lose_nothing_durable() {
     let mut sum = CutTally::default();
-    for seed in 0..crate::drawn(STACKS) {
+    for seed in 0..crate::reduced_draws(STACKS) {
         sum.add(&run_cut_case(seed, FAILURES, None));
     }
     assert_eq!(sum.first_breach, None);
     let LossCounts { acknowledged, durable, lost } = sum.losses;
     assert!(
-        durable > crate::drawn(5000) && lost > crate::drawn(500) && acknowledged > durable,
+        durable > crate::reduced_draws(5000) && lost > crate::reduced_draws(500) && acknowledged > durable,
         "the cuts mattered: {:?}",
         sum.losses
     );
@@ -152,7 +152,7 @@ fn a_saved_buffer_leaves_the_newest_blocks_on_the_medium() {
 
 #[test]
 fn every_fault_is_caught() {
-    let stacks = crate::drawn(STACKS);
+    let stacks = crate::reduced_draws(STACKS);
     for (fault, name) in DriveFault::ALL {
         let is_caught = |&seed: &u64| run_cut_case(seed, FAILURES, Some(fault)).breach_count() > 0;
         let caught = (0..stacks).filter(is_caught).count() as u64;

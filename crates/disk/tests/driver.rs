@@ -191,7 +191,7 @@ fn deadline_serves_expired_requests() {
     assert_eq!(served_before(Span::from_secs(10)), 39, "when the sweep begins again");
 }
 
-/// One program has many reads at high addresses, another reads block after block at low ones. Returns how many requests
+/// A program has many reads at high addresses, another reads block after block at low ones. Returns how many requests
 /// complete before the last of the second program.
 fn served_before_sequential_program(scheduler: SchedulerSpec) -> usize {
     let mut device = driver(DriverSpec { scheduler, ..PLAIN }, &SmallDrive::default());

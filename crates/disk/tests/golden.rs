@@ -9,7 +9,7 @@ use std::path::Path;
 use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::testing::{SmallStack, random_array, random_stack};
 
-use crate::swarm::{bare_planner, random_planner, records_of};
+use crate::swarm::{random_planning_drive, random_planning_stack, records_of};
 
 /// Seeds of each kind of stack.
 const SEEDS: u64 = 200;
@@ -25,9 +25,9 @@ type DrawStack = fn(&mut Rng) -> SmallStack;
 /// Kinds of stacks by name.
 const KINDS: [(&str, DrawStack); 5] = [
     ("drive", random_drive),
-    ("drive that plans ahead", bare_planner),
+    ("drive that plans ahead", random_planning_drive),
     ("stack", random_stack),
-    ("stack that plans ahead", random_planner),
+    ("stack that plans ahead", random_planning_stack),
     ("array", random_array),
 ];
 

@@ -10,7 +10,7 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::testing::{Promise, SmallDrive, check_promise_conformance, random_stack_to_cut};
 use seekwise_disk::time::{Instant, Span};
 
-/// A drive with a media cache of `slots` slots, none if zero. Its buffer has sixteen segments of 16 sectors, all of which may be
+/// A drive with a media cache of `slots` slots, none if zero. The buffer has sixteen segments of 16 sectors, all of which may be
 /// dirty; it is idle after 100 ms.
 fn drive_with_media_cache(slots: u64) -> SmallDrive {
     let mut small = SmallDrive::default().with_buffer(16, 16).with_write_back(16);

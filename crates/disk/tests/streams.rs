@@ -1,5 +1,6 @@
-//! Laws of streams and of what waits beside them, of runs of cached writes, and of parts of physical sectors. Times are
-//! computed by hand from the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+//! Laws of streams and of commands that wait beside them, of runs of cached writes, and of writes of parts of physical sectors
+//! (`drive/read_ahead.rs`, `drive/write_back.rs`). Times are worked out by hand for the small drive: 7,200 rpm, 64 sectors a
+//! track, a revolution of 8.333333 ms.
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
@@ -12,7 +13,10 @@ use seekwise_disk::rng::Seed;
 use seekwise_disk::testing::{SmallDrive, random_profile};
 use seekwise_disk::time::{Instant, Span};
 
+/// In nanoseconds.
 const REVOLUTION: u64 = 8_333_333;
+
+/// The time in which a sector passes the head, in nanoseconds.
 const SECTOR: u64 = REVOLUTION / 64;
 
 fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
@@ -24,35 +28,35 @@ fn submit(drive: &mut Drive, at: Instant, request: Request) {
     drive.submit(at, request).expect("room");
 }
 
-fn next(drive: &mut Drive) -> Completion {
+/// Runs the drive to its next completion.
+fn next_completion(drive: &mut Drive) -> Completion {
     loop {
         if let Some(completion) = drive.poll_completion() {
             return completion;
         }
-        let next = drive.poll_timeout().expect("something in flight");
-        drive.handle_timeout(next);
+        let timeout = drive.poll_timeout().expect("something in flight");
+        drive.handle_timeout(timeout);
     }
 }
 
-/// Reads or writes one after another; how long all took.
-fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u32)>) -> Span {
+/// Runs requests, first sector and length, one after another. Returns the time of all.
+fn time_one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u32)>) -> Span {
     let mut now = Instant::ZERO;
     for (tag, (lba, sectors)) in requests.enumerate() {
         submit(drive, now, request(tag as u32, op, lba, sectors));
-        now = next(drive).finished;
+        now = next_completion(drive).finished;
     }
     now.since(Instant::ZERO)
 }
 
-/// With a host slower than the medium, the read-ahead fills up again and again. A hit is still sent at once: the host
-/// is never slower than without it.
+/// The host is slower than the medium, so that the read-ahead stops and begins again. A hit is still sent at once.
 #[test]
 fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
     let mut drive = SmallDrive::default().with_buffer(4, 128).drive();
     let mut now = Instant::ZERO;
     for tag in 0..400 {
         submit(&mut drive, now, request(tag, Op::Read, u64::from(tag) * 4, 4));
-        let completion = next(&mut drive);
+        let completion = next_completion(&mut drive);
         // Twice as long as four sectors take to pass.
         now = completion.finished + Span::from_nanos(8 * SECTOR);
         if tag > 0 {
@@ -61,45 +65,46 @@ fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
     }
 }
 
-/// Requests as long as a segment, and longer, stream as well: of three tracks and more, each costs its passing and
-/// switches.
+/// A stream of requests that are as long as a segment, or longer, loses no revolutions: each request takes the time in which its
+/// sectors pass, and that of switches.
 #[test]
 fn requests_longer_than_a_segment_stream() {
     for sectors in [31, 32, 33, 48, 64, 100] {
         let mut drive = SmallDrive::default().with_buffer(4, 32).drive();
         let count = 6_400 / u64::from(sectors);
-        let took = one_by_one(&mut drive, Op::Read, (0..count).map(|n| (n * u64::from(sectors), sectors)));
-        let passing = count * u64::from(sectors) * SECTOR;
-        // A skew of 8 of 64 a track, the first rotation, and what the last read-ahead saves or costs.
-        let most = passing * 72 / 64 + 3 * REVOLUTION;
-        assert!(took.nanos() < most, "{sectors} sectors: {took:?} of {} ms", most / 1_000_000);
+        let requests = (0..count).map(|index| (index * u64::from(sectors), sectors));
+        let stream_time = time_one_by_one(&mut drive, Op::Read, requests);
+        let passing_ns = count * u64::from(sectors) * SECTOR;
+        // A skew of 8 of 64 sectors a track, the first latency, and the effect of the last read-ahead.
+        let bound_ns = passing_ns * 72 / 64 + 3 * REVOLUTION;
+        assert!(stream_time.nanos() < bound_ns, "{sectors} sectors: {stream_time:?} of {} ms", bound_ns / 1_000_000);
     }
 }
 
-/// Read-ahead that begins after the second, or third, read of a stream.
+/// Read-ahead begins after the first, second or third read of a stream, as the profile says.
 #[test]
-fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
+fn a_read_ahead_begins_after_the_read_that_the_profile_says() {
     for after in 1..4 {
         let mut small = SmallDrive::default().with_buffer(4, 32);
         small.cache.read_ahead.after = after;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
         for number in 1..6u32 {
-            // A pause in which a read-ahead fetches all it may.
             submit(&mut drive, now, request(number, Op::Read, u64::from(number) * 4, 4));
-            let completion = next(&mut drive);
-            let moved = completion.parts.get(Part::Rotation) + completion.parts.get(Part::Transfer);
-            assert_eq!(moved == Span::ZERO, number > after, "after {after}, read {number}: {completion:?}");
+            let completion = next_completion(&mut drive);
+            let medium_time = completion.parts.get(Part::Rotation) + completion.parts.get(Part::Transfer);
+            assert_eq!(medium_time == Span::ZERO, number > after, "after {after}, read {number}: {completion:?}");
+            // A pause in which the read-ahead fetches all its blocks.
             now = completion.finished + Span::from_millis(20);
         }
     }
 }
 
-/// No read waits for a stream beyond the queue's limit, whatever the read-ahead holds or keeps.
+/// No read waits for a stream beyond the queue's limit, whatever the read-ahead holds.
 #[test]
-fn no_stream_keeps_a_command_beyond_its_limit() {
+fn no_stream_delays_a_command_beyond_its_limit() {
     let limit = Span::from_millis(200);
-    let mut held = 0;
+    let mut limited = 0;
     for seed in 0..400 {
         let mut rng = Seed(seed).stream("beside a stream");
         let mut small = random_profile(&mut rng);
@@ -115,36 +120,36 @@ fn no_stream_keeps_a_command_beyond_its_limit() {
         let mut drive = small.drive();
         let far = drive.limits(0).sectors - 1;
         submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 4));
-        let (mut now, mut place, mut waits) = (next(&mut drive).finished, 4, None);
+        let (mut now, mut lba, mut wait) = (next_completion(&mut drive).finished, 4, None);
         let end = now + Span::from_millis(1_000);
-        submit(&mut drive, now, request(1, Op::Read, place, 4));
+        submit(&mut drive, now, request(1, Op::Read, lba, 4));
         submit(&mut drive, now, request(2, Op::Read, far, 1));
-        let asked = now;
-        while now < end && place + 8 < far {
-            let completion = next(&mut drive);
+        let submitted = now;
+        while now < end && lba + 8 < far {
+            let completion = next_completion(&mut drive);
             now = completion.finished;
             if completion.tag == 2 {
-                waits = Some(now.since(asked));
+                wait = Some(now.since(submitted));
                 break;
             }
-            place += 4;
-            submit(&mut drive, now, request(1, Op::Read, place, 4));
+            lba += 4;
+            submit(&mut drive, now, request(1, Op::Read, lba, 4));
         }
         // The limit, the access in progress, a seek and two revolutions of the slowest small drive.
-        let most = limit + Span::from_millis(120);
-        let waited = waits.unwrap_or(now.since(asked));
-        assert!(waited <= most, "seed {seed}: {waited:?}\n{small:?}");
-        held += u32::from(waited > limit);
+        let bound = limit + Span::from_millis(120);
+        let waited = wait.unwrap_or(now.since(submitted));
+        assert!(waited <= bound, "seed {seed}: {waited:?}\n{small:?}");
+        limited += u32::from(waited > limit);
     }
-    assert!(held > 10, "some streams must come up to the limit: {held}");
+    assert!(limited > 10, "some reads must wait up to the limit: {limited}");
 }
 
-/// Two reads of a stream are always outstanding, so that a read-ahead always has a request waiting for it. Beside them
-/// go scattered cached writes, one at a time; soon each must wait until another is on the medium.
+/// Two reads of a stream are always outstanding, so that a request always waits for the read-ahead. Beside them come scattered
+/// cached writes, one at a time. Soon each must wait until another is on the medium.
 #[test]
-fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
+fn no_stream_delays_a_write_without_room_beyond_its_limit() {
     let limit = Span::from_millis(200);
-    let mut held = 0;
+    let mut limited = 0;
     for seed in 0..400 {
         let mut rng = Seed(seed).stream("writes beside a stream");
         let mut small = random_profile(&mut rng).with_buffer(4, 64).with_write_back(2);
@@ -159,57 +164,59 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
                 [rng.below(4) as usize];
         let mut drive = small.drive();
         let half = drive.limits(0).sectors / 2;
-        let (mut place, mut begun) = (0, [Instant::ZERO; 3]);
-        let mut ask = |drive: &mut Drive, now: Instant, tag: u32| {
-            begun[tag as usize] = now;
+        let (mut stream_lba, mut submitted) = (0, [Instant::ZERO; 3]);
+        // Tag 2 is a write, the others are reads of the stream. Returns when the last write was submitted.
+        let mut submit_next = |drive: &mut Drive, now: Instant, tag: u32| {
+            submitted[tag as usize] = now;
             let write = request(2, Op::Write, half + rng.below(half - 1), 1);
-            let read = request(tag, Op::Read, place, 4);
-            place = (place + 4 * u64::from(tag < 2)) % (half - 8);
+            let read = request(tag, Op::Read, stream_lba, 4);
+            stream_lba = (stream_lba + 4 * u64::from(tag < 2)) % (half - 8);
             submit(drive, now, if tag == 2 { write } else { read });
-            begun[2]
+            submitted[2]
         };
-        (0..3).for_each(|tag| _ = ask(&mut drive, Instant::ZERO, tag));
-        let (mut now, mut since) = (Instant::ZERO, Instant::ZERO);
-        // The limit, the access in progress, a seek and two revolutions of the slowest small drive; a write waits for
-        // one of at most 64 sectors.
-        let most = limit + Span::from_millis(160);
+        (0..3).for_each(|tag| _ = submit_next(&mut drive, Instant::ZERO, tag));
+        let (mut now, mut write_submitted) = (Instant::ZERO, Instant::ZERO);
+        // The limit, the access in progress, a seek and two revolutions of the slowest small drive, and a write of at most 64
+        // sectors.
+        let bound = limit + Span::from_millis(160);
         while now < Instant::ZERO + Span::from_millis(2_000) {
-            let completion = next(&mut drive);
+            let completion = next_completion(&mut drive);
             now = completion.finished;
-            assert!(now.since(since) <= most, "seed {seed}: {:?}\n{small:?}", now.since(since));
-            held += u32::from(completion.tag == 2 && now.since(since) > limit);
-            since = ask(&mut drive, now, completion.tag);
+            let waited = now.since(write_submitted);
+            assert!(waited <= bound, "seed {seed}: {waited:?}\n{small:?}");
+            limited += u32::from(completion.tag == 2 && waited > limit);
+            write_submitted = submit_next(&mut drive, now, completion.tag);
         }
     }
-    assert!(held > 10, "some writes must come up to the limit: {held}");
+    assert!(limited > 10, "some writes must wait up to the limit: {limited}");
 }
 
-/// Files read from front to end with several reads outstanding, in the order of the files; how long all took.
-fn files(mut drive: Drive, places: &[u64], (reads, sectors): (u32, u32), depth: usize) -> Span {
-    let starts = places.iter().flat_map(|place| (0..reads).map(move |read| place + u64::from(read * sectors)));
+/// Reads files from front to end, one after another, with `depth` reads outstanding. Each begins at one of `file_lbas`, and takes
+/// `reads` reads of `sectors`. Returns the time of all.
+fn time_to_read_files(mut drive: Drive, file_lbas: &[u64], (reads, sectors): (u32, u32), depth: usize) -> Span {
+    let starts = file_lbas.iter().flat_map(|lba| (0..reads).map(move |read| lba + u64::from(read * sectors)));
     let (mut now, mut outstanding) = (Instant::ZERO, 0);
     for (tag, lba) in starts.enumerate() {
         if outstanding == depth {
-            now = next(&mut drive).finished;
+            now = next_completion(&mut drive).finished;
             outstanding -= 1;
         }
         submit(&mut drive, now, request(tag as u32, Op::Read, lba, sectors));
         outstanding += 1;
     }
-    (0..outstanding).for_each(|_| now = next(&mut drive).finished);
+    (0..outstanding).for_each(|_| now = next_completion(&mut drive).finished);
     now.since(Instant::ZERO)
 }
 
-/// Reads that wait while a read-ahead of their own stream passes are served by it, whatever it holds for: files at
-/// random places take no longer with several reads outstanding than with one. Served in order they lose nothing, within
-/// a revolution a file. By position, a drive may begin in the middle of a file, if that comes first under the head, and
-/// fetch the earlier part later: there and back, two positionings of a revolution each on average. (When they waited
-/// until the segment was full, each was read again: up to 400 revolutions for a file of 31.)
+/// Reads that wait while a read-ahead of their own stream passes are served by it. So files at random places take no longer with
+/// several reads outstanding than with one. Served in order of arrival, they lose at most a revolution a file. Served by
+/// position, the drive may begin in the middle of a file, if that passes the head first, and read the beginning later: this
+/// takes two more positionings, of a revolution each on average.
 #[test]
-fn more_outstanding_is_no_slower() {
+fn several_outstanding_reads_are_no_slower_than_one() {
     const FILES: u32 = 8;
     for hold in [ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream] {
-        let mut lost = Vec::new();
+        let mut lost_by_position = Vec::new();
         for seed in 0..100 {
             let mut rng = Seed(seed).stream("files");
             let mut small = SmallDrive::default().with_buffer(4, [64, 128, 256][rng.below(3) as usize]);
@@ -217,45 +224,46 @@ fn more_outstanding_is_no_slower() {
             small.phase = rng.next_u64();
             small.firmware.zero_latency = rng.draw_chance(50);
             small.firmware.dispatch = Span::from_micros(rng.below(3) * 100);
-            let sorted = rng.draw_chance(50);
-            small = small.with_queue(32, if sorted { Policy::Sptf } else { Policy::Fcfs });
+            let by_position = rng.draw_chance(50);
+            small = small.with_queue(32, if by_position { Policy::Sptf } else { Policy::Fcfs });
             small.firmware.queue.max_wait = rng.draw_chance(50).then_some(Span::from_millis(300));
             small.cache.read_ahead.hold = hold;
             let sectors = [4, 8, 16, 24][rng.below(4) as usize];
             let file = (1_600 / sectors, sectors);
             let last = small.drive().limits(0).sectors - 1_600;
-            let places: Vec<u64> = (0..FILES).map(|_| rng.below(last)).collect();
-            let one = files(small.drive(), &places, file, 1).nanos() as f64;
+            let file_lbas: Vec<u64> = (0..FILES).map(|_| rng.below(last)).collect();
+            let with_one_ns = time_to_read_files(small.drive(), &file_lbas, file, 1).nanos() as f64;
             for depth in [2, 4, 16, 32] {
-                let more = files(small.drive(), &places, file, depth).nanos() as f64 - one;
-                let turns = more / REVOLUTION as f64 / f64::from(FILES);
+                let lost_ns = time_to_read_files(small.drive(), &file_lbas, file, depth).nanos() as f64 - with_one_ns;
+                let revolutions = lost_ns / REVOLUTION as f64 / f64::from(FILES);
                 assert!(
-                    sorted || turns <= 1.0,
-                    "seed {seed}, {depth} outstanding: {turns} revolutions a file\n{small:?}"
+                    by_position || revolutions <= 1.0,
+                    "seed {seed}, {depth} outstanding: {revolutions} revolutions a file\n{small:?}"
                 );
-                lost.extend(sorted.then_some(turns));
+                lost_by_position.extend(by_position.then_some(revolutions));
             }
         }
-        let mean = lost.iter().sum::<f64>() / lost.len() as f64;
+        let mean = lost_by_position.iter().sum::<f64>() / lost_by_position.len() as f64;
         assert!(mean <= 2.0, "{hold:?}: {mean} revolutions a file");
     }
 }
 
 // Cached writes
 
-fn cached(segments: u32, sectors: u32) -> SmallDrive {
-    let mut small = SmallDrive::default().with_buffer(segments, sectors).with_write_back(segments);
+/// A drive with a write cache of segments that may all be dirty, and that does not destage for ten seconds.
+fn caching_drive(segments: u32, segment_sectors: u32) -> SmallDrive {
+    let mut small = SmallDrive::default().with_buffer(segments, segment_sectors).with_write_back(segments);
     small.cache.read_ahead.max = 0;
     small.cache.destage_idle = Span::from_secs(10);
     small
 }
 
-/// Scattered writes that are acknowledged before one must wait.
-fn held(mut drive: Drive, sectors: u32) -> u64 {
+/// How many scattered writes are acknowledged before one must wait for room.
+fn writes_until_wait(mut drive: Drive, sectors: u32) -> u64 {
     let mut now = Instant::ZERO;
     for tag in 0..200 {
         submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 40, sectors));
-        let completion = next(&mut drive);
+        let completion = next_completion(&mut drive);
         if completion.parts.get(Part::Cache) > Span::ZERO {
             return u64::from(tag);
         }
@@ -264,32 +272,31 @@ fn held(mut drive: Drive, sectors: u32) -> u64 {
     200
 }
 
-/// The number of scattered runs that may wait is a limit of its own; so is the memory that they fill.
+/// Scattered dirty runs are limited by a number of their own, and by the memory that they fill.
 #[test]
 fn runs_are_limited_by_number_and_by_memory() {
-    // Segments of their own: four.
-    assert_eq!(held(cached(4, 32).drive(), 8), 4);
-    let runs = |number, sectors| {
-        let mut small = cached(4, 32);
-        small.cache.dirty_runs = Some(number);
-        held(small.drive(), sectors)
+    // Without a number of their own, each run takes a segment.
+    assert_eq!(writes_until_wait(caching_drive(4, 32).drive(), 8), 4);
+    let writes_with_runs = |dirty_runs, sectors| {
+        let mut small = caching_drive(4, 32);
+        small.cache.dirty_runs = Some(dirty_runs);
+        writes_until_wait(small.drive(), sectors)
     };
-    assert_eq!((runs(2, 8), runs(9, 8), runs(16, 8)), (2, 9, 16));
+    assert_eq!([2, 9, 16].map(|dirty_runs| writes_with_runs(dirty_runs, 8)), [2, 9, 16]);
     // 128 sectors of memory hold sixteen runs of eight, and four of 32.
-    assert_eq!((runs(100, 8), runs(100, 32)), (16, 4));
+    assert_eq!([8, 32].map(|sectors| writes_with_runs(100, sectors)), [16, 4]);
 }
 
-/// Writes of blocks that are dirty, or on their way to the medium, wait for nothing while there is room for another
-/// run: each takes its command and the link, 1 GB/s and no overhead here. A table's last sector, written with each
-/// appended record, is part of such a write; with one every few milliseconds it meets its run at the medium again and
-/// again.
+/// Writes of blocks that are dirty, or on their way to the medium, do not wait while there is room for another run. Each takes the
+/// time of its data on the link alone, at 1 GB/s. The last sector of a table, written with each appended record, is such a
+/// write.
 #[test]
-fn written_again_is_no_slower_than_written() {
+fn a_write_of_dirty_blocks_is_no_slower_than_others() {
     let (mut replaced, mut overtaken) = (0, 0);
     for seed in 0..200 {
         let mut rng = Seed(seed).stream("written again");
-        // In an area of 24 blocks no more than twelve runs are apart.
-        let mut small = cached(16, 32);
+        // The area has 24 blocks, so that there are at most twelve separate runs.
+        let mut small = caching_drive(16, 32);
         small.cache.destage_idle = Span::from_micros(rng.below(3) * 500);
         small.cache.fills_while_draining = rng.draw_chance(50);
         small.cache.dirty_runs = rng.draw_chance(50).then_some(16);
@@ -301,10 +308,10 @@ fn written_again_is_no_slower_than_written() {
         for tag in 0..200 {
             let (lba, sectors) = (rng.below(20), 1 + rng.below(4) as u32);
             submit(&mut drive, now, request(tag, Op::Write, 1_000 + lba, sectors));
-            let completion = next(&mut drive);
-            let took = completion.finished.since(now).nanos();
-            // A rounding for each part of it that lands in another run.
-            assert!(took.abs_diff(u64::from(sectors) * 512) <= 4, "seed {seed}, write {tag}: {completion:?}");
+            let completion = next_completion(&mut drive);
+            let response = completion.finished.since(now).nanos();
+            // Each part that goes to another run is rounded.
+            assert!(response.abs_diff(u64::from(sectors) * 512) <= 4, "seed {seed}, write {tag}: {completion:?}");
             for landing in core::iter::from_fn(|| drive.poll_landing()) {
                 replaced += u32::from(landing.kind == LandingKind::Discarded);
                 let first = landing.lba as usize - 1_000;
@@ -316,15 +323,15 @@ fn written_again_is_no_slower_than_written() {
             now = completion.finished + Span::from_micros(rng.below(12_000));
         }
     }
-    // Both must occur: runs replaced in the buffer, and runs written again while they were on their way.
+    // Both must occur: blocks replaced in the buffer, and blocks written again on their way to the medium.
     assert!(replaced > 1_000 && overtaken > 100, "{replaced}, {overtaken}");
 }
 
-/// A run may grow while its beginning is on its way to the medium: written at the medium's pace, a stream in a buffer
-/// of one segment takes no longer than it takes to pass.
+/// A run may grow while its beginning is on its way to the medium. So a stream that is written at the pace of the medium, in a
+/// buffer of one segment, takes no longer than its sectors take to pass.
 #[test]
 fn a_run_fills_while_it_drains() {
-    let mut small = cached(1, 128);
+    let mut small = caching_drive(1, 128);
     small.cache.fills_while_draining = true;
     small.cache.destage_idle = Span::ZERO;
     small.firmware.destage.policy = Policy::Fcfs;
@@ -333,60 +340,53 @@ fn a_run_fills_while_it_drains() {
     let mut now = Instant::ZERO;
     for tag in 0..256 {
         submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 8, 8));
-        let completion = next(&mut drive);
-        // A little faster than eight sectors pass, with the skew.
+        let completion = next_completion(&mut drive);
+        // A little faster than eight sectors and their part of the skew pass.
         now = completion.finished.max(Instant::ZERO + Span::from_nanos(u64::from(tag) * 8 * SECTOR * 74 / 64));
     }
     drive.handle_timeout(Instant::ZERO + Span::from_secs(5));
     let landed: Vec<_> = core::iter::from_fn(|| drive.poll_landing()).collect();
     assert!(landed.iter().all(|landing| landing.kind == LandingKind::Landed));
     assert_eq!(landed.iter().map(|landing| u64::from(landing.sectors)).sum::<u64>(), 2_048);
-    let took = landed.last().unwrap().to.since(landed[0].from);
-    let passing = 2_048 * SECTOR * 74 / 64;
-    assert!(took.nanos() < passing + 4 * REVOLUTION, "{took:?} for {} ms", passing / 1_000_000);
+    let medium_time = landed.last().unwrap().to.since(landed[0].from);
+    let passing_ns = 2_048 * SECTOR * 74 / 64;
+    assert!(medium_time.nanos() < passing_ns + 4 * REVOLUTION, "{medium_time:?} for {} ms", passing_ns / 1_000_000);
 }
 
 // Parts of physical sectors
 
-/// How long a write takes from its submission, on a drive of 4096-byte sectors that has read nothing.
-fn write(lba: u64, sectors: u32) -> Completion {
+/// Runs a write on a new drive with physical sectors of 4,096 bytes.
+fn write_to_4k_drive(lba: u64, sectors: u32) -> Completion {
     let small = SmallDrive { physical_sector: 4096, ..SmallDrive::default() };
     let mut drive = small.drive();
     submit(&mut drive, Instant::ZERO, request(0, Op::Write, lba, sectors));
-    next(&mut drive)
+    next_completion(&mut drive)
 }
 
-/// A write of a part of a physical sector reads it first and writes it a revolution later; both its ends in one
+/// A write of parts of physical sectors reads them first, and writes a revolution later: both ends of the write in a single
 /// revolution.
 #[test]
-fn part_of_a_physical_sector_costs_a_revolution() {
-    let whole = |lba, sectors| write(lba, sectors).parts.get(Part::Rotation).nanos();
-    for (lba, sectors, whole_lba) in [(16, 1, 16), (19, 5, 19), (16, 12, 16), (20, 8, 20)] {
-        let part = whole(lba, sectors);
-        // The platter decides where the block passes, counted from the start of the run: only whole revolutions are
-        // additional.
-        let base = {
-            let mut drive = SmallDrive::default().drive();
-            submit(&mut drive, Instant::ZERO, request(0, Op::Write, whole_lba, sectors));
-            next(&mut drive).parts.get(Part::Rotation).nanos()
-        };
-        let more = part - base;
-        assert!(more.abs_diff(REVOLUTION) < 100, "{lba}, {sectors}: {more} ns more");
-    }
-    // Whole sectors add no cost.
-    let base = {
+fn a_write_of_part_of_a_physical_sector_costs_a_revolution() {
+    // The rotational latency of a write to physical sectors of 4,096 bytes, and of 512 bytes, in nanoseconds.
+    let latency_4k = |lba, sectors| write_to_4k_drive(lba, sectors).parts.get(Part::Rotation).nanos();
+    let latency_512 = |lba, sectors| {
         let mut drive = SmallDrive::default().drive();
-        submit(&mut drive, Instant::ZERO, request(0, Op::Write, 16, 16));
-        next(&mut drive).parts.get(Part::Rotation).nanos()
+        submit(&mut drive, Instant::ZERO, request(0, Op::Write, lba, sectors));
+        next_completion(&mut drive).parts.get(Part::Rotation).nanos()
     };
-    assert_eq!(whole(16, 16), base);
+    for (lba, sectors) in [(16, 1), (19, 5), (16, 12), (20, 8)] {
+        let added_ns = latency_4k(lba, sectors) - latency_512(lba, sectors);
+        assert!(added_ns.abs_diff(REVOLUTION) < 100, "{lba}, {sectors}: {added_ns} ns more");
+    }
+    assert_eq!(latency_4k(16, 16), latency_512(16, 16), "whole physical sectors");
 }
 
-/// The cache gathers the parts of a sector before it writes them: no revolution is lost for data that came in parts.
+/// The cache gathers the parts of a physical sector before it writes them, so that they cost no revolution.
 #[test]
-fn the_cache_gathers_parts_of_a_sector() {
-    let landed = |parts: u32| {
-        let mut small = SmallDrive { physical_sector: 4096, ..cached(4, 32) };
+fn the_cache_gathers_parts_of_a_physical_sector() {
+    // When a physical sector that is written in `parts` requests lands.
+    let landed_at = |parts: u32| {
+        let mut small = SmallDrive { physical_sector: 4096, ..caching_drive(4, 32) };
         small.cache.destage_idle = Span::from_millis(50);
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set(LayerSetting::Landings(true))).unwrap();
@@ -397,22 +397,22 @@ fn the_cache_gathers_parts_of_a_sector() {
                 Instant::ZERO + Span::from_millis(u64::from(tag)),
                 request(tag, Op::Write, 80 + u64::from(tag * sectors), sectors),
             );
-            next(&mut drive);
+            next_completion(&mut drive);
         }
         drive.handle_timeout(Instant::ZERO + Span::from_secs(1));
         core::iter::from_fn(|| drive.poll_landing()).map(|landing| landing.to).max().expect("landed")
     };
-    let (whole, gathered) = (landed(1), landed(8));
-    // The first write came seven ms earlier; the place comes round once a revolution.
-    let turns = (gathered.nanos().abs_diff(whole.nanos()) as f64 / REVOLUTION as f64).round();
-    assert!(turns <= 1.0, "{whole:?} and {gathered:?}");
+    let (whole, gathered) = (landed_at(1), landed_at(8));
+    // The last part comes 7 ms later, and the sector passes once a revolution.
+    let revolutions = (gathered.nanos().abs_diff(whole.nanos()) as f64 / REVOLUTION as f64).round();
+    assert!(revolutions <= 1.0, "{whole:?} and {gathered:?}");
 }
 
-/// How far a read is followed by the words of SCSI's caching page: after a pause the blocks up to there are in the buffer,
-/// the next one is not.
+/// The fields of SCSI's caching page say how far a read-ahead goes. After a pause, the blocks up to there are in the buffer, and the
+/// next one is not.
 #[test]
-fn a_read_is_followed_as_far_as_the_caching_page_says() {
-    // Of a read of four blocks: the page's words, and the blocks behind it.
+fn a_read_ahead_goes_as_far_as_the_caching_page_says() {
+    // The fields of the page, and the blocks of the read-ahead after a read of four.
     let pages: [(bool, Option<u32>, Option<u32>, u64); 6] = [
         (false, None, None, 5),
         (true, None, None, 20),
@@ -422,35 +422,36 @@ fn a_read_is_followed_as_far_as_the_caching_page_says() {
         (true, None, Some(4), 20),
     ];
     for (multiplied, ceiling, longest_read, ahead) in pages {
-        let moved = |block: u64| {
+        let is_miss = |block: u64| {
             let mut small = SmallDrive::default().with_buffer(4, 60);
-            let words = &mut small.cache.read_ahead;
-            (words.max, words.multiplied, words.ceiling, words.longest_read) = (5, multiplied, ceiling, longest_read);
+            let page = &mut small.cache.read_ahead;
+            (page.max, page.multiplied, page.ceiling, page.longest_read) = (5, multiplied, ceiling, longest_read);
             let mut drive = small.drive();
             submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 4));
-            let pause = next(&mut drive).finished + Span::from_millis(21);
-            submit(&mut drive, pause, request(1, Op::Read, block, 1));
-            let parts = next(&mut drive).parts;
+            let after_pause = next_completion(&mut drive).finished + Span::from_millis(21);
+            submit(&mut drive, after_pause, request(1, Op::Read, block, 1));
+            let parts = next_completion(&mut drive).parts;
             parts.get(Part::Rotation) + parts.get(Part::Transfer) > Span::ZERO
         };
-        let words = (multiplied, ceiling, longest_read);
-        assert!((4..4 + ahead).all(|block| !moved(block)), "{words:?}: not as far as {ahead}");
-        assert!(moved(4 + ahead), "{words:?}: farther than {ahead}");
+        let fields = (multiplied, ceiling, longest_read);
+        assert!((4..4 + ahead).all(|block| !is_miss(block)), "{fields:?}: not as far as {ahead}");
+        assert!(is_miss(4 + ahead), "{fields:?}: farther than {ahead}");
     }
 }
 
-/// One read of eight blocks from a segment of 64: its read-ahead ends with the segment, with its own length, with the track or
-/// the cylinder behind the read, or with the drive, whichever comes first. The block before the end is a hit, the next is not.
+/// The read-ahead of a read of eight blocks, with segments of 64, ends with the segment, after its own length, with the track or the
+/// cylinder after the read, or with the drive, whichever comes first. The block before the end is a hit, the next is not.
 #[test]
-fn a_read_ahead_ends_where_the_first_of_its_limits_is() {
+fn a_read_ahead_ends_at_the_first_of_its_limits() {
     // Forty cylinders of two tracks of 64 blocks, then forty of 48.
     let drive_end = 40 * 128 + 40 * 96;
-    let track = |block: u64, length: u64| match block.checked_sub(5_120) {
+    // The end of the track, or of the cylinder, of `block`; `length` is that of the outer ones.
+    let end_of = |block: u64, length: u64| match block.checked_sub(5_120) {
         None => (block / length + 1) * length,
-        Some(beyond) => 5_120 + (beyond / (length / 4 * 3) + 1) * (length / 4 * 3),
+        Some(in_inner_zone) => 5_120 + (in_inner_zone / (length / 4 * 3) + 1) * (length / 4 * 3),
     };
-    let mut places: Vec<u64> = [0, 1, 47, 48, 55, 56, 57, 63, 64, 100, 119, 120, 5_111, 5_112, 5_160].to_vec();
-    places.extend([8, 9, 10, 40, 56, 57, 64, 65, 72].map(|before: u64| drive_end - before));
+    let mut lbas: Vec<u64> = [0, 1, 47, 48, 55, 56, 57, 63, 64, 100, 119, 120, 5_111, 5_112, 5_160].to_vec();
+    lbas.extend([8, 9, 10, 40, 56, 57, 64, 65, 72].map(|before: u64| drive_end - before));
     for (until, max, over_requested) in [
         (ReadAheadEnd::Segment, 0, false),
         (ReadAheadEnd::Segment, 1, false),
@@ -462,56 +463,56 @@ fn a_read_ahead_ends_where_the_first_of_its_limits_is() {
         (ReadAheadEnd::Track, 64, false),
         (ReadAheadEnd::Cylinder, 64, false),
     ] {
-        for &lba in &places {
+        for &lba in &lbas {
             let end = lba + 8;
-            let moved = |block: u64| {
+            let is_miss = |block: u64| {
                 let mut small = SmallDrive::default().with_buffer(4, 64);
-                let words = &mut small.cache.read_ahead;
-                (words.max, words.until, words.over_requested) = (max, until, over_requested);
+                let read_ahead = &mut small.cache.read_ahead;
+                (read_ahead.max, read_ahead.until, read_ahead.over_requested) = (max, until, over_requested);
                 let mut drive = small.drive();
                 submit(&mut drive, Instant::ZERO, request(0, Op::Read, lba, 8));
-                let pause = next(&mut drive).finished + Span::from_millis(51);
-                submit(&mut drive, pause, request(1, Op::Read, block, 1));
-                next(&mut drive).parts.get(Part::Transfer) > Span::ZERO
+                let after_pause = next_completion(&mut drive).finished + Span::from_millis(51);
+                submit(&mut drive, after_pause, request(1, Op::Read, block, 1));
+                next_completion(&mut drive).parts.get(Part::Transfer) > Span::ZERO
             };
             let room = if over_requested { 64 } else { 56 };
             let mut limit = (end + u64::from(max).min(room)).min(drive_end);
             match until {
-                ReadAheadEnd::Track => limit = limit.min(track(end, 64)),
-                ReadAheadEnd::Cylinder => limit = limit.min(track(end, 128)),
+                ReadAheadEnd::Track => limit = limit.min(end_of(end, 64)),
+                ReadAheadEnd::Cylinder => limit = limit.min(end_of(end, 128)),
                 _ => {}
             }
-            let what = format!("{until:?}, {max} blocks, from {lba}, over the read {over_requested}");
-            assert!(!moved(limit - 1), "{what}: not as far as {limit}");
-            assert!(limit == drive_end || moved(limit), "{what}: farther than {limit}");
+            let context = format!("{until:?}, {max} blocks, from {lba}, over the read {over_requested}");
+            assert!(!is_miss(limit - 1), "{context}: not as far as {limit}");
+            assert!(limit == drive_end || is_miss(limit), "{context}: farther than {limit}");
         }
     }
 }
 
-/// The minimum counts in the read's own lengths as well: so much a waiting command leaves to the read-ahead.
+/// The minimum of a read-ahead may count in lengths of the read. A command that comes meanwhile waits for it.
 #[test]
 fn a_minimum_in_lengths_of_the_read_is_not_cut_off() {
-    let waited = |multiplied: bool| {
+    let queue_time = |multiplied: bool| {
         let mut small = SmallDrive::default().with_buffer(4, 64);
-        let words = &mut small.cache.read_ahead;
-        (words.max, words.min, words.multiplied) = (60, 4, multiplied);
+        let read_ahead = &mut small.cache.read_ahead;
+        (read_ahead.max, read_ahead.min, read_ahead.multiplied) = (60, 4, multiplied);
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 8));
-        let read = next(&mut drive).finished;
-        submit(&mut drive, read, request(1, Op::Read, 6_400, 1));
-        next(&mut drive).parts.get(Part::Queue)
+        let read_finished = next_completion(&mut drive).finished;
+        submit(&mut drive, read_finished, request(1, Op::Read, 6_400, 1));
+        next_completion(&mut drive).parts.get(Part::Queue)
     };
-    let (sectors, lengths) = (waited(false), waited(true));
-    // 28 blocks more: 4 of 8 each in place of 4.
-    let more = lengths.nanos() - sectors.nanos();
-    assert!(more.abs_diff(28 * SECTOR) < SECTOR, "{sectors:?}, {lengths:?}");
+    let (in_sectors, in_lengths) = (queue_time(false), queue_time(true));
+    // Four lengths of eight blocks are 28 blocks more than four blocks.
+    let added_ns = in_lengths.nanos() - in_sectors.nanos();
+    assert!(added_ns.abs_diff(28 * SECTOR) < SECTOR, "{in_sectors:?}, {in_lengths:?}");
 }
 
-/// Writes longer than a segment, from one to more than the buffer holds outstanding. With eight and no more than one
-/// write's room left, the drive took what was next under the head while its data were on the link, and lost a
-/// revolution a write.
+/// A stream of writes that are longer than a segment, with up to more outstanding than the buffer holds, runs at the rate of the
+/// medium. The drive never chooses a write whose data are still on the link while it has those of another, which would lose a
+/// revolution.
 #[test]
-fn a_stream_of_writes_waits_for_no_data_while_others_are_here() {
+fn a_stream_of_cached_writes_runs_at_media_rate() {
     let drive =
         SmallDrive { order: TrackOrder::Serpentine(128), heads: 3, zones: vec![(1024, 1415)], ..SmallDrive::default() };
     let mut small = drive.with_buffer(16, 951).with_write_back(12).with_queue(32, Policy::Sptf);
@@ -525,37 +526,37 @@ fn a_stream_of_writes_waits_for_no_data_while_others_are_here() {
     (small.link.write_rate, small.link.command) = (132_400_000, Span::from_micros(10));
     small.overhead.write_hit.write = Span::from_micros(14);
     small.overhead.write_miss.write = Span::from_micros(150);
-    let medium = 1415.0 * 512.0 * 90.0 / (1.0 + small.skews().cylinder as f64 / 2f64.powi(64));
+    // Bytes a second: 1,415 sectors a track, 90 revolutions a second, and the skew of each track.
+    let media_rate = 1415.0 * 512.0 * 90.0 / (1.0 + small.skews().cylinder as f64 / 2f64.powi(64));
     for depth in 1..=16 {
         let (mut drive, mut now, writes) = (small.drive(), Instant::ZERO, 500);
         for tag in 0..writes {
             if tag >= depth {
-                now = next(&mut drive).finished;
+                now = next_completion(&mut drive).finished;
             }
             submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 1024, 1024));
         }
         let rate = f64::from(writes - depth) * 1024.0 * 512.0 / (now.nanos() as f64 / 1e9);
-        assert!(rate > 0.95 * medium, "depth {depth}: {:.1} of {:.1} MB/s", rate / 1e6, medium / 1e6);
+        assert!(rate > 0.95 * media_rate, "depth {depth}: {:.1} of {:.1} MB/s", rate / 1e6, media_rate / 1e6);
     }
 }
 
-/// Uncached writes all over, on a link that brings half or two thirds of what the medium takes with 32 outstanding: the
-/// medium has always something to do whose data are here. Choosing by position alone it waited for data while others
-/// were here, and the link, with nothing more to bring, stood still for 3 % of the time.
+/// Random uncached writes, 32 outstanding, on a link that brings half or two thirds of the data that the medium could take: the
+/// link is always busy. The drive never chooses a write whose data are still to come while it has those of another.
 #[test]
-fn uncached_writes_wait_for_no_data_while_others_are_here() {
-    for rate in [20_000_000, 30_000_000] {
+fn uncached_writes_run_at_the_rate_of_a_slow_link() {
+    for link_rate in [20_000_000, 30_000_000] {
         let mut small = SmallDrive { zones: vec![(200, 1024)], ..SmallDrive::default() }.with_queue(32, Policy::Sptf);
-        small.link.write_rate = rate;
+        small.link.write_rate = link_rate;
         let (mut drive, mut now, writes, depth) = (small.drive(), Instant::ZERO, 1_000, 32);
-        let mut places = Seed(7).stream("places");
+        let mut rng = Seed(7).stream("places");
         for tag in 0..writes {
             if tag >= depth {
-                now = next(&mut drive).finished;
+                now = next_completion(&mut drive).finished;
             }
-            submit(&mut drive, now, request(tag, Op::Write, places.below(300) * 512, 512));
+            submit(&mut drive, now, request(tag, Op::Write, rng.below(300) * 512, 512));
         }
-        let found = f64::from(writes - depth) * 512.0 * 512.0 / (now.nanos() as f64 / 1e9);
-        assert!(found > 0.99 * rate as f64, "{:.2} of {:.2} MB/s", found / 1e6, rate as f64 / 1e6);
+        let rate = f64::from(writes - depth) * 512.0 * 512.0 / (now.nanos() as f64 / 1e9);
+        assert!(rate > 0.99 * link_rate as f64, "{:.2} of {:.2} MB/s", rate / 1e6, link_rate as f64 / 1e6);
     }
 }

@@ -1,6 +1,6 @@
-//! Virtual time against stepping: a client that proceeds, and polls only when told that there may be a completion, sees
-//! the same completions at the same instants as one that calls at every timeout and always polls. Random stacks, with
-//! and without landings, because layers do different work with them.
+//! Virtual time ([`Device::proceed_into`], [`Device::run_alone`]) against stepping. A client that proceeds, and polls only when
+//! the device says that there may be a completion, gets equal completions as one that calls at every timeout and always polls.
+//! The stacks are random, with landings on and off, because layers then do different work.
 
 use seekwise_disk::block::setting::LayerSetting;
 use seekwise_disk::block::{Completion, Control, Device, DeviceProgress, Flags, Op, Request};
@@ -8,64 +8,68 @@ use seekwise_disk::rng::{Rng, Seed};
 use seekwise_disk::testing::{SmallStack, random_array, random_profile, random_stack};
 use seekwise_disk::time::{Instant, Rate, Span};
 
-/// How time passes for a device.
+/// How a client lets time pass for its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passing {
+enum TimeMode {
     Proceeding,
     Stepping,
-    /// Proceeding, and what goes alone does.
-    Alone,
+    /// As `Proceeding`; requests that can run alone do.
+    RunningAlone,
 }
 
-/// What was refused, and what was answered.
+/// The tags of refused requests, and the completions.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Heard {
+struct Answers {
     refused: Vec<u32>,
     completions: Vec<Completion>,
 }
 
+/// A device and what its client has got from it.
 struct Client {
     device: Box<dyn Device>,
-    passing: Passing,
-    heard: Heard,
-    /// What goes alone unless another comes at the same instant, and when it came.
-    lone: Option<(Instant, Request)>,
-    went_alone: usize,
+    mode: TimeMode,
+    answers: Answers,
+    /// A request that runs alone unless another comes at its instant, with that instant.
+    held_alone: Option<(Instant, Request)>,
+    /// Requests that ran alone.
+    ran_alone: usize,
 }
 
 impl Client {
+    /// Polls all completions.
     fn drain(&mut self) {
-        self.heard.completions.extend(std::iter::from_fn(|| self.device.poll_completion()));
+        self.answers.completions.extend(std::iter::from_fn(|| self.device.poll_completion()));
     }
 
-    /// The device returned at `now` that its next call is `next`.
-    fn told(&mut self, now: Instant, next: Instant) {
-        if self.passing == Passing::Stepping || next <= now {
+    /// Polls, if the next call that the device named at `now` is due: then it may have a completion. Otherwise checks that it has
+    /// none, and that its timeout is `next`.
+    fn poll_if_due(&mut self, now: Instant, next: Instant) {
+        if self.mode == TimeMode::Stepping || next <= now {
             return self.drain();
         }
-        assert_eq!(self.device.poll_completion(), None, "at {now:?} nothing was to be had before {next:?}");
-        assert_eq!(self.device.poll_timeout().unwrap_or(Instant::FAR), next, "told at {now:?}");
+        assert_eq!(self.device.poll_completion(), None, "at {now:?} no completion was due before {next:?}");
+        assert_eq!(self.device.poll_timeout().unwrap_or(Instant::FAR), next, "named at {now:?}");
     }
 
-    /// Runs everything that happens before `until`.
-    fn pass(&mut self, until: Instant) {
+    /// Runs everything that happens up to `until`.
+    fn run_until(&mut self, until: Instant) {
         let mut answer = Completion::NONE;
-        if let Some((came, request)) = self.lone.take() {
-            match self.device.run_alone(came, &request, until, &mut answer) {
+        if let Some((at, request)) = self.held_alone.take() {
+            match self.device.run_alone(at, &request, until, &mut answer) {
                 true => {
-                    self.went_alone += 1;
-                    self.heard.completions.push(answer);
+                    self.ran_alone += 1;
+                    self.answers.completions.push(answer);
                 }
-                false => self.hand_over(came, request),
+                false => self.submit_now(at, request),
             }
         }
-        while self.passing != Passing::Stepping {
+        while self.mode != TimeMode::Stepping {
             let DeviceProgress { answered, next } = self.device.proceed_into(until, &mut answer);
             if !answered {
-                return self.told(until, next);
+                return self.poll_if_due(until, next);
             }
-            self.heard.completions.push(answer);
-            self.told(answer.finished, next);
+            self.answers.completions.push(answer);
+            self.poll_if_due(answer.finished, next);
         }
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
             self.device.handle_timeout(next);
@@ -73,58 +77,69 @@ impl Client {
         }
     }
 
+    /// Submits a request, or holds it if it can run alone.
     fn submit(&mut self, now: Instant, request: Request) {
-        if let Some((came, lone)) = self.lone.take() {
-            self.hand_over(came, lone);
-        } else if self.passing == Passing::Alone && self.device.can_run_alone(&request) {
-            self.lone = Some((now, request));
+        if let Some((at, held)) = self.held_alone.take() {
+            self.submit_now(at, held);
+        } else if self.mode == TimeMode::RunningAlone && self.device.can_run_alone(&request) {
+            self.held_alone = Some((now, request));
             return;
         }
-        self.hand_over(now, request);
+        self.submit_now(now, request);
     }
 
-    fn hand_over(&mut self, now: Instant, request: Request) {
+    fn submit_now(&mut self, now: Instant, request: Request) {
         match self.device.submit(now, request) {
-            Ok(next) => self.told(now, next),
-            Err(_) => self.heard.refused.push(request.tag),
+            Ok(next) => self.poll_if_due(now, next),
+            Err(_) => self.answers.refused.push(request.tag),
         }
     }
 }
 
-/// How requests come: so many per cent with no pause before, the others after at least ten to this power of nanoseconds.
-const CROWDED: (u32, u32) = (60, 0);
-const SPARSE: (u32, u32) = (20, 7);
+/// The arrival of requests.
+#[derive(Clone, Copy)]
+struct ArrivalPattern {
+    /// The percentage of requests without a pause before them.
+    burst_percent: u32,
+    /// The shortest other pause, as a power of ten of nanoseconds.
+    min_pause_power: u32,
+}
 
-/// Requests in bursts and one by one, some at the instants of other completions; then waits for all.
-fn heard(
+const CROWDED: ArrivalPattern = ArrivalPattern { burst_percent: 60, min_pause_power: 0 };
+const SPARSE: ArrivalPattern = ArrivalPattern { burst_percent: 20, min_pause_power: 7 };
+
+/// Runs a client that submits requests in bursts and one by one, some at the instants of completions, and then waits for all.
+fn run_client(
     device: Box<dyn Device>,
     seed: u64,
-    (together, least): (u32, u32),
-    passing: Passing,
+    ArrivalPattern { burst_percent, min_pause_power }: ArrivalPattern,
+    mode: TimeMode,
     landings: bool,
 ) -> Client {
-    let mut client = Client { device, passing, heard: Heard::default(), lone: None, went_alone: 0 };
+    let mut client = Client { device, mode, answers: Answers::default(), held_alone: None, ran_alone: 0 };
     if landings {
-        let wanted = Control::Set(LayerSetting::Landings(true));
-        client.device.control(Instant::ZERO, &wanted).expect("landings");
+        let report_landings = Control::Set(LayerSetting::Landings(true));
+        client.device.control(Instant::ZERO, &report_landings).expect("landings");
     }
     let rng = &mut Seed(seed).stream("client");
     let sectors = client.device.limits(0).sectors;
     let mut now = Instant::ZERO;
     for tag in 0..120 {
-        client.submit(now, draw(rng, tag, sectors));
-        let pause =
-            if rng.draw_chance(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
-        let end = client.heard.completions.last().map_or(now, |last| last.finished);
-        now = if rng.draw_chance(20) { end.max(now) } else { now + Span::from_nanos(pause) };
-        client.pass(now);
+        client.submit(now, draw_request(rng, tag, sectors));
+        let pause_ns = match rng.draw_chance(burst_percent) {
+            true => 0,
+            false => 10u64.pow(min_pause_power + rng.below(9 - u64::from(min_pause_power)) as u32),
+        };
+        let end = client.answers.completions.last().map_or(now, |last| last.finished);
+        now = if rng.draw_chance(20) { end.max(now) } else { now + Span::from_nanos(pause_ns) };
+        client.run_until(now);
         while client.device.poll_landing().is_some() {}
     }
-    client.pass(now + Span::from_secs(100));
+    client.run_until(now + Span::from_secs(100));
     client
 }
 
-fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
+fn draw_request(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
     let unit = 8;
     let op = [Op::Read, Op::Read, Op::Read, Op::Write, Op::Write, Op::Flush][rng.below(6) as usize];
     let flags = if op == Op::Write && rng.draw_chance(10) { Flags::FUA } else { Flags::NONE };
@@ -134,50 +149,56 @@ fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
     Request { tag, unit: 0, origin: (tag % 3) as u16, op, flags, lba, sectors: length, stamp }
 }
 
-fn compare(stack: &SmallStack, seed: u64) -> usize {
-    let all = [true, false].map(|landings| {
-        let [proceeding, stepping] = [Passing::Proceeding, Passing::Stepping]
-            .map(|passing| heard(stack.build(), seed, CROWDED, passing, landings).heard);
+/// Checks that a client gets equal answers by proceeding and by stepping, with landings on and off. Returns the number of
+/// completions.
+fn compare_proceeding_with_stepping(stack: &SmallStack, seed: u64) -> usize {
+    let [with_landings, without] = [true, false].map(|landings| {
+        let [proceeding, stepping] = [TimeMode::Proceeding, TimeMode::Stepping]
+            .map(|mode| run_client(stack.build(), seed, CROWDED, mode, landings).answers);
         assert_eq!(proceeding, stepping, "seed {seed}, landings {landings}: {stack:?}");
         stepping
     });
-    assert_eq!(all[0], all[1], "seed {seed}, with landings and without: {stack:?}");
-    all[0].completions.len()
+    assert_eq!(with_landings, without, "seed {seed}, with landings and without: {stack:?}");
+    without.completions.len()
 }
 
 #[test]
-fn who_proceeds_meets_what_who_steps_meets() {
-    let answered: usize = (0..300).map(|seed| compare(&random_stack(&mut Seed(seed).stream("stack")), seed)).sum();
-    assert!(answered > 9_000, "{answered} answers");
+fn proceeding_and_stepping_give_equal_answers() {
+    let completions: usize = (0..300)
+        .map(|seed| compare_proceeding_with_stepping(&random_stack(&mut Seed(seed).stream("stack")), seed))
+        .sum();
+    assert!(completions > 9_000, "{completions} completions");
 }
 
 #[test]
-fn what_goes_alone_meets_what_it_meets_otherwise() {
-    let (mut alone, mut answered) = (0, 0);
-    for seed in 0..crate::drawn(600) {
+fn requests_that_run_alone_get_the_answers_of_others() {
+    let (mut ran_alone, mut completions) = (0, 0);
+    for seed in 0..crate::reduced_draws(600) {
         let drive = random_profile(&mut Seed(seed).stream("drive"));
-        let [stepping, seen_through] = [Passing::Stepping, Passing::Alone]
-            .map(|passing| heard(Box::new(drive.drive()), seed, SPARSE, passing, false));
-        assert_eq!(stepping.heard, seen_through.heard, "seed {seed}: {drive:?}");
-        assert_eq!(stepping.device.drive_log(), seen_through.device.drive_log(), "seed {seed}: {drive:?}");
-        (alone, answered) = (alone + seen_through.went_alone, answered + stepping.heard.completions.len());
+        let [stepping, running_alone] = [TimeMode::Stepping, TimeMode::RunningAlone]
+            .map(|mode| run_client(Box::new(drive.drive()), seed, SPARSE, mode, false));
+        assert_eq!(stepping.answers, running_alone.answers, "seed {seed}: {drive:?}");
+        assert_eq!(stepping.device.drive_log(), running_alone.device.drive_log(), "seed {seed}: {drive:?}");
+        ran_alone += running_alone.ran_alone;
+        completions += stepping.answers.completions.len();
     }
     assert!(
-        alone > crate::drawn(1_000) as usize && answered > crate::drawn(20_000) as usize,
-        "{alone} of {answered} went alone"
+        ran_alone > crate::reduced_draws(1_000) as usize && completions > crate::reduced_draws(20_000) as usize,
+        "{ran_alone} of {completions} ran alone"
     );
 }
 
 #[test]
-fn above_arrays_too() {
-    let answered: usize =
-        (0..crate::drawn(100)).map(|seed| compare(&random_array(&mut Seed(seed).stream("array")), seed)).sum();
-    assert!(answered > crate::drawn(2_500) as usize, "{answered} answers");
+fn proceeding_and_stepping_give_equal_answers_on_arrays() {
+    let completions: usize = (0..crate::reduced_draws(100))
+        .map(|seed| compare_proceeding_with_stepping(&random_array(&mut Seed(seed).stream("array")), seed))
+        .sum();
+    assert!(completions > crate::reduced_draws(2_500) as usize, "{completions} completions");
 }
 
-/// Time that overflows ends the run in every build: these words are the model's own, not those of a compiler that looks.
+/// An overflow of time panics in every build, with the model's own message: it does not depend on the compiler's checks.
 #[test]
-fn time_that_overflows_is_no_time() {
+fn an_overflow_of_time_panics() {
     let (last, longest) = (Instant::from_nanos(u64::MAX), Span::from_nanos(u64::MAX));
     let one = Span::from_nanos(1);
     let cases: [fn(Instant, Span, Span) -> u64; 10] = [
@@ -199,9 +220,9 @@ fn time_that_overflows_is_no_time() {
         |_, longest, _| Rate::new(1).transfer_time(longest.nanos()).nanos(),
     ];
     for (number, case) in cases.into_iter().enumerate() {
-        let said = std::panic::catch_unwind(|| case(last, longest, one)).expect_err("it overflows");
-        let said = said.downcast_ref::<&str>().copied().unwrap_or("other words");
-        assert!(said.starts_with("time overflows"), "case {number}: {said}");
+        let panic = std::panic::catch_unwind(|| case(last, longest, one)).expect_err("it overflows");
+        let message = panic.downcast_ref::<&str>().copied().unwrap_or("another message");
+        assert!(message.starts_with("time overflows"), "case {number}: {message}");
     }
-    assert_eq!(cases[0](Instant::ZERO, longest, longest), u64::MAX, "up to the last nanosecond there is time");
+    assert_eq!(cases[0](Instant::ZERO, longest, longest), u64::MAX, "the last nanosecond does not overflow");
 }

@@ -1,7 +1,7 @@
 //! The writes that are not wholly on the medium: those that a cut at this instant could lose.
 //!
 //! A sector of a write is *safe* once the medium holds there the write itself, a later one, or a *rival*: an overlapping
-//! write that was in flight together with it. Of two rivals a client cannot tell which came last. Until its sectors are
+//! write that was in flight together with it. A client cannot tell which of two rivals came last. Until its sectors are
 //! safe the write is *exposed*: a cut would bring back older data. A write is removed once it has been acknowledged and
 //! all its sectors are safe.
 //!

@@ -112,7 +112,7 @@ enum RowChunk {
 
 /// A part of a lost column.
 struct LostPart {
-    /// Its blocks.
+    /// The blocks of the part.
     run: SectorRun,
     /// The number of the write that the rest of the row gives; `None` if its content is gone.
     recovered: Option<u64>,
@@ -486,7 +486,7 @@ fn contains((from, to): ChunkSectors, sector: u64) -> bool {
 }
 
 /// Adds the effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array
-/// updates it. These are the sectors of the one written chunk, or whole chunks (`host/array/parity.rs`). `update` has the
+/// updates it: at the sectors of the one written chunk, or in whole chunks (`host/array/parity.rs`). `update` has the
 /// row and the number of the write.
 fn add_row_updates(volume: &ArrayVolume, (from, to): SectorRun, update: RowUpdate, updates: &mut Vec<RowUpdate>) {
     let (first, last) = (from / volume.chunk, (to - 1) / volume.chunk);

@@ -174,9 +174,9 @@ struct UnrecoverableWrite {
 /// Counts of unreadable sectors.
 struct TornCounts {
     all: u64,
-    /// They held acknowledged data.
+    /// Sectors that held acknowledged data.
     acknowledged: u64,
-    /// They held data promised to be durable.
+    /// Sectors that held data promised to be durable.
     promised: u64,
 }
 

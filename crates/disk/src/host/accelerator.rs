@@ -125,7 +125,7 @@ enum CachePower {
     Off,
 }
 
-/// The cache. Its queues hold requests by their slots.
+/// The cache. Requests are known by their slots in its queues.
 pub struct Accelerator {
     spec: AcceleratorSpec,
     limits: Limits,
@@ -140,7 +140,7 @@ pub struct Accelerator {
     blocked_by_overlap: VecDeque<u32>,
     /// Requests that go past the cache, until they end; overlapping requests wait.
     past_cache: Vec<u32>,
-    /// Of these, the requests that wait until dirty data of their range are written.
+    /// Requests of `past_cache` that wait until dirty data of their range are written.
     waiting_for_clean: VecDeque<u32>,
     /// Flushes that wait for dirty data, each with the flush count before it.
     flushes: VecDeque<(u32, FlushCount)>,

@@ -422,7 +422,7 @@ impl Array {
         }
     }
 
-    /// Counts `member` as lost. Its waiting commands end now; commands below return by themselves.
+    /// Counts `member` as lost. Waiting commands to it end now; commands below return by themselves.
     fn mark_member_lost(&mut self, context: &mut ArrayContext, now: Instant, member: u32) {
         self.missing_members |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {

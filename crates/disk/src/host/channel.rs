@@ -8,8 +8,8 @@
 //! *Order.* First come, first served. At most one command of each drive is present, so two busy drives take turns, as
 //! in real systems. Linux chooses the drive with the least `service_start + 2 * service_time` (`choose_drive` in
 //! `drivers/ide/ide-io.c`, "necessary because the IDE layer can't issue commands to both drives on the same cable,
-//! unlike SCSI"). That is the other drive, unless its last command took more than twice as long; this exception is not
-//! modelled. That Windows' port driver takes turns is inferred: the next request of a unit is put after those that already
+//! unlike SCSI"). By this rule the other drive is next, unless its last command took more than twice as long; this
+//! exception is not modelled. That Windows' port driver takes turns is inferred: the next request of a unit is put after those that already
 //! wait for the adapter.
 //!
 //! *Queuing.* A drive alone on its channel queues as it can. With two on a channel neither queues. ATA's overlapped

@@ -6,8 +6,8 @@
 //! follows from the parts that the drive reports as transfer and link.
 //!
 //! A link may sleep when nothing is outstanding, as with the aggressive link power management of AHCI: the adapter asks
-//! for the partial or the slumber state as soon as the drive has answered all commands. It must wake before the next
-//! command. That command waits until the link is awake; commands that come meanwhile wait behind it. The time until the
+//! for the partial or the slumber state as soon as the drive has answered all commands. The link must wake before the next
+//! command, which waits for it; commands that come meanwhile wait behind that command. The time until the
 //! link is asleep is not modelled: it sleeps at once.
 //!
 //! With programmed I/O the processor is charged for the time of each transfer and for an interrupt a block

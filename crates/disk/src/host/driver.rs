@@ -8,8 +8,8 @@
 //! | `merge` | which neighbours become one command |
 //! | `scheduler` | which command is next: in one queue, [`deadline`], [`fair`] |
 //!
-//! A request larger than `max_transfer` goes down as several commands, each as soon as there is room. It completes with
-//! the last of them, and its account is that of the last.
+//! A request larger than `max_transfer` goes down as several commands, each as soon as there is room. The request
+//! completes with the last of them, and has the account of the last.
 //!
 //! Some requests are *barriers*. Above an ATA drive a flush is one, as in the drivers of the field: it goes down when
 //! everything before it has completed, and nothing after it goes down before it has. Above a SCSI drive a flush goes down

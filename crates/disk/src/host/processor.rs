@@ -3,11 +3,11 @@
 //!
 //! A core issues a request (program, system call, driver), and a core handles its completion (interrupts, copying,
 //! return to the program). The cores do this work in order of arrival, without preemption. [`Op::Compute`] is a
-//! program's own work of `sectors` microseconds. It runs on the cores that the system's work leaves free, in order of
-//! arrival; a program that loses its core goes on later from where it was.
+//! program's own work of `sectors` microseconds. Programs run on the cores that the system's work leaves free, in order
+//! of arrival; a program that loses its core goes on later from where it was.
 //!
-//! With programmed I/O, a core moves the data while the device has the request. It uses the cores' idle time from when
-//! the request went down until it comes back, at most the time of one core. The remainder of the transfer is done
+//! With programmed I/O, a core moves the data while the device has the request. The transfer uses the cores' idle time
+//! from when the request went down until it comes back, at most the time of one core. The remainder of the transfer is done
 //! afterwards and delays the request. So a transfer costs its whole time, and no core is busy twice: only work that has
 //! been done takes idle time away ([`BusyCurve`]).
 //!

@@ -60,7 +60,7 @@ struct BusRequest {
     rank: u32,
     /// How long it needs the bus.
     span: Span,
-    /// It has lost an arbitration; only noted if arbitration is fair.
+    /// The unit has lost an arbitration; only noted if arbitration is fair.
     lost: bool,
 }
 

@@ -1,7 +1,7 @@
-//! A random client of a device. It issues reads, writes, forced writes and flushes in a closed loop, and passes requests
+//! A random client of a device, which issues reads, writes, forced writes and flushes in a closed loop, and passes requests
 //! and completions on to a checker of durability.
 //!
-//! A client judges nothing. It depends only on its own random stream and on the completions that it polls. So two clients
+//! A client judges nothing, and depends only on its own random stream and on the completions that it polls. So two clients
 //! of one seed on equal devices do the same up to any instant, whatever happens to either afterwards.
 
 use alloc::boxed::Box;
@@ -37,7 +37,7 @@ pub struct ClientHabits {
     pub span_sectors: u64,
     /// No write touches another until the sectors in use are used up.
     pub spreads_writes: bool,
-    /// The longest pause before a request. Its orders of magnitude are equally likely.
+    /// The longest pause before a request; all orders of magnitude up to it are equally likely.
     pub max_pause: Span,
 }
 

@@ -111,7 +111,7 @@ impl LossCounts {
     }
 }
 
-/// A write since the last failure. Its instants are numbers of the client's actions.
+/// A write since the last failure. Instants are numbers of the client's actions.
 #[derive(Clone, Copy, Debug)]
 struct TrackedWrite {
     request: Request,

@@ -1,5 +1,5 @@
-//! The content of a medium, built from landings alone, in the order in which they are reported. It says what a device
-//! wrote, not what it was to write.
+//! The content of a medium, built from landings alone, in the order in which they are reported: the data
+//! that a device wrote, not those that it was to write.
 
 use alloc::collections::BTreeMap;
 

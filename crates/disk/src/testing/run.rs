@@ -55,7 +55,7 @@ const MAX_TIMEOUTS: u32 = 1_000_000;
 struct TrackedRequest {
     request: Request,
     submitted: Instant,
-    /// Its status, once it has ended.
+    /// The status, once the request has ended.
     ended: Option<Status>,
     /// How often the fate of each sector of a write was reported: all sectors of the first copy, then those of the next.
     report_counts: Vec<u8>,
@@ -489,8 +489,8 @@ impl ScriptRun {
         }
     }
 
-    /// Checks that a cut tears at most one physical sector of the drive `member`, and only as the profile says. Its landings
-    /// are those from the index `landings_before` on.
+    /// Checks that a cut tears at most one physical sector of the drive `member`, and only as the profile says. The
+    /// landings of the cut are those from the index `landings_before` on.
     fn check_torn_on(&self, member: u32, landings_before: usize) -> Result<(), Violation> {
         let is_on_member =
             |landing: &&Landing| landing.member == member && landing.role != MemberRole::Every && landing.sectors > 0;

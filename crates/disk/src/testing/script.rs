@@ -37,7 +37,7 @@ pub(super) struct TimedAction {
 pub(super) struct ScriptAuthor<'a> {
     limits: Limits,
     rng: &'a mut Rng,
-    /// Draws orders and priorities. They are newer than `rng`: with a stream of their own, older seeds give equal requests.
+    /// Draws orders and priorities: a stream of its own, so that older seeds give equal requests.
     flags_rng: Rng,
     now: Instant,
     /// Sectors near which requests cluster, so that they meet in a buffer and overlap.

@@ -318,7 +318,7 @@ fn merged_requests_that_time_out_are_sent_again_one_by_one() {
         let script: &[(u64, &[Course])] = &[(0, &[HANGS, done_after_ms(20)]), (8, &[done_after_ms(30)])];
         let mut scene = Scene::new(spec, Queuing::Scsi, script);
         scene.submit(0, &[request(0, op, 5_000, 8), request(1, op, 8, 8), request(2, op, 0, 8)]);
-        // The merged command is sent at 10 ms and aborted at 110. Its effort counts for the first request by address; the
+        // The merged command is sent at 10 ms and aborted at 110. The command counts for the first request by address; the
         // second waits until that one is back.
         assert_eq!(
             scene.completions(),

@@ -61,7 +61,7 @@ impl SectorRange {
     }
 }
 
-/// The memory of one page. Its masks have a bit a sector.
+/// The memory of one page, with masks of a bit a sector.
 #[derive(Clone, Copy)]
 struct Frame {
     page: u64,
@@ -91,7 +91,7 @@ impl Frame {
 pub(super) struct CachePages {
     frames: Vec<Frame>,
     max_frames: u32,
-    /// By hash of the page: the first frame. Their number is a power of two.
+    /// By hash of the page: the first frame. The number of buckets is a power of two.
     buckets: Vec<u32>,
     unused: Vec<u32>,
     /// Frames of clean pages.
@@ -413,7 +413,7 @@ impl CachePages {
         self.frames_of(run).flat_map(|(frame, _)| frame.stamped_sectors(frame.writing & !frame.dirty))
     }
 
-    /// Makes `run`, which came back unwritten, dirty again as of `flush_count`. Its pages are sorted in by flush count,
+    /// Makes `run`, which came back unwritten, dirty again as of `flush_count`. The pages are sorted in by flush count,
     /// because a flush looks only at the page that has been dirty for longest.
     pub(super) fn mark_dirty_again(&mut self, run: SectorRange, flush_count: FlushCount) {
         for page in run.page_numbers() {

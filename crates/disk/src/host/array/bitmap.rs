@@ -33,7 +33,7 @@ pub struct BitmapSpec {
     pub delay: Span,
 }
 
-/// What an array did with its bitmap since the beginning, and its state.
+/// Counts of an array's work on its bitmap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitmapCounts {
     /// Pages written, each to all members.

@@ -51,7 +51,8 @@ pub(super) struct IntentQueue {
     members: Vec<MemberIntent>,
     /// A write of pages has ended since the waiting writes were last resumed.
     write_ended: bool,
-    /// Members to which the pages under way go with FUA. It is decided once, as a write cache may be switched at any time.
+    /// Members to which the pages under way go with FUA. The choice is made once for all pages, as a write
+    /// cache may be switched at any time.
     pub fua_members: MemberSet,
 }
 
@@ -227,7 +228,7 @@ impl Array {
         }
     }
 
-    /// What the array did with its bitmap; nothing without one.
+    /// Counts of the work on the bitmap; zero without one.
     pub fn bitmap_counts(&self) -> BitmapCounts {
         self.bitmap.as_ref().map_or_else(BitmapCounts::default, WriteIntentBitmap::counts)
     }

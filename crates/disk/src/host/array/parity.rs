@@ -85,8 +85,8 @@ impl RowPart {
         (0..volume.parities()).map(move |parity| volume.parity_member(row, parity))
     }
 
-    /// The sectors of a column's chunk, within the chunk bounds, that the part does not cover: up to two ranges. They are
-    /// read to reconstruct parity.
+    /// The sectors of a column's chunk, within the chunk bounds, that the part does not cover: up to two ranges. Parity
+    /// is reconstructed from them.
     fn uncovered_in_column(&self, column: u32) -> impl Iterator<Item = SectorBounds> {
         let SectorBounds { from, end } = self.chunk_bounds();
         let covered = self.covered_in_column(column).unwrap_or(SectorBounds { from: end, end });
@@ -234,7 +234,7 @@ mod tests {
         (span.member, span.bounds.from, span.bounds.end)
     }
 
-    /// What is read before a write of the part, if both reads and writes can go to `members` only.
+    /// The reads before a write of the part, if both reads and writes can go to `members` only.
     fn reads(part: RowPart, members: MemberSet) -> Option<Vec<(u32, u64, u64)>> {
         let method = part.choose_method(members, members, ParityWrite::Fewest)?;
         let mut all = Vec::new();

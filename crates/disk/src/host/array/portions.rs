@@ -68,7 +68,7 @@ pub(super) struct Portion {
     pub blocks: SectorBounds,
     /// Sectors of the members that it locks, in the columns of `locked_columns`.
     pub locked: SectorBounds,
-    /// One bit each; with none it locks nothing.
+    /// A bit for each column; without any, nothing is locked.
     pub locked_columns: u64,
     pub ledger: Ledger,
     /// Commands not yet returned.
@@ -78,13 +78,13 @@ pub(super) struct Portion {
     pub avoided_members: MemberSet,
     /// A read failed whose data it needs: it starts again.
     pub must_restart: bool,
-    /// It has its lock, and its first commands were made.
+    /// The portion has its lock, and its first commands were made.
     pub begun: bool,
-    /// Its reads are over, and it writes.
+    /// The reads are over; writes are in flight.
     pub writing: bool,
     /// The bitmap counts it as a write under way.
     pub in_bitmap: bool,
-    /// It begins after this write of the bitmap.
+    /// The write of the bitmap after which the portion begins.
     pub awaited_bitmap_write: BitmapWriteNumber,
     /// False if its place is free.
     pub in_use: bool,

@@ -1,5 +1,5 @@
 //! Lost members, new ones, and the rebuild: the array reads the lost data from the other members and writes them to the
-//! new drive, at a limited rate. It goes from the first sector to the last in *runs*.
+//! new drive, at a limited rate. A rebuild goes from the first sector to the last in *runs*.
 //!
 //! A run locks its range, so writes to it wait. Sectors before the runs under way are rebuilt: there the new drive is an
 //! ordinary member. Sectors after them are neither read nor written on it. At the end the new drive is flushed, and from

@@ -118,7 +118,7 @@ impl Array {
         }
         let portion = &mut self.portions[portion_index];
         portion.begun = true;
-        // One more than there are, so that the portion does not end before all commands are made.
+        // The added count keeps the portion from ending before all commands are made.
         portion.commands_left += 1;
         let portion = *portion;
         match portion.kind {

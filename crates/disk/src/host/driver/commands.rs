@@ -1,7 +1,7 @@
 //! The commands of a driver, and the pieces of requests in each. A request is cut into pieces if it is too large for one
 //! command; a command has several pieces if requests were merged.
 //!
-//! A command has a number while it waits or is below. Its pieces are contiguous on the device.
+//! A command has a number while it waits or is below. The pieces of a command are contiguous on the device.
 
 use alloc::vec::Vec;
 

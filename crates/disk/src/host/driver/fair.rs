@@ -3,16 +3,16 @@
 //!
 //! Each program has a *flow* of commands, and a second flow if it also writes asynchronously (through a page cache; a
 //! setting says whether writes are asynchronous). Flows are served one at a time. A flow's commands go by rising address
-//! from the end of its last one. Its turn ends when its budget of sectors is used up, its time is over, or it has no more
+//! from the end of its last one. A turn ends when the flow's budget of sectors is used up, its time is over, or it has no more
 //! commands.
 //!
 //! A synchronous flow without commands keeps its turn for a while, so that a program that reads one block after another
 //! is not interrupted. The scheduler waits for the flow's commands below, and then for up to `slice_idle`, or up to
-//! `seeky_idle` if the flow seeks. It does not wait if the flow's mean think time exceeds `slice_idle`.
+//! `seeky_idle` if the flow seeks. Nothing is waited for if the flow's mean think time exceeds `slice_idle`.
 //!
 //! Virtual time decides which flow is next (B-WF2Q+, all weights equal). A flow starts at the present virtual time or
-//! where it last ended, whichever is later, and finishes one budget later. Of the flows that have started, the flow that
-//! finishes first is next. Virtual time advances by the service given, divided by the number of flows. A flow that
+//! where it last ended, whichever is later, and finishes one budget later. The next flow is the one
+//! that finishes first among those that have started. Virtual time advances by the service given, divided by the number of flows. A flow that
 //! seeks, or that had a third of its budget left when its time was over, is charged for its time instead of its
 //! sectors. Asynchronous sectors count several times.
 //!
@@ -82,7 +82,7 @@ struct ProgramFlow {
     sent_end: u64,
     virtual_start: u64,
     virtual_finish: u64,
-    /// It has commands waiting, or its turn goes on.
+    /// The flow has commands waiting, or its turn goes on.
     backlogged: bool,
     /// By bit: whether each of the last 32 commands was far from the one before.
     seeks: u32,
@@ -378,16 +378,16 @@ mod tests {
             assert_eq!(fair.take_next(at(0)), Some(1));
             fair
         };
-        // Its command stays below: the wait lasts as long as the turn.
+        // The flow's command stays below: the wait lasts as long as the turn.
         let mut fair = scene();
         assert_eq!((fair.take_next(at(125 * MS - 1)), fair.next_wakeup()), (None, at(125 * MS)));
         assert_eq!(fair.take_next(at(125 * MS)), Some(2));
-        // Its command completes at 1 ms: the wait lasts eight more.
+        // The flow's command completes at 1 ms: the wait lasts eight more.
         let mut fair = scene();
         fair.note_completion(at(MS), &request(0, Op::Read, 0, 8));
         assert_eq!((fair.take_next(at(9 * MS - 1)), fair.next_wakeup()), (None, at(9 * MS)));
         assert_eq!(fair.take_next(at(9 * MS)), Some(2));
-        // Its next command comes in time, and its turn goes on.
+        // The flow's next command comes in time, and its turn goes on.
         let mut fair = scene();
         fair.note_completion(at(MS), &request(0, Op::Read, 0, 8));
         fair.add(at(9 * MS - 1), 3, &request(0, Op::Read, 8, 8));
