@@ -1,4 +1,5 @@
-//! Scenes: programs on volumes, at once or one after another. A scene is a job; the stack is specified separately.
+//! Reads scenes and builds them for the model (`seekwise_work::files`): programs that run on volumes, at once or one after
+//! another. A scene is a job; the stack is specified separately. The format is this project's own.
 //!
 //! ```toml
 //! [system]
@@ -23,8 +24,8 @@
 //! block_kib = 1024                  # overrides a figure of the program
 //! ```
 //!
-//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene need
-//! no source, as they are the user's.
+//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene are
+//! the user's and need no source.
 
 mod keys;
 mod layout_cache;
@@ -51,8 +52,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
 pub use keys::ROOTS;
-pub(crate) use keys::sections;
-use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
+pub(crate) use keys::keys_by_prefix;
+use keys::{DEVICE, PAGECACHE, PARTITIONS, PROGRAM, PROGRAM_NAME_KEYS, SYSTEM, VOLUME, VOLUME_DEVICE};
 pub use layout_cache::LayoutCache;
 
 /// A scene as specified, not yet built.
@@ -75,8 +76,24 @@ struct SceneTable {
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// The [`WORDS`] of a program or the [`DEVICE_OF`] of a volume, with their values and lines.
-    words: Vec<(&'static str, Vec<String>, usize)>,
+    /// Values of the [`PROGRAM_NAME_KEYS`] of a program or the [`VOLUME_DEVICE`] of a volume.
+    names: Vec<KeyNames>,
+}
+
+/// The value of a key that holds one name or several.
+#[derive(Clone, Debug)]
+struct KeyNames {
+    key: &'static str,
+    names: Vec<String>,
+    line: usize,
+}
+
+/// Figures of a program's table in a scene.
+struct ProgramFigures {
+    /// Figures that any program has: [`PROGRAM`].
+    of_scene: Vec<Figure>,
+    /// Figures of the engine: the program's file, with the scene's overrides.
+    of_engine: Vec<Figure>,
 }
 
 /// A scene ready to run.
@@ -86,7 +103,7 @@ pub struct BuiltScene {
     pub spec: SceneSpec,
     /// The devices beside the drive.
     pub beside: Vec<FlashSpec>,
-    /// Every figure that it was built from.
+    /// Every figure that the scene was built from.
     pub settings: Vec<Setting>,
 }
 
@@ -96,34 +113,38 @@ type Errors = Vec<Diagnostic>;
 const MOST_DEVICES: usize = 8;
 
 impl SceneFile {
-    /// Whether a text looks like a scene.
+    /// True if a text has the head of a program's or a volume's table.
     pub fn looks_like(text: &str) -> bool {
         let heads = ["[program.", "[volume."];
         text.lines().map(str::trim_start).any(|line| heads.iter().any(|head| line.starts_with(head)))
     }
 
-    /// Whether a dotted key belongs to a scene.
+    /// True if a dotted key belongs to a scene.
     pub fn has_key(key: &str) -> bool {
         ROOTS.contains(&key.split('.').next().unwrap_or_default())
     }
 
-    /// The system of a job that is not a scene, from these keys of `pagecache` and `system`, with its figures; Linux
-    /// by default. `None` if the size of the cache is 0.
-    pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
+    /// The system of a job that is not a scene, from keys of `pagecache` and `system` and their values, with the settings that
+    /// result; Linux by default. `None` if the size of the cache is 0.
+    pub fn system_of_job(
+        file: &str,
+        keys_and_values: &[(&str, &str)],
+    ) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
         let mut scene = SceneFile::empty(file);
         scene.set("system.family", "linux")?;
-        for (key, value) in asked {
+        for (key, value) in keys_and_values {
             if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
-                let wrong = Diagnostic::at(file, 0, "is not a scene").with_key(*key);
-                return Err(vec![wrong.with_expected("a scene, to set keys of volumes and programs")]);
+                let error = Diagnostic::at(file, 0, "is not a scene").with_key(*key);
+                return Err(vec![error.with_expected("a scene, to set keys of volumes and programs")]);
             }
             scene.set(key, value)?;
         }
-        // Record only what the user set: a side without a cache has no system.
+        // Settings of the user alone are recorded: a compared side without a cache has no system, so a default would be a
+        // difference.
         let mut settings = Vec::new();
-        let family = scene.system_family(&mut settings)?;
-        settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
-        let Some(cache) = scene.page_cache(family)? else { return Ok(None) };
+        let family = scene.build_system_family(&mut settings)?;
+        settings.retain(|setting| keys_and_values.iter().any(|(key, _)| *key == setting.key));
+        let Some(cache) = scene.build_page_cache(family)? else { return Ok(None) };
         settings.extend(scene.pagecache.figures.iter().map(|figure| figure_setting("pagecache", figure)));
         Ok(Some((SystemSpec { family, largest: u32::MAX, cache: Some(cache) }, settings)))
     }
@@ -151,19 +172,19 @@ impl SceneFile {
                 "system" => scene.system = read_table(&mut reader, "system", SYSTEM, line, value),
                 "pagecache" => scene.pagecache = read_table(&mut reader, "pagecache", PAGECACHE, line, value),
                 "partitions" => scene.partitions = read_table(&mut reader, "partitions", PARTITIONS, line, value),
-                "device" => scene.devices = read_named(&mut reader, "device", DEVICE, line, value),
-                "volume" => scene.volumes = read_named(&mut reader, "volume", VOLUME, line, value),
-                "program" => scene.programs = read_named(&mut reader, "program", program::keys(), line, value),
+                "device" => scene.devices = read_named_tables(&mut reader, "device", DEVICE, line, value),
+                "volume" => scene.volumes = read_named_tables(&mut reader, "volume", VOLUME, line, value),
+                "program" => scene.programs = read_named_tables(&mut reader, "program", program::keys(), line, value),
                 other => {
-                    let wrong = reader.diagnostic(line, "unknown key").with_key(other);
-                    reader.errors.push(wrong.with_expected(ROOTS.join(", ")).suggest_nearest(other, ROOTS));
+                    let error = reader.diagnostic(line, "unknown key").with_key(other);
+                    reader.errors.push(error.with_expected(ROOTS.join(", ")).suggest_nearest(other, ROOTS));
                 }
             }
         }
-        for (what, there) in [("volume", !scene.volumes.is_empty()), ("program", !scene.programs.is_empty())] {
-            if !there && reader.errors.is_empty() {
-                let wrong = reader.diagnostic(0, format!("has no {what}")).with_key(what);
-                reader.errors.push(wrong.with_expected(format!("[{what}.NAME], one or more")));
+        for (what, is_given) in [("volume", !scene.volumes.is_empty()), ("program", !scene.programs.is_empty())] {
+            if !is_given && reader.errors.is_empty() {
+                let error = reader.diagnostic(0, format!("has no {what}")).with_key(what);
+                reader.errors.push(error.with_expected(format!("[{what}.NAME], one or more")));
             }
         }
         match reader.errors.is_empty() {
@@ -173,59 +194,64 @@ impl SceneFile {
     }
 
     /// Sets a dotted key, as `--set` does.
-    pub fn set(&mut self, key: &str, text: &str) -> Result<(), Errors> {
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), Errors> {
         let (root, below) = key.split_once('.').unwrap_or((key, ""));
-        let (part, layer, below, keys): (&mut SceneTable, String, &str, &'static [ProfileKey]) = match root {
+        let (table, layer, below, keys): (&mut SceneTable, String, &str, &'static [ProfileKey]) = match root {
             "system" => (&mut self.system, root.to_owned(), below, SYSTEM),
             "pagecache" => (&mut self.pagecache, root.to_owned(), below, PAGECACHE),
             "partitions" => (&mut self.partitions, root.to_owned(), below, PARTITIONS),
             _ => {
                 let (name, below) = below.split_once('.').unwrap_or((below, ""));
-                let (parts, keys) = match root {
+                let (tables, keys) = match root {
                     "device" => (&mut self.devices, DEVICE),
                     "volume" => (&mut self.volumes, VOLUME),
                     _ => (&mut self.programs, program::keys()),
                 };
-                let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
-                let Some(part) = parts.iter_mut().find(|part| part.name == name) else {
-                    let wrong = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).with_key(key);
+                let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+                let Some(table) = tables.iter_mut().find(|table| table.name == name) else {
+                    let error = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).with_key(key);
                     let known = names.iter().map(String::as_str);
-                    return Err(vec![wrong.with_expected(names.join(", ")).suggest_nearest(name, known)]);
+                    return Err(vec![error.with_expected(names.join(", ")).suggest_nearest(name, known)]);
                 };
-                (part, join_key(root, name), below, keys)
+                (table, join_key(root, name), below, keys)
             }
         };
-        if let Some(word) = words_of(root).iter().find(|word| **word == below) {
-            let list = text.split([',', ' ']).map(|word| word.trim_matches(['[', ']', '"']));
-            let list = list.filter(|word| !word.is_empty()).map(str::to_owned).collect();
-            part.words.retain(|(known, ..)| known != word);
-            part.words.push((word, list, 0));
+        if let Some(name_key) = name_keys_of(root).iter().find(|name_key| **name_key == below) {
+            let list = value.split([',', ' ']).map(|name| name.trim_matches(['[', ']', '"']));
+            let names = list.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            table.names.retain(|known| known.key != *name_key);
+            table.names.push(KeyNames { key: name_key, names, line: 0 });
             return Ok(());
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
-        match parse_setting(keys, &layer, below, text, &VOCABULARY)? {
+        match parse_setting(keys, &layer, below, value, &VOCABULARY)? {
             FigureInput::Figure(figure) => {
-                part.figures.retain(|known| known.key != figure.key);
-                part.figures.push(figure);
+                table.figures.retain(|known| known.key != figure.key);
+                table.figures.push(figure);
             }
             FigureInput::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
-                let wrong = Diagnostic::at("--set", 0, "a figure of a program cannot be omitted")
+                let error = Diagnostic::at("--set", 0, "a figure of a program cannot be omitted")
                     .with_key(join_key(&layer, key));
-                return Err(vec![wrong.with_expected("a value other than none")]);
+                return Err(vec![error.with_expected("a value other than none")]);
             }
-            FigureInput::None(key) => part.figures.retain(|known| known.key != key),
+            FigureInput::None(key) => table.figures.retain(|known| known.key != key),
         }
         Ok(())
     }
 
-    /// Builds the scene for a drive of this many sectors. To see whether it fits, all its files are laid out, which takes
-    /// milliseconds; a layout that `cache` has seen fit is not tried again.
-    pub fn build(&self, sectors: u64, runtime: Option<Span>, cache: &LayoutCache) -> Result<BuiltScene, Errors> {
+    /// Builds the scene for a drive of this many sectors. A trial lays out all files to check that they fit, which takes
+    /// milliseconds; a layout that is in `known_layouts` fits and is not tried again.
+    pub fn build(
+        &self,
+        drive_sectors: u64,
+        runtime: Option<Span>,
+        known_layouts: &LayoutCache,
+    ) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
-        let family = self.system_family(&mut settings)?;
-        let beside = self.devices.iter().map(|part| self.build_device(part, &mut settings));
+        let family = self.build_system_family(&mut settings)?;
+        let beside = self.devices.iter().map(|table| self.build_device(table, &mut settings));
         let beside = beside.collect::<Result<Vec<FlashSpec>, Errors>>()?;
-        let volumes = self.volumes.iter().map(|part| self.build_volume(part, family, &mut settings));
+        let volumes = self.volumes.iter().map(|table| self.build_volume(table, family, &mut settings));
         let volumes = volumes.collect::<Result<Vec<VolumePlan>, Errors>>()?;
         let partitions = Figures::new(PARTITIONS, &self.partitions.figures);
         let alignment = match partitions.word("alignment") {
@@ -233,30 +259,26 @@ impl SceneFile {
             _ => Alignment::Mebibytes,
         };
         settings.extend(self.partitions.figures.iter().map(|figure| figure_setting("partitions", figure)));
-        let order = self.part_names(&self.volumes).join(", ");
+        let order = table_names(&self.volumes).join(", ");
         settings.push(Setting::set_by_user("partitions.order".to_owned(), order, "the order in which they stand"));
-        let programs = self.programs.iter().map(|part| self.build_program(part, &mut settings));
+        let programs = self.programs.iter().map(|table| self.build_program(table, &mut settings));
         let mut programs = programs.collect::<Result<Vec<ProgramPlan>, Errors>>()?;
-        for (plan, part) in programs.iter_mut().zip(&self.programs) {
-            plan.after = self.prior_programs(part)?;
+        for (plan, table) in programs.iter_mut().zip(&self.programs) {
+            plan.after = self.find_prior_programs(table)?;
         }
-        self.check_order(&programs)?;
-        let system = SystemSpec { family, largest: u32::MAX, cache: self.page_cache(family)? };
+        self.check_scene_ends(&programs)?;
+        let system = SystemSpec { family, largest: u32::MAX, cache: self.build_page_cache(family)? };
         settings.extend(self.pagecache.figures.iter().map(|figure| figure_setting("pagecache", figure)));
-        let volume_names = self.part_names(&self.volumes);
+        let volume_names = table_names(&self.volumes);
         let name = self.file.clone();
         let limits = beside.iter().map(FlashSpec::limits).collect();
         let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
-        let layout = spec.trial_layout(sectors);
-        if !cache.contains(&layout) {
-            layout.check_fit().map_err(|unfit| vec![self.unfit_error(unfit)])?;
-            cache.add(layout);
+        let layout = spec.trial_layout(drive_sectors);
+        if !known_layouts.contains(&layout) {
+            layout.check_fit().map_err(|unfit| vec![self.misfit_error(unfit)])?;
+            known_layouts.add(layout);
         }
         Ok(BuiltScene { spec, beside, settings })
-    }
-
-    fn part_names(&self, parts: &[SceneTable]) -> Vec<String> {
-        parts.iter().map(|part| part.name.clone()).collect()
     }
 
     fn diagnostic(&self, line: usize, message: impl Into<String>) -> Diagnostic {
@@ -264,16 +286,17 @@ impl SceneFile {
     }
 
     /// Reports a missing required key of a table.
-    fn check_required(&self, part: &SceneTable, layer: &str, keys: &'static [ProfileKey]) -> Result<(), Errors> {
-        let has = |key: &&ProfileKey| part.figures.iter().any(|figure| figure.key == key.path);
+    fn check_required(&self, table: &SceneTable, layer: &str, keys: &'static [ProfileKey]) -> Result<(), Errors> {
+        let has = |key: &&ProfileKey| table.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
         missing.map_or(Ok(()), |key| {
-            let wrong = self.diagnostic(part.line, "missing key").with_key(join_key(layer, key.path));
-            Err(vec![wrong.with_expected(key.accepts.to_string())])
+            let error = self.diagnostic(table.line, "missing key").with_key(join_key(layer, key.path));
+            Err(vec![error.with_expected(key.accepts.to_string())])
         })
     }
 
-    fn system_family(&self, settings: &mut Vec<Setting>) -> Result<SystemFamily, Errors> {
+    /// The family of the system; adds the system's figures to `settings`.
+    fn build_system_family(&self, settings: &mut Vec<Setting>) -> Result<SystemFamily, Errors> {
         self.check_required(&self.system, "system", SYSTEM)?;
         settings.extend(self.system.figures.iter().map(|figure| figure_setting("system", figure)));
         Ok(match Figures::new(SYSTEM, &self.system.figures).word("family") {
@@ -283,14 +306,16 @@ impl SceneFile {
         })
     }
 
-    /// The page cache of the system, with overrides.
-    fn page_cache(&self, family: SystemFamily) -> Result<Option<PageCacheSpec>, Errors> {
-        let it = Figures::new(PAGECACHE, &self.pagecache.figures);
-        let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
-        let of_linux = ["background_percent", "wake_s", "expire_s"];
-        if let (true, Some(key)) = (family != SystemFamily::Linux, of_linux.into_iter().find(|key| it.is_given(key))) {
-            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_key("pagecache", key));
-            return Err(vec![wrong.with_expected("`system.family` = linux as well")]);
+    /// The page cache of the system family, with the scene's overrides; `None` if its size is 0.
+    fn build_page_cache(&self, family: SystemFamily) -> Result<Option<PageCacheSpec>, Errors> {
+        let figures = Figures::new(PAGECACHE, &self.pagecache.figures);
+        let bytes = (figures.number("mib") * (1u64 << 20) as f64).round() as u64;
+        let linux_only = ["background_percent", "wake_s", "expire_s"];
+        if let (true, Some(key)) =
+            (family != SystemFamily::Linux, linux_only.into_iter().find(|key| figures.is_given(key)))
+        {
+            let error = self.diagnostic(figures.line(key), "has no effect here").with_key(join_key("pagecache", key));
+            return Err(vec![error.with_expected("`system.family` = linux as well")]);
         }
         if bytes == 0 {
             return Ok(None);
@@ -300,44 +325,44 @@ impl SceneFile {
             SystemFamily::WindowsNt => PageCacheSpec::windows_nt(bytes),
             SystemFamily::Linux => PageCacheSpec::linux(bytes),
         };
-        let kib = |key: &str| it.may_whole(key).map(|kib| kib << 10);
-        let seconds = |key: &str| it.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
+        let bytes_of = |key: &str| figures.may_whole(key).map(|kib| kib << 10);
+        let span_of = |key: &str| figures.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
         match &mut cache.ahead {
-            ReadAheadRule::Granule { bytes: most, .. } | ReadAheadRule::Window(most) => {
-                *most = kib("read_ahead_kib").unwrap_or(*most)
+            ReadAheadRule::Granule { bytes, .. } | ReadAheadRule::Window(bytes) => {
+                *bytes = bytes_of("read_ahead_kib").unwrap_or(*bytes)
             }
         }
         match &mut cache.back {
             WriteBackRule::Lazy { most, files, .. } => {
-                *most = kib("write_kib").unwrap_or(*most);
-                *files = it.may_count("writers").unwrap_or(*files);
+                *most = bytes_of("write_kib").unwrap_or(*most);
+                *files = figures.may_count("writers").unwrap_or(*files);
             }
             WriteBackRule::Flusher { wake, expire, background, chunk, chunks } => {
-                *wake = seconds("wake_s").unwrap_or(*wake);
-                *expire = seconds("expire_s").unwrap_or(*expire);
-                *background = it.may_count("background_percent").unwrap_or(*background);
-                *chunk = kib("write_kib").unwrap_or(*chunk);
-                *chunks = it.may_count("writers").unwrap_or(*chunks);
+                *wake = span_of("wake_s").unwrap_or(*wake);
+                *expire = span_of("expire_s").unwrap_or(*expire);
+                *background = figures.may_count("background_percent").unwrap_or(*background);
+                *chunk = bytes_of("write_kib").unwrap_or(*chunk);
+                *chunks = figures.may_count("writers").unwrap_or(*chunks);
             }
         }
-        cache.limit = it.may_count("dirty_percent").unwrap_or(cache.limit);
-        cache.call = if it.is_given("call_us") { it.micros("call_us") } else { cache.call };
-        cache.copy = if it.is_given("copy_mb_s") { it.bytes_per_s("copy_mb_s") } else { cache.copy };
+        cache.limit = figures.may_count("dirty_percent").unwrap_or(cache.limit);
+        cache.call = if figures.is_given("call_us") { figures.micros("call_us") } else { cache.call };
+        cache.copy = if figures.is_given("copy_mb_s") { figures.bytes_per_s("copy_mb_s") } else { cache.copy };
         Ok(Some(cache))
     }
 
-    /// A device beside the drive, with all its figures.
-    fn build_device(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
-        let layer = join_key("device", &part.name);
-        self.check_required(part, &layer, DEVICE)?;
+    /// A device beside the drive; adds all its figures to `settings`, defaults too.
+    fn build_device(&self, table: &SceneTable, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
+        let layer = join_key("device", &table.name);
+        self.check_required(table, &layer, DEVICE)?;
         if self.devices.len() > MOST_DEVICES {
-            let wrong =
-                self.diagnostic(part.line, format!("{} devices beside the drive", self.devices.len())).with_key(layer);
-            return Err(vec![wrong.with_expected(format!("at most {MOST_DEVICES}"))]);
+            let error =
+                self.diagnostic(table.line, format!("{} devices beside the drive", self.devices.len())).with_key(layer);
+            return Err(vec![error.with_expected(format!("at most {MOST_DEVICES}"))]);
         }
-        let it = Figures::new(DEVICE, &part.figures);
+        let figures = Figures::new(DEVICE, &table.figures);
         for key in DEVICE {
-            settings.push(match it.find(key.path) {
+            settings.push(match figures.find(key.path) {
                 Some(figure) => figure_setting(&layer, figure),
                 None => Setting {
                     key: join_key(&layer, key.path),
@@ -349,49 +374,50 @@ impl SceneFile {
             });
         }
         Ok(FlashSpec {
-            sectors: (it.number("size_gib") * (1u64 << 30) as f64).round() as u64 / SECTOR,
-            largest: it.count("request_kib") * 1024 / SECTOR as u32,
-            read: it.span("read_ms"),
-            write: it.span("write_ms"),
-            read_rate: it.bytes_per_s("read_mb_s"),
-            write_rate: it.bytes_per_s("write_mb_s"),
+            sectors: (figures.number("size_gib") * (1u64 << 30) as f64).round() as u64 / SECTOR,
+            largest: figures.count("request_kib") * 1024 / SECTOR as u32,
+            read: figures.span("read_ms"),
+            write: figures.span("write_ms"),
+            read_rate: figures.bytes_per_s("read_mb_s"),
+            write_rate: figures.bytes_per_s("write_mb_s"),
         })
     }
 
-    /// The unit that a volume lies on: the drive, or the device that it names.
-    fn volume_unit(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<u8, Errors> {
-        let Some((name, line)) = part.first_word(DEVICE_OF) else { return Ok(0) };
-        let names = self.part_names(&self.devices);
-        let key = format!("volume.{}.{DEVICE_OF}", part.name);
-        let Some(at) = names.iter().position(|known| known == name) else {
-            let wrong = self.diagnostic(line, format!("the scene has no device `{name}`")).with_key(key);
-            let wrong = wrong.with_expected(if names.is_empty() {
+    /// The index of the unit that a volume lies on: 0 for the drive, from 1 on for the devices. A named device is added to
+    /// `settings`.
+    fn find_volume_unit(&self, table: &SceneTable, settings: &mut Vec<Setting>) -> Result<u8, Errors> {
+        let Some((name, line)) = table.first_name(VOLUME_DEVICE) else { return Ok(0) };
+        let names = table_names(&self.devices);
+        let key = format!("volume.{}.{VOLUME_DEVICE}", table.name);
+        let Some(index) = names.iter().position(|known| known == name) else {
+            let error = self.diagnostic(line, format!("the scene has no device `{name}`")).with_key(key);
+            let error = error.with_expected(if names.is_empty() {
                 "a table [device.NAME]".to_owned()
             } else {
                 names.join(", ")
             });
-            return Err(vec![wrong.suggest_nearest(name, names.iter().map(String::as_str))]);
+            return Err(vec![error.suggest_nearest(name, names.iter().map(String::as_str))]);
         };
         settings.push(Setting::set_by_user(key, name.to_owned(), "the scene"));
-        Ok(at as u8 + 1)
+        Ok(index as u8 + 1)
     }
 
     fn build_volume(
         &self,
-        part: &SceneTable,
+        table: &SceneTable,
         family: SystemFamily,
         settings: &mut Vec<Setting>,
     ) -> Result<VolumePlan, Errors> {
-        let layer = join_key("volume", &part.name);
-        self.check_required(part, &layer, VOLUME)?;
-        settings.extend(part.figures.iter().map(|figure| figure_setting(&layer, figure)));
-        let it = Figures::new(VOLUME, &part.figures);
-        let fs = it.word("fs");
-        if let Some((key, needs)) = keys::find_meaningless_key(fs, &it) {
-            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_key(&layer, key));
-            return Err(vec![wrong.with_expected(format!("`{layer}.fs` = {needs} as well"))]);
+        let layer = join_key("volume", &table.name);
+        self.check_required(table, &layer, VOLUME)?;
+        settings.extend(table.figures.iter().map(|figure| figure_setting(&layer, figure)));
+        let figures = Figures::new(VOLUME, &table.figures);
+        let fs = figures.word("fs");
+        if let Some((key, file_systems)) = keys::find_key_without_effect(fs, &figures) {
+            let error = self.diagnostic(figures.line(key), "has no effect here").with_key(join_key(&layer, key));
+            return Err(vec![error.with_expected(format!("`{layer}.fs` = {file_systems} as well"))]);
         }
-        let cluster = it.may_count("cluster");
+        let cluster = figures.may_count("cluster");
         let format = match fs {
             "fat32" => {
                 let host = if family == SystemFamily::Windows98 { FatDriver::Windows98 } else { FatDriver::Nt };
@@ -399,225 +425,236 @@ impl SceneFile {
             }
             "ntfs" => VolumeFormat::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096) }),
             _ => VolumeFormat::Ext4(Ext4Spec {
-                barrier: it.flag("barrier"),
-                commit: Span::from_nanos((it.number("commit_s") * 1e9).round() as u64),
+                barrier: figures.flag("barrier"),
+                commit: Span::from_nanos((figures.number("commit_s") * 1e9).round() as u64),
             }),
         };
         Ok(VolumePlan {
-            unit: self.volume_unit(part, settings)?,
-            bytes: it.may_number("size_gib").map_or(0, |gib| (gib * (1u64 << 30) as f64).round() as u64),
+            unit: self.find_volume_unit(table, settings)?,
+            bytes: figures.may_number("size_gib").map_or(0, |gib| (gib * (1u64 << 30) as f64).round() as u64),
             format,
-            aging: Aging { fragments: (it.number("fragments") * 100.0).round() as u32, gap_kib: it.count("gap_kib") },
-            files: program::file_set(&it),
+            aging: Aging {
+                fragments: (figures.number("fragments") * 100.0).round() as u32,
+                gap_kib: figures.count("gap_kib"),
+            },
+            files: program::file_set(&figures),
         })
     }
 
-    /// The program that a part names.
-    fn find_program(&self, part: &SceneTable) -> Result<&'static ProgramFile, Errors> {
-        let key = format!("program.{}.name", part.name);
-        let Some((name, line)) = part.first_word("name") else {
-            let wrong = self.diagnostic(part.line, "missing key").with_key(key);
-            return Err(vec![wrong.with_expected("the name of a program (see `seekwise programs`)")]);
+    /// The program that a table names.
+    fn find_program(&self, table: &SceneTable) -> Result<&'static ProgramFile, Errors> {
+        let key = format!("program.{}.name", table.name);
+        let Some((name, line)) = table.first_name("name") else {
+            let error = self.diagnostic(table.line, "missing key").with_key(key);
+            return Err(vec![error.with_expected("the name of a program (see `seekwise programs`)")]);
         };
         program::find_program(name).ok_or_else(|| {
             let known = program::programs().iter().map(|program| program.name.as_str());
-            let wrong = self.diagnostic(line, format!("unknown program `{name}`")).with_key(key);
-            let wrong = wrong.with_expected("the name of a program (see `seekwise programs`)");
-            vec![wrong.suggest_nearest(name, known)]
+            let error = self.diagnostic(line, format!("unknown program `{name}`")).with_key(key);
+            let error = error.with_expected("the name of a program (see `seekwise programs`)");
+            vec![error.suggest_nearest(name, known)]
         })
     }
 
-    fn build_program(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
-        let file = self.find_program(part)?;
+    fn build_program(&self, table: &SceneTable, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
+        let file = self.find_program(table)?;
         let engine = ENGINES.iter().find(|engine| engine.name == file.engine).expect("each program has an engine");
-        let layer = join_key("program", &part.name);
-        let (own, figures) = self.program_figures(part, file, engine)?;
-        let on = self.volume_of(part, "on", None)?;
-        let to = self.volume_of(part, "to", Some(on))?;
-        let doing: ProgramSpec = (engine.build)(&Figures::new(engine.keys, &figures), ProgramVolumes { on, to });
+        let layer = join_key("program", &table.name);
+        let ProgramFigures { of_scene, of_engine } = self.combine_program_figures(table, file, engine)?;
+        let on = self.find_program_volume(table, "on", None)?;
+        let to = self.find_program_volume(table, "to", Some(on))?;
+        let doing: ProgramSpec = (engine.build)(&Figures::new(engine.keys, &of_engine), ProgramVolumes { on, to });
         let fs = Figures::new(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
         if let (ProgramSpec::Defragment(_), "ext4") = (&doing, fs) {
-            let wrong =
-                self.diagnostic(part.line, "ext4 has no call to move parts of a file").with_key(join_key(&layer, "on"));
-            return Err(vec![wrong.with_expected("a volume of fat32 or ntfs")]);
+            let error = self
+                .diagnostic(table.line, "ext4 has no call to move parts of a file")
+                .with_key(join_key(&layer, "on"));
+            return Err(vec![error.with_expected("a volume of fat32 or ntfs")]);
         }
-        let it = Figures::new(PROGRAM, &own);
-        let asked = |key: &str, value: String| Setting::set_by_user(join_key(&layer, key), value, "the scene");
-        settings.push(asked("name", file.name.clone()));
+        let figures = Figures::new(PROGRAM, &of_scene);
+        let setting = |key: &str, value: String| Setting::set_by_user(join_key(&layer, key), value, "the scene");
+        settings.push(setting("name", file.name.clone()));
         for (key, volume) in [("on", on), ("to", to)] {
-            settings.push(asked(key, self.volumes[usize::from(volume)].name.clone()));
+            settings.push(setting(key, self.volumes[usize::from(volume)].name.clone()));
         }
-        settings.extend(part.word_list("after").map(|(names, _)| asked("after", names.join(", "))));
-        settings.extend(own.iter().chain(&figures).map(|figure| figure_setting(&layer, figure)));
-        let (cold, sync, background) = (it.flag("cold"), it.flag("sync"), it.flag("background"));
-        Ok(ProgramPlan { name: part.name.clone(), doing, after: Vec::new(), cold, sync, background })
+        settings.extend(table.names_of("after").map(|after| setting("after", after.names.join(", "))));
+        settings.extend(of_scene.iter().chain(&of_engine).map(|figure| figure_setting(&layer, figure)));
+        let (cold, sync, background) = (figures.flag("cold"), figures.flag("sync"), figures.flag("background"));
+        Ok(ProgramPlan { name: table.name.clone(), doing, after: Vec::new(), cold, sync, background })
     }
 
-    /// The figures of the program in the scene, and those of its engine.
-    fn program_figures(
+    /// The figures of a program's table, put over those of the program's file.
+    fn combine_program_figures(
         &self,
-        part: &SceneTable,
+        table: &SceneTable,
         file: &ProgramFile,
         engine: &ProgramEngine,
-    ) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
-        let is_own = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
-        let (own, set): (Vec<&Figure>, Vec<&Figure>) = part.figures.iter().partition(is_own);
-        let mut figures = file.figures.clone();
-        for figure in set {
-            let Some(place) = figures.iter().position(|known| known.key == figure.key) else {
-                let key = format!("program.{}.{}", part.name, figure.key);
-                let wrong = self.diagnostic(figure.line, format!("`{}` has no such figure", file.name)).with_key(&key);
+    ) -> Result<ProgramFigures, Errors> {
+        let is_of_scene = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
+        let (of_scene, overrides): (Vec<&Figure>, Vec<&Figure>) = table.figures.iter().partition(is_of_scene);
+        let mut of_engine = file.figures.clone();
+        for figure in overrides {
+            let Some(index) = of_engine.iter().position(|known| known.key == figure.key) else {
+                let key = format!("program.{}.{}", table.name, figure.key);
+                let error = self.diagnostic(figure.line, format!("`{}` has no such figure", file.name)).with_key(&key);
                 let paths = engine.keys.iter().map(|key| key.path);
-                return Err(vec![wrong.with_expected(paths.clone().collect::<Vec<_>>().join(", "))]);
+                return Err(vec![error.with_expected(paths.clone().collect::<Vec<_>>().join(", "))]);
             };
-            figures[place] = figure.clone();
+            of_engine[index] = figure.clone();
         }
-        Ok((own.into_iter().cloned().collect(), figures))
+        Ok(ProgramFigures { of_scene: of_scene.into_iter().cloned().collect(), of_engine })
     }
 
-    /// The volume that a program names, or the only one, or `otherwise`.
-    fn volume_of(&self, part: &SceneTable, key: &'static str, otherwise: Option<u8>) -> Result<u8, Errors> {
-        let full = format!("program.{}.{key}", part.name);
-        let names = self.part_names(&self.volumes);
-        match (part.first_word(key), otherwise) {
+    /// The index of the volume that a program names under `key`; without a name, `default`, or the scene's only volume.
+    fn find_program_volume(&self, table: &SceneTable, key: &'static str, default: Option<u8>) -> Result<u8, Errors> {
+        let dotted_key = format!("program.{}.{key}", table.name);
+        let names = table_names(&self.volumes);
+        match (table.first_name(key), default) {
             (None, Some(volume)) => Ok(volume),
             (None, None) if names.len() == 1 => Ok(0),
             (None, None) => Err(vec![
-                self.diagnostic(part.line, "missing key")
-                    .with_key(full)
+                self.diagnostic(table.line, "missing key")
+                    .with_key(dotted_key)
                     .with_expected(format!("one of {}", names.join(", "))),
             ]),
             (Some((name, line)), _) => {
-                names.iter().position(|known| known == name).map(|at| at as u8).ok_or_else(|| {
-                    let wrong = self.diagnostic(line, format!("the scene has no volume `{name}`")).with_key(full);
-                    vec![wrong.with_expected(names.join(", ")).suggest_nearest(name, names.iter().map(String::as_str))]
+                names.iter().position(|known| known == name).map(|index| index as u8).ok_or_else(|| {
+                    let error = self.diagnostic(line, format!("the scene has no volume `{name}`")).with_key(dotted_key);
+                    vec![error.with_expected(names.join(", ")).suggest_nearest(name, names.iter().map(String::as_str))]
                 })
             }
         }
     }
 
     /// The indices of the programs that a program waits for.
-    fn prior_programs(&self, part: &SceneTable) -> Result<Vec<usize>, Errors> {
-        let names = self.part_names(&self.programs);
-        let (words, line) = part.word_list("after").unwrap_or((&[], 0));
-        let place = |word: &String| {
-            names.iter().position(|name| name == word).ok_or_else(|| {
-                let key = format!("program.{}.after", part.name);
-                let wrong = self.diagnostic(line, format!("the scene has no program `{word}`")).with_key(key);
-                vec![wrong.with_expected(names.join(", ")).suggest_nearest(word, names.iter().map(String::as_str))]
+    fn find_prior_programs(&self, table: &SceneTable) -> Result<Vec<usize>, Errors> {
+        let names = table_names(&self.programs);
+        let Some(KeyNames { names: prior, line, .. }) = table.names_of("after") else { return Ok(Vec::new()) };
+        let find_index = |prior_name: &String| {
+            names.iter().position(|name| name == prior_name).ok_or_else(|| {
+                let key = format!("program.{}.after", table.name);
+                let error = self.diagnostic(*line, format!("the scene has no program `{prior_name}`")).with_key(key);
+                vec![
+                    error.with_expected(names.join(", ")).suggest_nearest(prior_name, names.iter().map(String::as_str)),
+                ]
             })
         };
-        words.iter().map(place).collect()
+        prior.iter().map(find_index).collect()
     }
 
     /// Reports programs that wait for each other in a circle, and scenes that never end.
-    fn check_order(&self, programs: &[ProgramPlan]) -> Result<(), Errors> {
-        let mut over: BTreeSet<usize> = BTreeSet::new();
+    fn check_scene_ends(&self, programs: &[ProgramPlan]) -> Result<(), Errors> {
+        let mut finished: BTreeSet<usize> = BTreeSet::new();
         loop {
-            let ready =
-                |at: &usize| !over.contains(at) && programs[*at].after.iter().all(|before| over.contains(before));
-            match (0..programs.len()).find(ready) {
-                Some(at) => over.insert(at),
+            let is_ready = |program: &usize| {
+                !finished.contains(program) && programs[*program].after.iter().all(|prior| finished.contains(prior))
+            };
+            match (0..programs.len()).find(is_ready) {
+                Some(program) => finished.insert(program),
                 None => break,
             };
         }
-        if let Some(first) = (0..programs.len()).find(|at| !over.contains(at)) {
+        if let Some(first) = (0..programs.len()).find(|program| !finished.contains(program)) {
             let mut circle = vec![first];
             // Each remaining program waits for another one; the first that is reached twice closes the circle.
-            let closed = loop {
+            let circle_start = loop {
                 let last = circle[circle.len() - 1];
-                let next = *programs[last].after.iter().find(|before| !over.contains(before)).expect("it waits");
-                if let Some(at) = circle.iter().position(|seen| *seen == next) {
+                let next = *programs[last].after.iter().find(|prior| !finished.contains(prior)).expect("it waits");
+                if let Some(start) = circle.iter().position(|seen| *seen == next) {
                     circle.push(next);
-                    break at;
+                    break start;
                 }
                 circle.push(next);
             };
-            let names: Vec<&str> = circle[closed..].iter().map(|&at| self.programs[at].name.as_str()).collect();
-            let part = &self.programs[circle[closed]];
-            let line = part.word_list("after").map_or(part.line, |(_, line)| line);
-            let wrong = self.diagnostic(line, format!("waits for itself: {}", names.join(" after ")));
-            let key = format!("program.{}.after", part.name);
-            return Err(vec![wrong.with_key(key).with_expected("programs that can finish before it starts")]);
+            let names: Vec<&str> =
+                circle[circle_start..].iter().map(|&program| self.programs[program].name.as_str()).collect();
+            let table = &self.programs[circle[circle_start]];
+            let line = table.names_of("after").map_or(table.line, |after| after.line);
+            let error = self.diagnostic(line, format!("waits for itself: {}", names.join(" after ")));
+            let key = format!("program.{}.after", table.name);
+            return Err(vec![error.with_key(key).with_expected("programs that can finish before it starts")]);
         }
         if programs.iter().all(|program| program.background) {
-            let part = &self.programs[0];
-            let wrong = self.diagnostic(part.line, "all programs are in the background, so the scene never ends");
+            let table = &self.programs[0];
+            let error = self.diagnostic(table.line, "all programs are in the background, so the scene never ends");
             return Err(vec![
-                wrong.with_key(format!("program.{}.background", part.name)).with_expected("a program that is not"),
+                error.with_key(format!("program.{}.background", table.name)).with_expected("a program that is not"),
             ]);
         }
         Ok(())
     }
 
-    /// Why the scene does not fit its drive, at the line responsible.
-    fn unfit_error(&self, unfit: SceneError) -> Diagnostic {
-        match unfit {
-            SceneError::Volume(at, misfit) => self.misfit_error(&self.volumes[at], misfit),
-            SceneError::Files(at, refused) => {
-                let part = &self.volumes[at];
-                let line = Figures::new(VOLUME, &part.figures).line("files").max(part.line);
-                let wrong = self.diagnostic(line, format!("the files do not fit: {refused}"));
-                wrong.with_key(format!("volume.{}.files", part.name)).with_expected(room_hint(refused))
+    /// The error of a scene that does not fit its drive, at the line responsible.
+    fn misfit_error(&self, scene_error: SceneError) -> Diagnostic {
+        match scene_error {
+            SceneError::Volume(index, misfit) => self.volume_misfit_error(&self.volumes[index], misfit),
+            SceneError::Files(index, refused) => {
+                let table = &self.volumes[index];
+                let line = Figures::new(VOLUME, &table.figures).line("files").max(table.line);
+                let error = self.diagnostic(line, format!("the files do not fit: {refused}"));
+                error.with_key(format!("volume.{}.files", table.name)).with_expected(hint_on_full_volume(refused))
             }
-            SceneError::Program(at, refused) => {
-                let part = &self.programs[at];
-                let wrong = self.diagnostic(part.line, format!("its files do not fit: {refused}"));
-                wrong.with_key(format!("program.{}", part.name)).with_expected(room_hint(refused))
+            SceneError::Program(index, refused) => {
+                let table = &self.programs[index];
+                let error = self.diagnostic(table.line, format!("its files do not fit: {refused}"));
+                error.with_key(format!("program.{}", table.name)).with_expected(hint_on_full_volume(refused))
             }
         }
     }
 
-    fn misfit_error(&self, part: &SceneTable, misfit: VolumeMisfit) -> Diagnostic {
-        let it = Figures::new(VOLUME, &part.figures);
-        let wrong = |key: &str, message: String| {
-            let line = if it.line(key) > 0 { it.line(key) } else { part.line };
-            self.diagnostic(line, message).with_key(format!("volume.{}.{key}", part.name))
+    fn volume_misfit_error(&self, table: &SceneTable, misfit: VolumeMisfit) -> Diagnostic {
+        let figures = Figures::new(VOLUME, &table.figures);
+        let error_at = |key: &str, message: String| {
+            let line = if figures.line(key) > 0 { figures.line(key) } else { table.line };
+            self.diagnostic(line, message).with_key(format!("volume.{}.{key}", table.name))
         };
         let gib = |sectors: u64| format!("{:.3} GiB", sectors as f64 * SECTOR as f64 / (1u64 << 30) as f64);
         match misfit {
             VolumeMisfit::BeyondDrive { end, drive } => {
-                let device = part.first_word(DEVICE_OF).map_or("the drive", |(name, _)| name);
+                let device = table.first_name(VOLUME_DEVICE).map_or("the drive", |(name, _)| name);
                 let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
-                wrong("size_gib", message).with_expected(format!("volumes that fit on {device} one after another"))
+                error_at("size_gib", message).with_expected(format!("volumes that fit on {device} one after another"))
             }
             VolumeMisfit::Cluster { least, most } => {
                 let message = "invalid cluster size".to_owned();
-                wrong("cluster", message).with_expected(format!("a power of two from {least} to {most} bytes"))
+                error_at("cluster", message).with_expected(format!("a power of two from {least} to {most} bytes"))
             }
-            VolumeMisfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
+            VolumeMisfit::TooSmall { least } => error_at("size_gib", "too small for the file system".to_owned())
                 .with_expected(format!("at least {}", gib(least))),
             VolumeMisfit::TooLarge { most } => {
                 let message = "has more clusters than the file system can address".to_owned();
-                wrong("cluster", message)
+                error_at("cluster", message)
                     .with_expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
             }
         }
     }
 }
 
-/// The hint about what would fit.
-fn room_hint(refused: VolumeError) -> &'static str {
-    match refused {
+fn table_names(tables: &[SceneTable]) -> Vec<String> {
+    tables.iter().map(|table| table.name.clone()).collect()
+}
+
+/// The hint of an error about files that do not fit a volume.
+fn hint_on_full_volume(volume_error: VolumeError) -> &'static str {
+    match volume_error {
         VolumeError::TooLarge { .. } => "smaller files, or a file system for larger ones",
         _ => "fewer or smaller files, or a larger volume",
     }
 }
 
 impl SceneTable {
-    /// The value of one of the [`WORDS`], and its line.
-    fn word_list(&self, key: &str) -> Option<(&[String], usize)> {
-        self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
+    fn names_of(&self, key: &str) -> Option<&KeyNames> {
+        self.names.iter().find(|known| known.key == key)
     }
 
-    /// The first value of one of the [`WORDS`], and its line.
-    fn first_word(&self, key: &str) -> Option<(&str, usize)> {
-        self.word_list(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
+    /// The first name of a key, and its line.
+    fn first_name(&self, key: &str) -> Option<(&str, usize)> {
+        self.names_of(key).and_then(|known| known.names.first().map(|name| (name.as_str(), known.line)))
     }
 }
 
 /// The tables below `device`, `volume` or `program`, in their order in the file.
-fn read_named(
+fn read_named_tables(
     reader: &mut FigureReader<'_>,
     root: &str,
     keys: &'static [ProfileKey],
@@ -625,30 +662,30 @@ fn read_named(
     value: &Spanned<DeValue<'_>>,
 ) -> Vec<SceneTable> {
     let Some(table) = value.get_ref().as_table() else {
-        let wrong = reader.diagnostic(line, "is not a table").with_key(root);
-        reader.errors.push(wrong.with_expected(format!("[{root}.NAME]")));
+        let error = reader.diagnostic(line, "is not a table").with_key(root);
+        reader.errors.push(error.with_expected(format!("[{root}.NAME]")));
         return Vec::new();
     };
-    let mut parts: Vec<(usize, SceneTable)> = Vec::new();
+    let mut offsets_and_tables: Vec<(usize, SceneTable)> = Vec::new();
     for (name, value) in table {
-        let (start, line) = (name.span().start, reader.line_at(name.span().start));
-        let part = read_table(reader, &join_key(root, name.get_ref()), keys, line, value);
-        parts.push((start, SceneTable { name: name.get_ref().to_string(), ..part }));
+        let (offset, line) = (name.span().start, reader.line_at(name.span().start));
+        let scene_table = read_table(reader, &join_key(root, name.get_ref()), keys, line, value);
+        offsets_and_tables.push((offset, SceneTable { name: name.get_ref().to_string(), ..scene_table }));
     }
-    parts.sort_by_key(|(start, _)| *start);
-    parts.into_iter().map(|(_, part)| part).collect()
+    offsets_and_tables.sort_by_key(|(offset, _)| *offset);
+    offsets_and_tables.into_iter().map(|(_, table)| table).collect()
 }
 
-/// The keys of a table that are names.
-fn words_of(root: &str) -> &'static [&'static str] {
+/// The keys of a table that hold names.
+fn name_keys_of(root: &str) -> &'static [&'static str] {
     match root {
-        "program" => &WORDS,
-        "volume" => &[DEVICE_OF],
+        "program" => &PROGRAM_NAME_KEYS,
+        "volume" => &[VOLUME_DEVICE],
         _ => &[],
     }
 }
 
-/// Reads a table.
+/// Reads the table `layer` of a scene: names, and figures of `keys`.
 fn read_table(
     reader: &mut FigureReader<'_>,
     layer: &str,
@@ -656,72 +693,73 @@ fn read_table(
     line: usize,
     value: &Spanned<DeValue<'_>>,
 ) -> SceneTable {
-    let mut part = SceneTable { line, ..SceneTable::default() };
+    let mut scene_table = SceneTable { line, ..SceneTable::default() };
     let Some(table) = value.get_ref().as_table() else {
-        let wrong = reader.diagnostic(line, "is not a table").with_key(layer);
-        reader.errors.push(wrong.with_expected(format!("[{layer}]")));
-        return part;
+        let error = reader.diagnostic(line, "is not a table").with_key(layer);
+        reader.errors.push(error.with_expected(format!("[{layer}]")));
+        return scene_table;
     };
-    let (mut table, mut own) = (table.clone(), DeTable::new());
-    let words = words_of(layer.split('.').next().unwrap_or_default());
-    part.words = words.iter().filter_map(|word| read_word(reader, layer, word, &mut table)).collect();
+    let (mut engine_table, mut program_table) = (table.clone(), DeTable::new());
+    let name_keys = name_keys_of(layer.split('.').next().unwrap_or_default());
+    scene_table.names = name_keys.iter().filter_map(|key| take_names(reader, layer, key, &mut engine_table)).collect();
     if layer.starts_with("program.") {
         for key in PROGRAM {
-            own.extend(table.remove_entry(key.path));
+            program_table.extend(engine_table.remove_entry(key.path));
         }
     }
-    let before = reader.errors.len();
-    reader.read_figures(&table, "", keys, true, &mut part.figures);
-    reader.read_figures(&own, "", PROGRAM, true, &mut part.figures);
-    for error in &mut reader.errors[before..] {
-        let word = error.key.clone().unwrap_or_default();
+    let errors_before = reader.errors.len();
+    reader.read_figures(&engine_table, "", keys, true, &mut scene_table.figures);
+    reader.read_figures(&program_table, "", PROGRAM, true, &mut scene_table.figures);
+    for error in &mut reader.errors[errors_before..] {
+        let unknown_key = error.key.clone().unwrap_or_default();
         error.key = error.key.take().map(|key| join_key(layer, &key));
-        if error.message == "unknown key" && !words.is_empty() {
-            let own = if layer.starts_with("program.") { PROGRAM } else { &[] };
-            let all = keys.iter().chain(own).map(|key| key.path).chain(words.iter().copied());
-            error.nearest = Diagnostic::at("", 0, "").suggest_nearest(&word, all).nearest;
+        if error.message == "unknown key" && !name_keys.is_empty() {
+            let program_keys = if layer.starts_with("program.") { PROGRAM } else { &[] };
+            let all = keys.iter().chain(program_keys).map(|key| key.path).chain(name_keys.iter().copied());
+            error.nearest = Diagnostic::at("", 0, "").suggest_nearest(&unknown_key, all).nearest;
         }
         if error.message == "unknown key" {
             error.nearest = error.nearest.take().map(|near| join_key(layer, &near));
             if error.nearest.is_none() {
-                error.expected = Some(offered_keys(layer, keys, words, &part));
+                error.expected = Some(expected_keys(layer, keys, name_keys, &scene_table));
             }
         }
     }
-    part
+    scene_table
 }
 
-/// The keys that a part may have, for unknown keys without a suggestion; for a program, the command that lists them.
-fn offered_keys(layer: &str, keys: &[ProfileKey], words: &[&str], part: &SceneTable) -> String {
-    if let Some(own) = layer.strip_prefix("program.") {
-        let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
-        return format!("a figure of that program: `seekwise programs {}`", named.map_or(own, String::as_str));
+/// The keys that a table may have, for the error about an unknown key; for a program, the command that lists them.
+fn expected_keys(layer: &str, keys: &[ProfileKey], name_keys: &[&str], table: &SceneTable) -> String {
+    if let Some(name_in_scene) = layer.strip_prefix("program.") {
+        let program = table.first_name("name").map_or(name_in_scene, |(program, _)| program);
+        return format!("a figure of that program: `seekwise programs {program}`");
     }
-    words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
+    name_keys.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads one of the [`WORDS`]: a string or a list of strings.
-fn read_word(
+/// Removes the key `name_key` from the table and reads its value: a string, or for `after` a list of strings.
+fn take_names(
     reader: &mut FigureReader<'_>,
     layer: &str,
-    word: &'static str,
+    name_key: &'static str,
     table: &mut DeTable<'_>,
-) -> Option<(&'static str, Vec<String>, usize)> {
-    let (name, value) = table.remove_entry(word)?;
+) -> Option<KeyNames> {
+    let (name, value) = table.remove_entry(name_key)?;
     let line = reader.line_at(name.span().start);
-    let list = match value.get_ref() {
+    let names = match value.get_ref() {
         DeValue::String(text) => Some(vec![text.to_string()]),
-        DeValue::Array(list) if word == "after" => {
+        DeValue::Array(list) if name_key == "after" => {
             list.iter().map(|text| text.get_ref().as_str().map(str::to_owned)).collect()
         }
         _ => None,
     };
-    if list.is_none() {
-        let wrong =
-            reader.diagnostic(line, format!("has type {}", value.get_ref().type_str())).with_key(join_key(layer, word));
-        reader.errors.push(wrong.with_expected(if word == "after" { "a list of programs" } else { "a string" }));
+    if names.is_none() {
+        let error = reader
+            .diagnostic(line, format!("has type {}", value.get_ref().type_str()))
+            .with_key(join_key(layer, name_key));
+        reader.errors.push(error.with_expected(if name_key == "after" { "a list of programs" } else { "a string" }));
     }
-    list.map(|list| (word, list, line))
+    names.map(|names| KeyNames { key: name_key, names, line })
 }
 
 #[cfg(test)]

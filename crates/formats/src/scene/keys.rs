@@ -1,10 +1,11 @@
-//! The keys of scenes.
+//! The keys of scenes: values, unit, default and meaning of each. [`super`] reads them. Defaults of the page cache are those of
+//! each system, as `seekwise_work::files::pagecache` has them.
 
 use seekwise_drives::figure::{Figures, KeyDomain, ProfileKey};
 
 use crate::program;
 
-/// The first words of a scene's keys.
+/// The first parts of a scene's dotted keys.
 pub const ROOTS: [&str; 6] = ["system", "pagecache", "partitions", "device", "volume", "program"];
 
 /// Keys of the system.
@@ -82,10 +83,12 @@ pub(super) static PARTITIONS: &[ProfileKey] = &[ProfileKey::may(
     "alignment to multiples of 1 MiB, as since 2007, or to cylinders of 255 x 63 sectors, where the first volume starts at sector 63",
 )];
 
-/// Keys of a device beside the drive: a flash stick on USB. Inferred figures state their range. Times: a command, its data and
-/// its status each take a microframe of 125 us of high-speed USB at least (USB 2.0, 5.3; bulk-only transport 1.0, 5), and the
-/// stick's controller reads or programs flash; measured sticks of the time lie between the bounds, writes of little far apart.
-/// Rates: 480 Mbit/s leave 53 MB/s of bulk data (USB 2.0, table 5-10), of which host adapters had 30 to 35.
+/// Keys of a device beside the drive: a flash stick on USB. Inferred figures state their range.
+///
+/// Times: a command, its data and its status each take a microframe of 125 us of high-speed USB at least (USB 2.0, 5.3;
+/// bulk-only transport 1.0, 5), and then the stick's controller reads or programs flash. Measured sticks of the time lie within
+/// the ranges; small writes differ most. Rates: 480 Mbit/s leave 53 MB/s of bulk data (USB 2.0, table 5-10), of which host
+/// adapters had 30 to 35.
 pub(super) static DEVICE: &[ProfileKey] = &[
     ProfileKey::must("size_gib", "GiB", KeyDomain::Number(0.001, 1e6), "capacity of the stick"),
     ProfileKey::may("read_ms", "ms", KeyDomain::Number(0.0, 1e4), "0.7", "fixed time of a read; inferred, 0.4 to 1.5"),
@@ -144,21 +147,21 @@ pub(super) static PROGRAM: &[ProfileKey] = &[
 ];
 
 /// The key of a volume that names its device.
-pub(super) const DEVICE_OF: &str = "device";
+pub(super) const VOLUME_DEVICE: &str = "device";
 
 /// Keys of a program whose values are names.
-pub(super) const WORDS: [&str; 4] = ["name", "on", "to", "after"];
+pub(super) const PROGRAM_NAME_KEYS: [&str; 4] = ["name", "on", "to", "after"];
 
-/// Finds a key of a volume that means nothing for its file system, and the file systems that it belongs to.
-pub(super) fn find_meaningless_key(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &'static str)> {
+/// A given key of a volume that has no effect with its file system `fs`, and the file systems that the key belongs to.
+pub(super) fn find_key_without_effect(fs: &str, volume: &Figures<'_>) -> Option<(&'static str, &'static str)> {
     match fs {
-        "ext4" => it.is_given("cluster").then_some(("cluster", "fat32 or ntfs")),
-        _ => ["barrier", "commit_s"].into_iter().find(|key| it.is_given(key)).map(|key| (key, "ext4")),
+        "ext4" => volume.is_given("cluster").then_some(("cluster", "fat32 or ntfs")),
+        _ => ["barrier", "commit_s"].into_iter().find(|key| volume.is_given(key)).map(|key| (key, "ext4")),
     }
 }
 
-/// The keys of figures, each list with its prefix.
-pub(crate) fn sections() -> [(&'static str, &'static [ProfileKey]); 7] {
+/// The keys of figures, each list after the prefix of its keys.
+pub(crate) fn keys_by_prefix() -> [(&'static str, &'static [ProfileKey]); 7] {
     [
         ("system", SYSTEM),
         ("pagecache", PAGECACHE),

@@ -1,5 +1,5 @@
-//! A cache of layouts that fit. The cells of a study lay out few scenes, so the caller that prepares several cells owns a cache
-//! and passes it on. Results do not depend on it.
+//! A cache of layouts that are known to fit their drive. The cells of a study lay out few different scenes, so the caller that
+//! prepares several cells owns a cache and passes it to each [`super::SceneFile::build`]. Results do not depend on the cache.
 
 use seekwise_work::files::scene::SceneLayout;
 
@@ -8,13 +8,13 @@ use seekwise_drives::recent_cache::RecentCache;
 /// The most recently used layouts. Threads may share them.
 pub struct LayoutCache(RecentCache<SceneLayout>);
 
-/// The number of cached layouts: the built-in study with the most scenes has 78. Each takes some hundred bytes.
-const LAYOUTS: usize = 128;
+/// The number of cached layouts: the built-in study with the most scenes has 78. A layout takes some hundred bytes.
+const MOST_LAYOUTS: usize = 128;
 
 impl Default for LayoutCache {
     /// An empty cache.
     fn default() -> LayoutCache {
-        LayoutCache(RecentCache::new(LAYOUTS))
+        LayoutCache(RecentCache::new(MOST_LAYOUTS))
     }
 }
 
