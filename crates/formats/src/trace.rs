@@ -1,9 +1,8 @@
-//! Recorded traces as jobs: requests with their timestamps, from any supported tool, one file per format. Traces are read as a
-//! stream and sorted by timestamp in a bounded window, so that memory use does not grow with the length of a trace.
+//! Reads recorded traces as requests with their timestamps, from any supported tool; each format has a file. Traces are read as
+//! a stream and sorted by timestamp in a bounded window, so that memory use does not grow with the length of a trace.
 //!
-//! The format is detected from the beginning ([`recognise`]), or named. The units of each format are known
-//! and can be overridden ([`TraceReadOptions`]). [`survey`] reads a trace once before it is replayed, and checks whether its
-//! units are plausible.
+//! The format is detected from the beginning ([`recognise`]), or named. The units of each format are known and can be overridden
+//! ([`TraceReadOptions`]). [`survey`] reads a trace once before the replay, and checks whether its units are plausible.
 //!
 //! Traces with measured response times, for `seekwise validate`, are a separate format: [`measured`].
 
@@ -30,10 +29,10 @@ mod spc;
 pub mod survey;
 mod tencent;
 
-pub use compression::{PackedInput, unpack};
-pub use fields::{TIMES, TraceUnits, time_unit_name};
+pub use compression::{TraceInput, unpack};
+pub use fields::{TIME_UNITS, TraceUnits, time_unit_name};
 pub use format::{
     FORMATS, FormatSpec, IologPlacement, KernelEvent, TraceFormat, TraceReadOptions, WINDOW, WaitMeaning,
 };
 pub use reader::{ReaderCounts, TraceEntry, TracePart, TraceReader, open};
-pub use sniff::{FormatGuess, HEAD, is_replayed, recognise};
+pub use sniff::{FormatGuess, HEAD_BYTES, is_replayable_iolog, recognise};

@@ -32,7 +32,7 @@ pub fn trace_certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Opt
         size_median: u64::from(survey.median) * SECTOR,
         size_largest: u64::from(survey.largest) * SECTOR,
         span_s: seconds(survey.span),
-        recorded_per_s: (survey.span > Span::ZERO).then(|| survey.rate()),
+        recorded_per_s: (survey.span > Span::ZERO).then(|| survey.requests_per_s()),
         mode: loop_word(asked.mode).to_owned(),
         speed: by_instants.then(|| f64::from(asked.speed.thousandths) / 1e3),
         recorded_s: seconds(played.recorded),
@@ -99,7 +99,7 @@ fn interpretations(traced: &LoadedTrace) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use seekwise_formats::trace::{PackedInput, TracePart};
+    use seekwise_formats::trace::{TraceInput, TracePart};
 
     use super::*;
     use crate::inputs::Inputs;
@@ -110,7 +110,7 @@ mod tests {
     const TRACE: &str = "5,W,1048576,8192,1000000\n3,R,0,4096,1010000\n3,R,4096,4096,1020000\n9,R,0,512,1030000\n";
 
     fn open(name: &str) -> std::io::Result<Vec<TracePart>> {
-        let input: PackedInput = Box::new(TRACE.as_bytes());
+        let input: TraceInput = Box::new(TRACE.as_bytes());
         Ok(vec![(name.to_owned(), input)])
     }
 

@@ -18,7 +18,7 @@ use seekwise_drives::stack::Setting;
 use seekwise_formats::fio::IologReplay;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
-use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
+use seekwise_formats::trace::{self, FormatGuess, HEAD_BYTES, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
 use seekwise_run::work::trace::{TraceFeed, TraceSpec};
 use seekwise_work::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 
@@ -80,9 +80,9 @@ pub(crate) fn load_replayed_log(
     }
     let mut head = Vec::new();
     if let Some((_, part)) = open(name).map_err(unread)?.into_iter().next() {
-        part.take(HEAD).read_to_end(&mut head).map_err(unread)?;
+        part.take(HEAD_BYTES).read_to_end(&mut head).map_err(unread)?;
     }
-    if !trace::is_replayed(&head) {
+    if !trace::is_replayable_iolog(&head) {
         let expected = format!("one of version 2 or 3, as fio asks; `seekwise run {name}` plays traces of other forms");
         return Err(fault("is no log that fio plays".to_owned()).with_expected(expected));
     }
@@ -148,7 +148,7 @@ fn trace_opener<'a>(
     match open(name) {
         Ok(parts) => {
             let Some((file, part)) = parts.into_iter().next() else { return Ok(None) };
-            let read = part.take(HEAD).read_to_end(&mut head);
+            let read = part.take(HEAD_BYTES).read_to_end(&mut head);
             read.map_err(|why| Diagnostic::at(&file, 0, format!("cannot be read: {why}")))?;
         }
         Err(why) if why.kind() == ErrorKind::NotFound && !inputs.keeps_trace(name) => return Ok(None),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use seekwise_formats::recording;
 use seekwise_formats::scene::SceneFile;
-use seekwise_formats::trace::{HEAD, TracePart, unpack};
+use seekwise_formats::trace::{HEAD_BYTES, TracePart, unpack};
 use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::trace;
 
@@ -123,7 +123,7 @@ impl Files {
     pub(crate) fn is_trace(&self, path: &str) -> bool {
         let head = |(_, part): TracePart| {
             let mut head = Vec::new();
-            part.take(HEAD).read_to_end(&mut head).map(|_| head)
+            part.take(HEAD_BYTES).read_to_end(&mut head).map(|_| head)
         };
         let first = self.trace_parts(path).ok().and_then(|parts| parts.into_iter().next());
         first.and_then(|part| head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))

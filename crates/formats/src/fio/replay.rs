@@ -141,7 +141,7 @@ impl JobFile {
         };
         let reading = TraceReadOptions {
             format: Some(TraceFormat::Iolog),
-            placed: Some(placement),
+            placement: Some(placement),
             ..TraceReadOptions::default()
         };
         let mode = LoopMode::Replay(ReplayLoop { depth, stall, calls });
@@ -171,8 +171,8 @@ mod tests {
         let options = replay(keys).unwrap().options;
         assert_eq!(options.mode, LoopMode::Replay(ReplayLoop { depth: 1, stall: Stall::None, calls: true }));
         assert_eq!(options.speed.thousandths, 500);
-        let placed = IologPlacement { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
-        assert_eq!(options.reading.placed, Some(placed));
+        let placement = IologPlacement { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
+        assert_eq!(options.reading.placement, Some(placement));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Alibaba's block traces of 2020: `device_id,opcode,offset,length,timestamp`, no header; bytes, and microseconds.
+//! Alibaba's block traces of 2020, as their repository (`alibaba/block-traces`) describes the lines:
+//! `device_id,opcode,offset,length,timestamp`, no header; offsets and lengths in bytes, timestamps in microseconds.
 
 use seekwise_disk::block::Op;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -7,6 +8,7 @@ use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
 
+/// Parses lines, in these units.
 pub(super) struct Alibaba(pub TraceUnits);
 
 impl LineParser for Alibaba {
@@ -16,7 +18,7 @@ impl LineParser for Alibaba {
         if count != 5 {
             return Err(line.wrong_count(count, TraceFormat::Alibaba.spec().columns));
         }
-        let [device, op, offset, length, stamp] = words;
+        let [device, op, offset, length, timestamp] = words;
         if device.eq_ignore_ascii_case(b"device_id") && line.number == 1 {
             return Ok(true);
         }
@@ -27,10 +29,20 @@ impl LineParser for Alibaba {
             _ => return Err(line.invalid_word("opcode", op, "R or W")),
         };
         let extent = line.parse_extent(["offset", "length"], [offset, length], &self.0)?;
-        let at = line.parse_time("timestamp", stamp, self.0.time)?;
-        let device = sink.devices.device_index(line, device)?;
+        let at_ns = line.parse_time_ns("timestamp", timestamp, self.0.time)?;
+        let device = sink.devices.index_of(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.add(RawEntry {
+            at_ns,
+            response_ns: None,
+            op,
+            fua: false,
+            device,
+            lba,
+            sectors,
+            ragged,
+            line: line.number,
+        });
         Ok(true)
     }
 }

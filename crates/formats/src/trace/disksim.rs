@@ -1,7 +1,9 @@
-//! DiskSim's formats. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
-//! hexadecimal, where bit 0 means a **read**. The sixth column of its batch form is ignored.
+//! DiskSim's two formats of traces, as DiskSim 4.0 reads them (`disksim_iotrace.c`).
 //!
-//! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from its completion to the next
+//! ASCII, the default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in hexadecimal, where bit 0
+//! means a **read**. The sixth column of the batch form is ignored.
+//!
+//! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from the completion to the next
 //! request. The timestamp of a request is the sum of all times before it.
 
 use seekwise_disk::block::Op;
@@ -11,9 +13,10 @@ use super::fields::{TraceLine, TraceUnits, parse_hexadecimal, split_blanks};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
 
-/// Bit 0 of the flags.
+/// The flag of a read.
 const READ: u64 = 1;
 
+/// Parses lines of the ASCII format, in these units.
 pub(super) struct DisksimAscii(pub TraceUnits);
 
 impl LineParser for DisksimAscii {
@@ -23,16 +26,26 @@ impl LineParser for DisksimAscii {
         if !(5..=6).contains(&count) {
             return Err(line.wrong_count(count, TraceFormat::Disksim.spec().columns));
         }
-        let [stamp, device, block, blocks, flags] = words;
-        let at = line.parse_time("arrival", stamp, self.0.time)?;
+        let [timestamp, device, block, blocks, flags] = words;
+        let at_ns = line.parse_time_ns("arrival", timestamp, self.0.time)?;
         line.parse_whole("device", device)?;
         let extent = line.parse_extent(["block", "blocks"], [block, blocks], &self.0)?;
         let flags =
             parse_hexadecimal(flags).ok_or_else(|| line.invalid_word("flags", flags, "a hexadecimal number"))?;
         let op = if flags & READ == READ { Op::Read } else { Op::Write };
-        let device = sink.devices.device_index(line, device)?;
+        let device = sink.devices.index_of(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.add(RawEntry {
+            at_ns,
+            response_ns: None,
+            op,
+            fua: false,
+            device,
+            lba,
+            sectors,
+            ragged,
+            line: line.number,
+        });
         Ok(true)
     }
 }
@@ -40,15 +53,16 @@ impl LineParser for DisksimAscii {
 /// The tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
+/// Parses lines of the validation format.
 pub(super) struct DisksimValidation {
     units: TraceUnits,
-    /// When the next is due.
-    next: u64,
+    /// The timestamp of the next request.
+    next_at_ns: u64,
 }
 
 impl DisksimValidation {
     pub fn new(units: TraceUnits) -> DisksimValidation {
-        DisksimValidation { units, next: 0 }
+        DisksimValidation { units, next_at_ns: 0 }
     }
 }
 
@@ -69,14 +83,16 @@ impl LineParser for DisksimValidation {
             return Err(fault.suggest_nearest(&super::fields::printable_word(tag), TAGS));
         }
         let extent = line.parse_extent(["block", "blocks"], [block, blocks], &self.units)?;
-        let response = line.parse_time("response", response, self.units.time)?;
-        let think = line.parse_time("next", think, self.units.time)?;
-        let device = sink.devices.device_index(line, b"0")?;
+        let response_ns = line.parse_time_ns("response", response, self.units.time)?;
+        let think_ns = line.parse_time_ns("next", think, self.units.time)?;
+        let device = sink.devices.index_of(line, b"0")?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        let (at, response) = (self.next, Some(response));
-        let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
-        self.next = next.ok_or_else(|| line.invalid_word("next", words[5], "a trace of less than 584 years"))?;
-        sink.put(RawEntry { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        let at_ns = self.next_at_ns;
+        let next_at_ns = at_ns.checked_add(response_ns).and_then(|completed_ns| completed_ns.checked_add(think_ns));
+        self.next_at_ns =
+            next_at_ns.ok_or_else(|| line.invalid_word("next", words[5], "a trace of less than 584 years"))?;
+        let response_ns = Some(response_ns);
+        sink.add(RawEntry { at_ns, response_ns, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }

@@ -1,6 +1,6 @@
-//! The words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit, with errors that
-//! say where the word is and what was expected. Words are read as bytes: a trace may have a hundred million lines, and its
-//! words need not be UTF-8.
+//! Parses the words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit. Errors name
+//! the line, the word and what was expected. Words are read as bytes, eight at a time where that is faster: a trace may have a
+//! hundred million lines, and its words need not be UTF-8.
 
 use seekwise_disk::block::SECTOR;
 
@@ -33,12 +33,12 @@ pub struct TraceUnits {
 pub(super) struct TraceExtent {
     pub lba: u64,
     pub sectors: u32,
-    /// Whether it was extended to whole sectors.
+    /// True if the run was extended to whole sectors.
     pub ragged: bool,
 }
 
 /// The largest disk: 16 EiB, in sectors.
-const LBAS: u64 = 1 << 55;
+const MOST_SECTORS: u64 = 1 << 55;
 
 impl TraceLine<'_> {
     /// An error about the line.
@@ -56,13 +56,13 @@ impl TraceLine<'_> {
         self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).with_expected(expected)
     }
 
-    /// A time in nanoseconds.
+    /// The decimal number `word` times `unit_ns`, in nanoseconds.
     #[inline]
-    pub(crate) fn parse_time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
-        parse_decimal(word, unit).ok_or_else(|| {
-            // A number, but of another unit: 2^64 nanoseconds are 584 years.
-            let most = if parse_decimal(word, 1).is_some() { ", below 584 years" } else { "" };
-            self.invalid_word(key, word, &format!("a time in {}{most}", time_unit_name(unit)))
+    pub(crate) fn parse_time_ns(&self, key: &str, word: &[u8], unit_ns: u64) -> Result<u64, Diagnostic> {
+        parse_decimal(word, unit_ns).ok_or_else(|| {
+            // A number that is too large is probably of another unit: 2^64 nanoseconds are 584 years.
+            let limit = if parse_decimal(word, 1).is_some() { ", below 584 years" } else { "" };
+            self.invalid_word(key, word, &format!("a time in {}{limit}", time_unit_name(unit_ns)))
         })
     }
 
@@ -72,7 +72,7 @@ impl TraceLine<'_> {
         parse_digits(word).ok_or_else(|| self.invalid_word(key, word, "a whole number"))
     }
 
-    /// A run of sectors of at least one.
+    /// The sectors, one or more, that an address and a length cover. `keys` and `words` are of the address, then the length.
     #[inline]
     pub(crate) fn parse_extent(
         &self,
@@ -80,89 +80,93 @@ impl TraceLine<'_> {
         words: [&[u8]; 2],
         units: &TraceUnits,
     ) -> Result<TraceExtent, Diagnostic> {
-        self.parse_moved_extent(keys, words, units, |start| start)
+        self.parse_mapped_extent(keys, words, units, |start_byte| start_byte)
     }
 
-    /// A run of sectors of at least one, from the byte to which `moved` maps the written one.
+    /// As [`TraceLine::parse_extent`], from the byte that `map_start_byte` gives for the written one.
     #[inline]
-    pub(crate) fn parse_moved_extent(
+    pub(crate) fn parse_mapped_extent(
         &self,
         keys: [&str; 2],
         words: [&[u8]; 2],
         units: &TraceUnits,
-        moved: impl Fn(u64) -> u64,
+        map_start_byte: impl Fn(u64) -> u64,
     ) -> Result<TraceExtent, Diagnostic> {
         let (address, length) = (self.parse_whole(keys[0], words[0])?, self.parse_whole(keys[1], words[1])?);
         if length == 0 {
             return Err(self.invalid_word(keys[1], words[1], "at least 1"));
         }
-        let start = address.checked_mul(units.address);
-        let start = start.ok_or_else(|| self.invalid_word(keys[0], words[0], "an address below 16 EiB"))?;
-        let start = moved(start);
+        let written_start = address.checked_mul(units.address);
+        let written_start =
+            written_start.ok_or_else(|| self.invalid_word(keys[0], words[0], "an address below 16 EiB"))?;
+        let start = map_start_byte(written_start);
         let bytes = length.checked_mul(units.length);
         let bytes = bytes.ok_or_else(|| self.invalid_word(keys[1], words[1], "a length below 2 TiB"))?;
         covering_extent(start, bytes).ok_or_else(|| {
-            let wrong =
-                if start / SECTOR >= LBAS { (0, "an address below 16 EiB") } else { (1, "a length below 2 TiB") };
-            self.invalid_word(keys[wrong.0], words[wrong.0], wrong.1)
+            let (wrong, expected) = if start / SECTOR >= MOST_SECTORS {
+                (0, "an address below 16 EiB")
+            } else {
+                (1, "a length below 2 TiB")
+            };
+            self.invalid_word(keys[wrong], words[wrong], expected)
         })
     }
 }
 
-/// The sectors that contain a range of bytes.
+/// The sectors that contain a range of bytes; `None` beyond the largest disk or 32 bits of sectors.
 #[inline]
-fn covering_extent(start: u64, bytes: u64) -> Option<TraceExtent> {
-    let end = start.checked_add(bytes)?;
-    let (lba, after) = (start / SECTOR, end.div_ceil(SECTOR));
-    let ragged = !start.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
-    let sectors = u32::try_from(after - lba).ok()?;
-    (after <= LBAS).then_some(TraceExtent { lba, sectors, ragged })
+fn covering_extent(start_byte: u64, bytes: u64) -> Option<TraceExtent> {
+    let end_byte = start_byte.checked_add(bytes)?;
+    let (lba, end_lba) = (start_byte / SECTOR, end_byte.div_ceil(SECTOR));
+    let ragged = !start_byte.is_multiple_of(SECTOR) || !end_byte.is_multiple_of(SECTOR);
+    let sectors = u32::try_from(end_lba - lba).ok()?;
+    (end_lba <= MOST_SECTORS).then_some(TraceExtent { lba, sectors, ragged })
 }
 
-/// A run of sectors; `None` beyond the largest disk.
+/// A run of sectors; `None` beyond the largest disk or 32 bits of sectors.
 pub(super) fn sector_extent(lba: u64, sectors: u64) -> Option<TraceExtent> {
-    let short = u32::try_from(sectors).ok()?;
-    (lba.checked_add(sectors)? <= LBAS).then_some(TraceExtent { lba, sectors: short, ragged: false })
+    let count = u32::try_from(sectors).ok()?;
+    (lba.checked_add(sectors)? <= MOST_SECTORS).then_some(TraceExtent { lba, sectors: count, ragged: false })
 }
 
 /// A word for an error message: short, and plain text.
 pub(super) fn printable_word(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(&word[..word.len().min(160)]).into_owned();
-    let plain = |c: char| if seekwise_drives::diagnostic::is_text(c) { c } else { '\u{fffd}' };
-    text.chars().map(plain).take(40).collect()
+    let text_or_replacement = |c: char| if seekwise_drives::diagnostic::is_text(c) { c } else { '\u{fffd}' };
+    text.chars().map(text_or_replacement).take(40).collect()
 }
 
-/// A 1 in each of eight bytes.
-const EACH: u64 = 0x0101_0101_0101_0101;
+/// A 1 in each of eight bytes; times a byte, that byte in each.
+const ONE_IN_EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 /// The most digits that always fit in 64 bits.
-const FIT: usize = 19;
+const DIGITS_THAT_FIT: usize = 19;
 
 /// A whole number of decimal digits.
 #[inline]
 pub(super) fn parse_digits(word: &[u8]) -> Option<u64> {
-    if word.is_empty() || word.len() > FIT {
-        return parse_long(word);
+    if word.is_empty() || word.len() > DIGITS_THAT_FIT {
+        return parse_digits_checked(word);
     }
-    let (mut number, mut all) = (0u64, true);
+    let (mut number, mut all_digits) = (0u64, true);
     let (eights, rest) = word.as_chunks();
     for &digits in eights {
         number = number.wrapping_mul(100_000_000).wrapping_add(parse_eight_digits(digits)?);
     }
     for byte in rest {
         let digit = byte.wrapping_sub(b'0');
-        all &= digit <= 9;
+        all_digits &= digit <= 9;
         number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
     }
-    all.then_some(number)
+    all_digits.then_some(number)
 }
 
 /// Parses eight digits at once: neighbours become numbers of two digits, of four, of eight (Daniel Lemire's method).
 #[inline]
 fn parse_eight_digits(digits: [u8; 8]) -> Option<u64> {
-    let word = u64::from_le_bytes(digits) ^ (EACH * 0x30);
-    // A byte above 9 has a high digit itself, or with 118 added to it.
-    if (word | word.wrapping_add(EACH * 0x76)) & (EACH * 0x80) != 0 {
+    let word = u64::from_le_bytes(digits) ^ (ONE_IN_EACH_BYTE * 0x30);
+    // A byte above 9 has its highest bit set, or has it set after 118 (0x76) is added.
+    if (word | word.wrapping_add(ONE_IN_EACH_BYTE * 0x76)) & (ONE_IN_EACH_BYTE * 0x80) != 0 {
         return None;
     }
     let twos = (word.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
@@ -170,9 +174,9 @@ fn parse_eight_digits(digits: [u8; 8]) -> Option<u64> {
     Some(fours.wrapping_mul(1 + (10_000 << 32)) >> 32)
 }
 
-/// Parses a word that may not fit.
+/// As [`parse_digits`], with a check of each step: the number may not fit.
 #[cold]
-fn parse_long(word: &[u8]) -> Option<u64> {
+fn parse_digits_checked(word: &[u8]) -> Option<u64> {
     word.first()?;
     word.iter().try_fold(0u64, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
@@ -197,22 +201,23 @@ pub(super) fn parse_decimal(word: &[u8], unit: u64) -> Option<u64> {
     if word[point] != b'.' || word.len() == 1 {
         return parse_exponential(word, unit);
     }
-    let before = if point == 0 { 0 } else { parse_digits(&word[..point])? };
+    let whole = if point == 0 { 0 } else { parse_digits(&word[..point])? };
     let digits = &word[point + 1..];
     if !digits.iter().all(u8::is_ascii_digit) {
         return parse_exponential(word, unit);
     }
     // More digits than this are below any unit's nanosecond.
     let digits = &digits[..digits.len().min(18)];
-    let after = if digits.is_empty() { 0 } else { parse_digits(digits)? };
+    let fraction_digits = if digits.is_empty() { 0 } else { parse_digits(digits)? };
     let scale = 10u64.pow(digits.len() as u32);
-    let part = match after.checked_mul(unit) {
-        Some(part) => part.checked_add(scale / 2)? / scale,
+    let fraction = match fraction_digits.checked_mul(unit) {
+        Some(scaled) => scaled.checked_add(scale / 2)? / scale,
         None => {
-            u64::try_from((u128::from(after) * u128::from(unit) + u128::from(scale / 2)) / u128::from(scale)).ok()?
+            u64::try_from((u128::from(fraction_digits) * u128::from(unit) + u128::from(scale / 2)) / u128::from(scale))
+                .ok()?
         }
     };
-    before.checked_mul(unit)?.checked_add(part)
+    whole.checked_mul(unit)?.checked_add(fraction)
 }
 
 /// A number with an exponent, as programs print very small ones.
@@ -222,7 +227,7 @@ fn parse_exponential(word: &[u8], unit: u64) -> Option<u64> {
         return None;
     }
     let number = text.parse::<f64>().ok()? * unit as f64;
-    // 2^63: what a u64 holds with room to add to.
+    // Below 2^63, so that sums with other times fit in a u64.
     (number.is_finite() && (0.0..9.2e18).contains(&number)).then_some(number.round() as u64)
 }
 
@@ -230,25 +235,25 @@ fn parse_exponential(word: &[u8], unit: u64) -> Option<u64> {
 #[inline]
 pub(super) fn split_commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
-    let (mut count, mut from) = (0, 0);
-    let mut end = |place: usize| {
+    let (mut count, mut word_start) = (0, 0);
+    let mut end_word_at = |offset: usize| {
         if let Some(word) = words.get_mut(count) {
-            *word = trim_blanks(&text[from..place]);
+            *word = trim_blanks(&text[word_start..offset]);
         }
-        (count, from) = (count + 1, place + 1);
+        (count, word_start) = (count + 1, offset + 1);
     };
     let (eights, rest) = text.as_chunks();
-    for (at, &eight) in eights.iter().enumerate() {
-        let mut found = match_bytes(eight, b',');
-        while found != 0 {
-            end(at * 8 + found.trailing_zeros() as usize / 8);
-            found &= found - 1;
+    for (index, &eight) in eights.iter().enumerate() {
+        let mut commas = mask_of_equal_bytes(eight, b',');
+        while commas != 0 {
+            end_word_at(index * 8 + commas.trailing_zeros() as usize / 8);
+            commas &= commas - 1;
         }
     }
-    for (at, _) in rest.iter().enumerate().filter(|(_, byte)| **byte == b',') {
-        end(eights.len() * 8 + at);
+    for (index, _) in rest.iter().enumerate().filter(|(_, byte)| **byte == b',') {
+        end_word_at(eights.len() * 8 + index);
     }
-    end(text.len());
+    end_word_at(text.len());
     (words, count)
 }
 
@@ -265,20 +270,20 @@ fn trim_blanks(word: &[u8]) -> &[u8] {
 #[inline]
 pub(super) fn find_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
     let (eights, rest) = bytes.as_chunks();
-    for (at, &eight) in eights.iter().enumerate() {
-        let found = match_bytes(eight, wanted);
+    for (index, &eight) in eights.iter().enumerate() {
+        let found = mask_of_equal_bytes(eight, wanted);
         if found != 0 {
-            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
         }
     }
-    rest.iter().position(|&byte| byte == wanted).map(|at| eights.len() * 8 + at)
+    rest.iter().position(|&byte| byte == wanted).map(|index| eights.len() * 8 + index)
 }
 
 /// A mask with the highest bit of each of eight bytes that is `wanted`, the first byte lowest.
 #[inline]
-fn match_bytes(bytes: [u8; 8], wanted: u8) -> u64 {
-    let others = u64::from_le_bytes(bytes) ^ (EACH * u64::from(wanted));
-    !(((others & (EACH * 0x7f)) + EACH * 0x7f) | others) & (EACH * 0x80)
+fn mask_of_equal_bytes(bytes: [u8; 8], wanted: u8) -> u64 {
+    let differences = u64::from_le_bytes(bytes) ^ (ONE_IN_EACH_BYTE * u64::from(wanted));
+    !(((differences & (ONE_IN_EACH_BYTE * 0x7f)) + ONE_IN_EACH_BYTE * 0x7f) | differences) & (ONE_IN_EACH_BYTE * 0x80)
 }
 
 /// The words between blanks, and their number; words beyond `N` are only counted.
@@ -296,11 +301,12 @@ pub(super) fn split_blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
 }
 
 /// Units of time by their words, in nanoseconds.
-pub const TIMES: [(&str, u64); 5] = [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+pub const TIME_UNITS: [(&str, u64); 5] =
+    [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 /// The name of a unit of time.
-pub fn time_unit_name(unit: u64) -> &'static str {
-    match unit {
+pub fn time_unit_name(unit_ns: u64) -> &'static str {
+    match unit_ns {
         1 => "nanoseconds",
         100 => "units of 100 ns",
         1_000 => "microseconds",

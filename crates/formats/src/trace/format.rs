@@ -1,4 +1,5 @@
-//! The formats of traces: their names and units, and how a trace is read.
+//! The formats of traces with their names, columns and units, and the options of reading a trace. Units are those that each
+//! format's own documentation states; the reader of the format names that source.
 
 use super::fields::TraceUnits;
 
@@ -33,24 +34,27 @@ pub enum TraceFormat {
 #[derive(Clone, Copy, Debug)]
 pub struct FormatSpec {
     pub format: TraceFormat,
+    /// The name in settings.
     pub word: &'static str,
+    /// The name in texts.
     pub title: &'static str,
     /// The contents of a line.
     pub columns: &'static str,
     pub units: TraceUnits,
-    /// Whether it has response times.
+    /// True if the format has response times.
     pub responses: bool,
 }
 
+// Units of time in nanoseconds.
 const NS: u64 = 1;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
-/// The unit of formats that count sectors.
+/// Bytes in the unit of formats that count sectors.
 const SECTORS: u64 = 512;
 
-const fn units(time: u64, address: u64, length: u64) -> TraceUnits {
-    TraceUnits { time, address, length }
+const fn units(time_ns: u64, address_bytes: u64, length_bytes: u64) -> TraceUnits {
+    TraceUnits { time: time_ns, address: address_bytes, length: length_bytes }
 }
 
 /// All formats.
@@ -171,12 +175,12 @@ pub enum WaitMeaning {
     Relative,
 }
 
-/// How a trace is read. Missing values are those of its format.
+/// How a trace is read. Units that are `None` are those of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceReadOptions {
     /// The format; `None` to detect it.
     pub format: Option<TraceFormat>,
-    /// For kernel traces: which events are requests.
+    /// The events that are requests, in kernel traces.
     pub event: KernelEvent,
     /// Nanoseconds in a unit of time.
     pub time: Option<u64>,
@@ -184,25 +188,25 @@ pub struct TraceReadOptions {
     pub address: Option<u64>,
     /// Bytes in a unit of length.
     pub length: Option<u64>,
-    /// Only the requests of this device.
+    /// The device whose requests are read; `None` for all.
     pub device: Option<String>,
-    /// For version 2 of fio's log; `None` means [`WaitMeaning::Absolute`] if the values never decrease.
+    /// The meaning of `wait` in version 2 of fio's log; `None` means [`WaitMeaning::Absolute`] if the values never decrease.
     pub wait: Option<WaitMeaning>,
-    /// For version 2 or 3 of fio's log: reads it as fio replays it.
-    pub placed: Option<IologPlacement>,
+    /// `Some`: a log of fio, version 2 or 3, is read as fio replays it.
+    pub placement: Option<IologPlacement>,
     /// The number of requests in the sorting window.
     pub window: usize,
 }
 
-/// Where the requests of a log go if it is read as fio replays it. Timestamps are then the sums of fio's waits; a timestamp
-/// before the previous one means no wait.
+/// Where the requests of a log go in fio's replay. Timestamps are then the sums of fio's waits; a timestamp before the previous
+/// one means no wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IologPlacement {
     /// The file or device that all requests go to (`replay_redirect`).
     pub redirect: Option<String>,
-    /// Addresses are divided by it (`replay_scale`); at least 1.
+    /// The divisor of addresses (`replay_scale`); at least 1.
     pub scale: u64,
-    /// Addresses are then rounded down to a multiple of it (`replay_align`); at least 1.
+    /// The divided addresses are rounded down to a multiple of this power of two of bytes (`replay_align`); at least 1.
     pub align: u64,
 }
 
@@ -219,7 +223,7 @@ impl Default for TraceReadOptions {
             length: None,
             device: None,
             wait: None,
-            placed: None,
+            placement: None,
             window: WINDOW,
         }
     }
@@ -229,11 +233,10 @@ impl TraceReadOptions {
     /// The units of a format, with overrides.
     pub fn units(&self, format: TraceFormat) -> TraceUnits {
         let TraceUnits { time, address, length } = format.spec().units;
-        let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);
         TraceUnits {
-            time: said(self.time, time),
-            address: said(self.address, address),
-            length: said(self.length, length),
+            time: self.time.unwrap_or(time),
+            address: self.address.unwrap_or(address),
+            length: self.length.unwrap_or(length),
         }
     }
 }

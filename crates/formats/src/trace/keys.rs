@@ -4,7 +4,7 @@ use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::key_names::trace;
 use seekwise_work::workload::trace::{LoopMode, ReplaySpeed};
 
-use super::fields::TIMES;
+use super::fields::TIME_UNITS;
 use super::format::{FORMATS, KernelEvent, TraceReadOptions, WINDOW, WaitMeaning};
 
 /// The prefix of the keys.
@@ -78,7 +78,7 @@ impl AddressMapping {
         ("compact", AddressMapping::Compact),
     ];
 
-    /// The word.
+    /// The value of the key `trace.map`.
     pub fn word(self) -> &'static str {
         AddressMapping::ALL.iter().find(|known| known.1 == self).map_or("", |known| known.0)
     }
@@ -87,21 +87,21 @@ impl AddressMapping {
 /// The values of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// How it is read.
+    /// How the trace is read.
     pub reading: TraceReadOptions,
-    /// When requests are issued; a closed loop keeps one in flight unless the depth of the job is set.
+    /// The rule for the times of issue; a closed loop keeps one request in flight unless the depth of the job is set.
     pub mode: LoopMode,
     /// The replay speed.
     pub speed: ReplaySpeed,
-    /// How requests are mapped to the target.
+    /// How addresses are mapped to the target.
     pub map: AddressMapping,
 }
 
-/// The words of a loop.
+/// The values of the key `trace.loop`.
 const LOOPS: [(&str, LoopMode); 3] =
     [("open", LoopMode::Open), ("closed", LoopMode::Closed(1)), ("dependent", LoopMode::Dependent)];
 
-/// The word of a loop.
+/// The word of a loop for reports.
 pub fn loop_word(mode: LoopMode) -> &'static str {
     match mode {
         LoopMode::Open => "open",
@@ -115,39 +115,44 @@ impl TraceOptions {
     /// Parses keys and values; `file` names their origin.
     pub fn parse<'a>(
         file: &str,
-        keys: impl IntoIterator<Item = (&'a str, &'a str)>,
+        keys_and_values: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<TraceOptions, Diagnostic> {
-        let mut asked = TraceOptions::default();
-        keys.into_iter().try_for_each(|(key, value)| asked.set_key(file, key, value))?;
-        Ok(asked)
+        let mut options = TraceOptions::default();
+        keys_and_values.into_iter().try_for_each(|(key, value)| options.set_key(file, key, value))?;
+        Ok(options)
     }
 
     fn set_key(&mut self, file: &str, key: &str, value: &str) -> Result<(), Diagnostic> {
-        let takes = KEYS.iter().find(|known| known.0 == key).map(|known| known.1);
-        let fault = || {
+        let accepted = KEYS.iter().find(|known| known.0 == key).map(|known| known.1);
+        let invalid_value = || {
             let fault = Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key);
-            fault.with_expected(takes.unwrap_or_default())
+            fault.with_expected(accepted.unwrap_or_default())
         };
         let reading = &mut self.reading;
         match key {
-            trace::FORMAT => reading.format = Some(parse_word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
-            trace::LOOP => self.mode = parse_word(value, &LOOPS, fault)?,
-            trace::SPEED => self.speed = parse_speed(value).ok_or_else(fault)?,
-            trace::MAP => self.map = parse_word(value, &AddressMapping::ALL, fault)?,
-            trace::DEVICE if value.is_empty() => return Err(fault()),
+            trace::FORMAT => {
+                reading.format = Some(parse_word(value, &FORMATS.map(|spec| (spec.word, spec.format)), invalid_value)?)
+            }
+            trace::LOOP => self.mode = parse_word(value, &LOOPS, invalid_value)?,
+            trace::SPEED => self.speed = parse_speed(value).ok_or_else(invalid_value)?,
+            trace::MAP => self.map = parse_word(value, &AddressMapping::ALL, invalid_value)?,
+            trace::DEVICE if value.is_empty() => return Err(invalid_value()),
             trace::DEVICE => reading.device = Some(value.to_owned()),
             trace::EVENT => {
-                reading.event =
-                    parse_word(value, &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)], fault)?;
+                reading.event = parse_word(
+                    value,
+                    &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)],
+                    invalid_value,
+                )?;
             }
-            trace::TIME => reading.time = Some(parse_word(value, &TIMES, fault)?),
-            trace::ADDRESS => reading.address = Some(parse_bounded(value).ok_or_else(fault)?),
-            trace::LENGTH => reading.length = Some(parse_bounded(value).ok_or_else(fault)?),
+            trace::TIME => reading.time = Some(parse_word(value, &TIME_UNITS, invalid_value)?),
+            trace::ADDRESS => reading.address = Some(parse_up_to_2_20(value).ok_or_else(invalid_value)?),
+            trace::LENGTH => reading.length = Some(parse_up_to_2_20(value).ok_or_else(invalid_value)?),
             trace::WAIT => {
                 let words = [("absolute", WaitMeaning::Absolute), ("relative", WaitMeaning::Relative)];
-                reading.wait = Some(parse_word(value, &words, fault)?);
+                reading.wait = Some(parse_word(value, &words, invalid_value)?);
             }
-            trace::WINDOW => reading.window = parse_bounded(value).ok_or_else(fault)? as usize,
+            trace::WINDOW => reading.window = parse_up_to_2_20(value).ok_or_else(invalid_value)? as usize,
             _ => {
                 let known = KEYS.map(|known| known.0);
                 let fault = Diagnostic::at(file, 0, "unknown key").with_key(key).with_expected(known.join(", "));
@@ -159,22 +164,28 @@ impl TraceOptions {
 }
 
 /// Parses a number from 1 to 2^20, the limit of a window and of a unit.
-fn parse_bounded(value: &str) -> Option<u64> {
+fn parse_up_to_2_20(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }
 
+/// Parses a factor of 0.001 to 1000.
 fn parse_speed(value: &str) -> Option<ReplaySpeed> {
     let number: f64 = value.parse().ok()?;
     let thousandths = (number * 1_000.0).round();
     (1.0..=1e6).contains(&thousandths).then_some(ReplaySpeed { thousandths: thousandths as u32 })
 }
 
-fn parse_word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnostic) -> Result<T, Diagnostic> {
-    let found = known.iter().find(|known| known.0 == value).map(|known| known.1);
-    found.ok_or_else(|| fault().suggest_nearest(value, known.iter().map(|known| known.0)))
+/// The meaning of a word, from pairs of both; for an unknown word, `invalid_value` with a suggestion.
+fn parse_word<T: Copy>(
+    value: &str,
+    words: &[(&str, T)],
+    invalid_value: impl Fn() -> Diagnostic,
+) -> Result<T, Diagnostic> {
+    let found = words.iter().find(|known| known.0 == value).map(|known| known.1);
+    found.ok_or_else(|| invalid_value().suggest_nearest(value, words.iter().map(|known| known.0)))
 }
 
-/// The table states the default window.
+// The table of keys states the default window.
 const _: () = assert!(WINDOW == 65_536);
 
 #[cfg(test)]
@@ -182,18 +193,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_say_what_they_say_and_slips_are_told() {
-        let asked =
+    fn keys_set_options_and_mistakes_are_reported() {
+        let options =
             TraceOptions::parse("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
-        assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (LoopMode::Closed(1), 500, Some(1_000)));
-        let said = |key: &str, value: &str| TraceOptions::parse("f", [(key, value)]).unwrap_err().to_string();
-        assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` is invalid; expected 0.001 to 1000");
         assert_eq!(
-            said("trace.map", "scaled"),
+            (options.mode, options.speed.thousandths, options.reading.time),
+            (LoopMode::Closed(1), 500, Some(1_000))
+        );
+        let error_of = |key: &str, value: &str| TraceOptions::parse("f", [(key, value)]).unwrap_err().to_string();
+        assert_eq!(error_of("trace.speed", "0"), "f: `trace.speed`: `0` is invalid; expected 0.001 to 1000");
+        assert_eq!(
+            error_of("trace.map", "scaled"),
             "f: `trace.map`: `scaled` is invalid; expected refuse, wrap, scale, compact; did you mean `scale`?"
         );
-        assert!(said("trace.sped", "2").ends_with("did you mean `trace.speed`?"), "{}", said("trace.sped", "2"));
-        assert!(said("trace.speed", "NaN").contains("is invalid"));
+        assert!(
+            error_of("trace.sped", "2").ends_with("did you mean `trace.speed`?"),
+            "{}",
+            error_of("trace.sped", "2")
+        );
+        assert!(error_of("trace.speed", "NaN").contains("is invalid"));
     }
 
     #[test]

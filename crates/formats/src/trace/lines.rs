@@ -1,53 +1,52 @@
-//! Splits a text into lines for the parser of its format.
+//! Splits the text of a trace into lines and gives each to the parser of its format; empty lines and comments are skipped.
 
 use std::io::{BufRead, Read};
 
 use seekwise_drives::diagnostic::Diagnostic;
 
 use super::fields::{TraceLine, find_byte};
-use super::sink::{EntrySink, LineParser, Rows};
+use super::sink::{EntryReader, EntrySink, LineParser};
 
-/// The longest line of any format.
-const LONGEST: u64 = 1 << 16;
+/// The bytes of the longest line of any format.
+const LONGEST_LINE: u64 = 1 << 16;
 
-/// Lines of a text.
+/// A text, read line by line.
 pub(super) struct Lines<P> {
     file: String,
     input: Box<dyn BufRead + Send>,
-    parse: P,
+    parser: P,
+    /// The number of the current line, from 1.
     number: u64,
+    /// A line that is not whole in the input's buffer.
     line: Vec<u8>,
-    cut: bool,
-    over: bool,
+    last_line_unended: bool,
+    at_end: bool,
 }
 
 impl<P: LineParser> Lines<P> {
-    pub(crate) fn new_boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
-        Box::new(Lines { file: file.to_owned(), input, parse, number: 0, line: Vec::new(), cut: false, over: false })
-    }
-
-    fn finish(&mut self, sink: &mut EntrySink) -> bool {
-        self.over = true;
-        self.parse.finish(sink);
-        false
+    pub(crate) fn new_boxed(file: &str, input: Box<dyn BufRead + Send>, parser: P) -> Box<Lines<P>> {
+        let (line, file) = (Vec::new(), file.to_owned());
+        Box::new(Lines { file, input, parser, number: 0, line, last_line_unended: false, at_end: false })
     }
 
     fn fault(&self, message: String) -> Diagnostic {
         Diagnostic::at(&self.file, self.number as usize, message)
     }
 
-    /// Collects the next line in `line`; false at the end.
+    /// Reads the next line into `self.line`; false at the end of the file.
     fn read_line(&mut self) -> Result<bool, Diagnostic> {
         self.line.clear();
-        let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
+        let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.line);
         match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
-            read if read as u64 == LONGEST => Err(self.fault(format!("the line is longer than {LONGEST} bytes"))),
+            read if read as u64 == LONGEST_LINE => {
+                Err(self.fault(format!("the line is longer than {LONGEST_LINE} bytes")))
+            }
             read => Ok(read > 0),
         }
     }
 }
 
-/// Parses a line of `file`, including its end. False: the rest is not part of the trace.
+/// Parses a line with its line end, unless it is empty or a comment. False if the trace ends here, although the file goes on.
 #[inline]
 fn parse_raw_line<P: LineParser>(
     parser: &mut P,
@@ -56,8 +55,8 @@ fn parse_raw_line<P: LineParser>(
     line: &[u8],
     sink: &mut EntrySink,
 ) -> Result<bool, Diagnostic> {
-    let mark = if number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
-    let text = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
+    let byte_order_mark = if number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
+    let text = line.strip_prefix(byte_order_mark).unwrap_or(line).trim_ascii();
     if text.is_empty() || text[0] == b'#' {
         return Ok(true);
     }
@@ -67,35 +66,37 @@ fn parse_raw_line<P: LineParser>(
     })
 }
 
-impl<P: LineParser> Rows for Lines<P> {
+impl<P: LineParser> EntryReader for Lines<P> {
     #[inline]
     fn read_more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        while sink.ready.is_empty() && !self.over {
+        while sink.ready.is_empty() && !self.at_end {
             self.number += 1;
-            // Usually the whole line is in the buffer. Read errors are reported when the line is collected.
-            let here = self.input.fill_buf().unwrap_or_default();
-            let here = &here[..here.len().min(LONGEST as usize - 1)];
-            let more = match find_byte(here, b'\n') {
+            // The whole line is in the buffer, usually. Read errors are reported by `read_line`.
+            let buffered = self.input.fill_buf().unwrap_or_default();
+            let buffered = &buffered[..buffered.len().min(LONGEST_LINE as usize - 1)];
+            let goes_on = match find_byte(buffered, b'\n') {
                 Some(end) => {
-                    self.cut = false;
-                    let more = parse_raw_line(&mut self.parse, &self.file, self.number, &here[..=end], sink);
+                    self.last_line_unended = false;
+                    let parsed = parse_raw_line(&mut self.parser, &self.file, self.number, &buffered[..=end], sink);
                     self.input.consume(end + 1);
-                    more?
+                    parsed?
                 }
                 None if self.read_line()? => {
-                    self.cut = !self.line.ends_with(b"\n");
-                    parse_raw_line(&mut self.parse, &self.file, self.number, &self.line, sink)?
+                    self.last_line_unended = !self.line.ends_with(b"\n");
+                    parse_raw_line(&mut self.parser, &self.file, self.number, &self.line, sink)?
                 }
                 None => false,
             };
-            if !more {
-                return Ok(self.finish(sink));
+            if !goes_on {
+                self.at_end = true;
+                self.parser.finish(sink);
+                return Ok(false);
             }
         }
-        Ok(!self.over)
+        Ok(!self.at_end)
     }
 
-    fn is_cut(&self) -> bool {
-        self.cut
+    fn is_last_line_unended(&self) -> bool {
+        self.last_line_unended
     }
 }

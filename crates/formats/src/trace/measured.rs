@@ -1,11 +1,11 @@
-//! Traces of requests with the response times measured on a real drive.
+//! Reads traces of requests with the response times measured on a real drive; a validation compares the model's times with them.
 //!
 //! There are two formats:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
 //!   be in any order, and have other names or units (`columns`). Other columns are ignored with a warning,
 //!   except for `cache_tag`, which traces carry for information.
-//! - **DiskSim validation traces**: one line per request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
+//! - **DiskSim's validation traces**: one line per request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
 //!   microseconds; the tag (`Hit`, `Miss`, `Doub`, `Trip`) says how the drive served the request.
 //!
 //! Blank lines and lines that start with `#` are skipped. Missing values are derived: an arrival is the previous one
@@ -28,9 +28,9 @@ use row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow};
 pub struct MeasuredTrace {
     /// The requests, in order of issue.
     pub rows: Vec<ReplayRow>,
-    /// The measured response time of each.
+    /// The measured response time of each request.
     pub measured: Vec<Span>,
-    /// The line of each in its file.
+    /// The line of each request in the file.
     pub lines: Vec<usize>,
     /// Warnings about what was ignored.
     pub warnings: Vec<Diagnostic>,
@@ -41,17 +41,17 @@ const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
 /// Reads a trace in either format.
 pub fn parse(file: &str, text: &str) -> Result<MeasuredTrace, Diagnostic> {
-    // Some editors start a file with this mark.
+    // Some editors start a file with a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (raw, warnings) = match content_lines(text).next() {
+    let (rows, warnings) = match content_lines(text).next() {
         None => return Err(Diagnostic::at(file, 0, "the file contains no requests").with_expected("a trace")),
-        Some((_, line)) if is_disksim(line) => (parse_disksim(file, text)?, Vec::new()),
+        Some((_, line)) if is_disksim_line(line) => (parse_disksim(file, text)?, Vec::new()),
         Some(_) => parse_csv(file, text)?,
     };
-    if raw.is_empty() {
+    if rows.is_empty() {
         return Err(Diagnostic::at(file, 0, "the file contains no requests").with_expected("a line for each request"));
     }
-    Ok(MeasuredTrace { warnings, ..derive_missing(file, raw)? })
+    Ok(MeasuredTrace { warnings, ..derive_missing_times(file, &rows)? })
 }
 
 /// The lines with content, and their numbers.
@@ -60,29 +60,29 @@ fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn is_disksim(line: &str) -> bool {
+fn is_disksim_line(line: &str) -> bool {
     line.split_whitespace().next().is_some_and(|word| matches!(word, "R" | "W"))
 }
 
-/// DiskSim's validation format.
+/// The rows of DiskSim's validation format.
 fn parse_disksim(file: &str, text: &str) -> Result<Vec<RawRow>, Diagnostic> {
     let mut rows = Vec::new();
     for (line, text) in content_lines(text) {
-        let at = LinePosition { file, line };
+        let position = LinePosition { file, line };
         let words: Vec<&str> = text.split_whitespace().collect();
         let [op, tag, lba, sectors, response, think] = words[..] else {
             let fault = Diagnostic::at(file, line, format!("{} words", words.len()));
             return Err(fault.with_expected("R|W, tag, LBA, sectors, response, think time"));
         };
         if !TAGS.contains(&tag) {
-            return Err(at.invalid_word("tag", tag, "Hit, Miss, Doub or Trip").suggest_nearest(tag, TAGS));
+            return Err(position.invalid_word("tag", tag, "Hit, Miss, Doub or Trip").suggest_nearest(tag, TAGS));
         }
         rows.push(RawRow {
-            op: at.parse_op(op)?,
-            lba: at.parse_lba(lba)?,
-            sectors: at.parse_sectors(sectors)?,
-            measured: at.parse_time("response", response, 1e-3, LONGEST_MS)?,
-            think: Some(at.parse_time("think time", think, 1e-3, LATEST_MS)?),
+            op: position.parse_op(op)?,
+            lba: position.parse_lba(lba)?,
+            sectors: position.parse_sectors(sectors)?,
+            measured: position.parse_time("response", response, 1e-3, LONGEST_MS)?,
+            think: Some(position.parse_time("think time", think, 1e-3, LATEST_MS)?),
             arrival: None,
             line,
         });
@@ -90,32 +90,32 @@ fn parse_disksim(file: &str, text: &str) -> Result<Vec<RawRow>, Diagnostic> {
     Ok(rows)
 }
 
-/// The CSV format.
+/// The rows of the CSV format, and warnings about columns.
 fn parse_csv(file: &str, text: &str) -> Result<(Vec<RawRow>, Vec<Diagnostic>), Diagnostic> {
-    // After skipping, the position of a record in the text is an index into these lines.
-    let (lines, kept): (Vec<usize>, Vec<&str>) = content_lines(text).unzip();
-    let line = |place: Option<&csv::Position>| {
-        place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
+    // The csv reader sees only lines with content, so that the line of a record there is an index into `line_numbers`.
+    let (line_numbers, content): (Vec<usize>, Vec<&str>) = content_lines(text).unzip();
+    let line_number = |position: Option<&csv::Position>| {
+        position.and_then(|position| line_numbers.get(position.line() as usize - 1)).copied().unwrap_or(0)
     };
     let unreadable = |error: &csv::Error| {
-        Diagnostic::at(file, line(error.position()), error.to_string()).with_expected("comma-separated values")
+        Diagnostic::at(file, line_number(error.position()), error.to_string()).with_expected("comma-separated values")
     };
-    let kept = kept.join("\n");
+    let content = content.join("\n");
     let mut reader = csv::ReaderBuilder::new();
     let reader =
-        reader.trim(csv::Trim::All).flexible(true).delimiter(find_delimiter(kept.lines().next().unwrap_or("")));
-    let mut reader = reader.from_reader(kept.as_bytes());
+        reader.trim(csv::Trim::All).flexible(true).delimiter(find_delimiter(content.lines().next().unwrap_or("")));
+    let mut reader = reader.from_reader(content.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-    let (columns, warnings) = TraceColumns::from_header(LinePosition { file, line: lines[0] }, &header)?;
+    let (columns, warnings) = TraceColumns::from_header(LinePosition { file, line: line_numbers[0] }, &header)?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error))?;
-        let at = LinePosition { file, line: line(record.position()) };
+        let position = LinePosition { file, line: line_number(record.position()) };
         if record.len() > header.len() {
-            let fault = Diagnostic::at(file, at.line, format!("{} values", record.len()));
+            let fault = Diagnostic::at(file, position.line, format!("{} values", record.len()));
             return Err(fault.with_expected(format!("at most {}, as the header has", header.len())));
         }
-        rows.push(columns.read_row(at, &record)?);
+        rows.push(columns.parse_row(position, &record)?);
     }
     Ok((rows, warnings))
 }
@@ -125,28 +125,28 @@ fn find_delimiter(header: &str) -> u8 {
     [b',', b';', b'\t'].into_iter().find(|&mark| header.contains(char::from(mark))).unwrap_or(b',')
 }
 
-/// Derives missing values.
-fn derive_missing(file: &str, raw: Vec<RawRow>) -> Result<MeasuredTrace, Diagnostic> {
+/// Derives missing arrivals and think times, and counts arrivals from the first.
+fn derive_missing_times(file: &str, rows: &[RawRow]) -> Result<MeasuredTrace, Diagnostic> {
     let mut trace = MeasuredTrace::default();
-    let mut clock = Span::ZERO;
-    let start = raw.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
-    for (index, row) in raw.iter().enumerate() {
+    let mut next_arrival = Span::ZERO;
+    let start = rows.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
+    for (index, row) in rows.iter().enumerate() {
+        let last_arrival = trace.rows.last().map_or(Span::ZERO, |row: &ReplayRow| row.arrival);
         let arrival = match row.arrival {
-            Some(at)
-                if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &ReplayRow| row.arrival) =>
-            {
+            Some(at) if at < start || at - start < last_arrival => {
                 return Err(Diagnostic::at(file, row.line, "earlier than the previous row").with_key("arrival_ms"));
             }
             Some(at) => at - start,
-            None => clock,
+            None => next_arrival,
         };
         if arrival.nanos() as f64 > LATEST_MS * 1e6 {
             return Err(Diagnostic::at(file, row.line, "the trace is longer than a year").with_key("think_ms"));
         }
-        let done = arrival + row.measured;
-        let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
-        let think = row.think.unwrap_or(next.saturating_sub(done));
-        clock = done + think;
+        let completion = arrival + row.measured;
+        let following = rows.get(index + 1).and_then(|row| row.arrival);
+        let following = following.map_or(completion, |at| at.saturating_sub(start));
+        let think = row.think.unwrap_or(following.saturating_sub(completion));
+        next_arrival = completion + think;
         trace.rows.push(ReplayRow { op: row.op, lba: row.lba, sectors: row.sectors, arrival, think });
         trace.measured.push(row.measured);
         trace.lines.push(row.line);
@@ -188,13 +188,20 @@ mod tests {
             assert_eq!((&trace.rows, &trace.measured), (&plain.rows, &plain.measured), "{header}");
             trace.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        let none: [&str; 0] = [];
-        assert_eq!(read("OP,LBA,Sectors,Measured_Response_ms,Think ms", "R,100,8,5.25,10\nWrite,7,1,0.5,0"), none);
-        assert_eq!(read("op;lba;sectors;measured_response_ms;think_ms", "read;100;8;5.25;10\nw;7;1;0.5;0"), none);
-        let said = read("rw\tlbn\tsize_bytes\tResponse (us)\tthink_s", "R\t100\t4096\t5250\t0.01\nW\t7\t512\t500\t0");
-        assert_eq!(said[0], "t.csv:1: `rw`: read as op");
-        assert_eq!(said[3], "t.csv:1: `Response (us)`: read as measured_response_ms");
-        assert_eq!(said.len(), 5);
+        let no_warnings: [&str; 0] = [];
+        assert_eq!(
+            read("OP,LBA,Sectors,Measured_Response_ms,Think ms", "R,100,8,5.25,10\nWrite,7,1,0.5,0"),
+            no_warnings
+        );
+        assert_eq!(
+            read("op;lba;sectors;measured_response_ms;think_ms", "read;100;8;5.25;10\nw;7;1;0.5;0"),
+            no_warnings
+        );
+        let warnings =
+            read("rw\tlbn\tsize_bytes\tResponse (us)\tthink_s", "R\t100\t4096\t5250\t0.01\nW\t7\t512\t500\t0");
+        assert_eq!(warnings[0], "t.csv:1: `rw`: read as op");
+        assert_eq!(warnings[3], "t.csv:1: `Response (us)`: read as measured_response_ms");
+        assert_eq!(warnings.len(), 5);
         let both = read("op,lba,sectors,latency_us,measured_response_ms,think_ms", "R,100,8,9,5.25,10\nW,7,1,9,0.5,0");
         assert_eq!(both, ["t.csv:1: `latency_us`: this column is ignored"]);
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! A recording of `seekwise serve --record`, read like any other trace: its requests without their tags. Orders to the
-//! disk (power, settings) are skipped and counted; [`crate::recording`] reads the complete recording.
+//! Reads a recording of `seekwise serve --record` like any other trace: the requests without their tags. Orders to the disk
+//! (power, settings) are skipped and counted; [`crate::recording`] defines the format and reads a complete recording.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -7,6 +7,7 @@ use super::fields::TraceLine;
 use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::recording;
 
+/// Parses lines.
 pub(super) struct SessionRows;
 
 impl LineParser for SessionRows {
@@ -20,10 +21,10 @@ impl LineParser for SessionRows {
             return Ok(true);
         }
         let entry = recording::parse_request(line.file, line.number as usize, &text)?;
-        let device = sink.devices.device_index(line, b"disk")?;
-        let (at, response) = (entry.at.nanos(), Some(entry.done.since(entry.at).nanos()));
+        let device = sink.devices.index_of(line, b"disk")?;
+        let (at_ns, response_ns) = (entry.at.nanos(), Some(entry.done.since(entry.at).nanos()));
         let (op, fua, lba, sectors) = (entry.op, entry.fua, entry.lba, entry.sectors);
-        sink.put(RawEntry { at, response, op, fua, device, lba, sectors, ragged: false, line: line.number });
+        sink.add(RawEntry { at_ns, response_ns, op, fua, device, lba, sectors, ragged: false, line: line.number });
         Ok(true)
     }
 }

@@ -1,5 +1,5 @@
-//! Detects the format of a file from its first lines. A single line with the shape of a format is enough, so that a mistake in
-//! the first line is reported as such, not as an unknown format.
+//! Detects the format of a trace from the first bytes of its file. A single line in the form of a format is enough, so that a
+//! mistake in the first line is reported as such, not as an unknown format.
 
 use seekwise_drives::diagnostic::Diagnostic;
 
@@ -8,11 +8,11 @@ use super::format::{FORMATS, TraceFormat};
 use super::{biosnoop, blktrace, iolog};
 use crate::recording;
 
-/// Bytes to look at: room for a page of messages before the table.
-pub const HEAD: u64 = 1 << 14;
+/// Bytes that the detection needs: room for a page of messages before the table.
+pub const HEAD_BYTES: u64 = 1 << 14;
 
-/// Lines with content to look at.
-const LINES: usize = 20;
+/// Lines with content whose form is tried.
+const MOST_LINES: usize = 20;
 
 /// The result of the detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,26 +38,26 @@ pub fn recognise(head: &[u8]) -> FormatGuess {
     if head.starts_with(recording::HEAD.as_bytes()) {
         return FormatGuess::As(TraceFormat::Recording);
     }
-    if iolog::HEADS.iter().any(|known| head.starts_with(known)) {
+    if iolog::FIRST_LINES.iter().any(|known| head.starts_with(known)) {
         return FormatGuess::As(TraceFormat::Iolog);
     }
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty() && line[0] != b'#').collect();
-    if let Some(found) = lines.iter().take(LINES).find_map(|line| match_shape(line)) {
+    if let Some(found) = lines.iter().take(MOST_LINES).find_map(|line| format_of_line(line)) {
         return FormatGuess::As(found);
     }
-    lines.iter().find_map(|line| match_header(line)).unwrap_or(FormatGuess::Not)
+    lines.iter().find_map(|line| guess_from_header(line)).unwrap_or(FormatGuess::Not)
 }
 
-/// Whether this is the beginning of a log that fio 3.33 replays: version 2 or 3.
+/// True for the beginning of a log that fio 3.33 replays: version 2 or 3.
 #[must_use]
-pub fn is_replayed(head: &[u8]) -> bool {
-    iolog::HEADS.iter().any(|known| head.starts_with(known))
+pub fn is_replayable_iolog(head: &[u8]) -> bool {
+    iolog::FIRST_LINES.iter().any(|known| head.starts_with(known))
 }
 
 /// The format of a trace from its beginning, or an error.
 pub(super) fn detect_format(file: &str, head: &[u8]) -> Result<TraceFormat, Diagnostic> {
-    let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
+    let format_names = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
     match recognise(head) {
         FormatGuess::As(format) => Ok(format),
         FormatGuess::Refused(why) => Err(Diagnostic::at(file, 0, why)),
@@ -65,40 +65,44 @@ pub(super) fn detect_format(file: &str, head: &[u8]) -> Result<TraceFormat, Diag
             Err(Diagnostic::at(file, 0, "the file is empty").with_expected("a trace"))
         }
         FormatGuess::Not => {
-            let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let fault = format!("`{}` does not start a trace of a known format", printable_word(first.trim_ascii()));
+            let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let fault =
+                format!("`{}` does not start a trace of a known format", printable_word(first_line.trim_ascii()));
             Err(Diagnostic::at(file, 1, fault)
-                .with_expected(format!("one of {}; set trace.format=NAME to name it", known())))
+                .with_expected(format!("one of {}; set trace.format=NAME to name it", format_names())))
         }
     }
 }
 
-/// The format that matches the shape of a line.
-fn match_shape(line: &[u8]) -> Option<TraceFormat> {
+/// The format in whose form a line is written.
+fn format_of_line(line: &[u8]) -> Option<TraceFormat> {
     let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
     let is_time = |word: &[u8]| parse_decimal(word, 1).is_some();
     let (words, count) = split_commas::<7>(line);
-    let numbers = |places: &[usize]| places.iter().all(|&place| parse_digits(words[place]).is_some());
+    let are_numbers = |indexes: &[usize]| indexes.iter().all(|&index| parse_digits(words[index]).is_some());
     match count {
         7 if [&b"read"[..], b"write"].iter().any(|op| words[3].eq_ignore_ascii_case(op)) => {
             return Some(TraceFormat::Msr);
         }
-        5.. if is_op(words[3]) && numbers(&[0, 1, 2]) && is_time(words[4]) => return Some(TraceFormat::Spc),
-        5 if is_op(words[1]) && numbers(&[0, 2, 3, 4]) => return Some(TraceFormat::Alibaba),
-        5 if matches!(words[3], b"0" | b"1") && numbers(&[0, 1, 2, 4]) => return Some(TraceFormat::Tencent),
-        3 if matches!(words[0], b"0" | b"1") && numbers(&[1, 2]) => return Some(TraceFormat::Iolog),
+        5.. if is_op(words[3]) && are_numbers(&[0, 1, 2]) && is_time(words[4]) => return Some(TraceFormat::Spc),
+        5 if is_op(words[1]) && are_numbers(&[0, 2, 3, 4]) => return Some(TraceFormat::Alibaba),
+        5 if matches!(words[3], b"0" | b"1") && are_numbers(&[0, 1, 2, 4]) => return Some(TraceFormat::Tencent),
+        3 if matches!(words[0], b"0" | b"1") && are_numbers(&[1, 2]) => return Some(TraceFormat::Iolog),
         _ => {}
     }
     let (words, count) = split_blanks::<7>(line);
-    let numbers = |places: &[usize]| places.iter().all(|&place| parse_digits(words[place]).is_some());
+    let are_numbers = |indexes: &[usize]| indexes.iter().all(|&index| parse_digits(words[index]).is_some());
     match count {
-        6 if matches!(words[0], b"R" | b"W") && words[1].iter().all(u8::is_ascii_alphabetic) && numbers(&[2, 3]) => {
+        6 if matches!(words[0], b"R" | b"W")
+            && words[1].iter().all(u8::is_ascii_alphabetic)
+            && are_numbers(&[2, 3]) =>
+        {
             Some(TraceFormat::Validation)
         }
-        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && parse_hexadecimal(words[4]).is_some() => {
+        5..=6 if is_time(words[0]) && are_numbers(&[1, 2, 3]) && parse_hexadecimal(words[4]).is_some() => {
             Some(TraceFormat::Disksim)
         }
-        7.. if split_commas::<2>(words[0]).1 == 2 && numbers(&[1, 2, 4]) && is_time(words[3]) => {
+        7.. if split_commas::<2>(words[0]).1 == 2 && are_numbers(&[1, 2, 4]) && is_time(words[3]) => {
             split_commas::<2>(words[0])
                 .0
                 .iter()
@@ -109,16 +113,20 @@ fn match_shape(line: &[u8]) -> Option<TraceFormat> {
     }
 }
 
-/// The header of a table, which may follow a page of messages.
-fn match_header(line: &[u8]) -> Option<FormatGuess> {
+/// The guess from the header of a table, which may follow a page of messages; `None` if the line is no known header.
+fn guess_from_header(line: &[u8]) -> Option<FormatGuess> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let has = |word: &[u8]| words.contains(&word);
-    let begins = words.first()?;
+    let first_word = words.first()?;
     match () {
-        () if begins.starts_with(b"TIME") && has(b"SECTOR") && has(b"BYTES") && biosnoop::has_disk(&words) => {
+        () if first_word.starts_with(b"TIME")
+            && has(b"SECTOR")
+            && has(b"BYTES")
+            && biosnoop::has_disk_column(&words) =>
+        {
             Some(FormatGuess::As(TraceFormat::Biosnoop))
         }
-        () if begins.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
+        () if first_word.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
             let why = "it has response times but no sector numbers, like the output of bpftrace's biosnoop";
             Some(FormatGuess::Refused(format!("{why}; expected the output of bcc's biosnoop")))
         }
@@ -135,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_format_is_told_by_a_line() {
+    fn each_format_is_recognised_by_a_line() {
         for (text, format) in [
             ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", TraceFormat::Msr),
             ("0,20941264,8192,W,0.551706,Alpha/NT\n", TraceFormat::Spc),
@@ -161,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_not_taken_for_one() {
+    fn other_texts_are_no_traces() {
         let others = [
             "[a]\nrw=read\nsize=1g\n",
             "; fio\n[global]\nbs=4k\n",
@@ -178,15 +186,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_played_says_why() {
-        let said = |text: &[u8]| match recognise(text) {
+        let reason_of_refusal = |text: &[u8]| match recognise(text) {
             FormatGuess::Refused(why) => why,
             other => format!("{other:?}"),
         };
-        assert!(said(b"BZh91AY&SY").contains("`bzcat FILE`"));
+        assert!(reason_of_refusal(b"BZh91AY&SY").contains("`bzcat FILE`"));
         assert!(
-            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n")
+            reason_of_refusal(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n")
                 .contains("no sector numbers")
         );
-        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("no timestamps"));
+        assert!(reason_of_refusal(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("no timestamps"));
     }
 }

@@ -9,6 +9,7 @@ use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
 use super::sink::{EntrySink, LineParser, RawEntry};
 
+/// Parses lines, in these units.
 pub(super) struct Spc(pub TraceUnits);
 
 impl LineParser for Spc {
@@ -18,7 +19,7 @@ impl LineParser for Spc {
         if count < 5 {
             return Err(line.wrong_count(count, TraceFormat::Spc.spec().columns));
         }
-        let [asu, lba, size, op, stamp] = words;
+        let [asu, lba, size, op, timestamp] = words;
         line.parse_whole("ASU", asu)?;
         let op = match op {
             b"r" | b"R" => Op::Read,
@@ -26,10 +27,20 @@ impl LineParser for Spc {
             _ => return Err(line.invalid_word("Opcode", op, "R or W")),
         };
         let extent = line.parse_extent(["LBA", "Size"], [lba, size], &self.0)?;
-        let at = line.parse_time("Timestamp", stamp, self.0.time)?;
-        let device = sink.devices.device_index(line, asu)?;
+        let at_ns = line.parse_time_ns("Timestamp", timestamp, self.0.time)?;
+        let device = sink.devices.index_of(line, asu)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.add(RawEntry {
+            at_ns,
+            response_ns: None,
+            op,
+            fua: false,
+            device,
+            lba,
+            sectors,
+            ragged,
+            line: line.number,
+        });
         Ok(true)
     }
 }

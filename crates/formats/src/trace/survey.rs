@@ -1,5 +1,6 @@
 //! Reads a trace once before it is replayed: number, kinds, sizes, time span and positions of its requests; and checks whether
 //! its units are plausible. Memory use does not grow with the trace, except for devices and, on request, the touched regions.
+//! Bounds of plausibility are this project's own; each states its reason.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use seekwise_disk::block::{Op, SECTOR};
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::fields::{TIMES, time_unit_name};
+use super::fields::{TIME_UNITS, TraceUnits, time_unit_name};
 use super::format::{KernelEvent, TraceFormat, TraceReadOptions, WaitMeaning};
 use super::iolog;
 use super::reader::{ReaderCounts, TraceEntry, TracePart, open};
@@ -17,13 +18,13 @@ use super::reader::{ReaderCounts, TraceEntry, TracePart, open};
 pub const STRETCH: u64 = (1 << 20) / SECTOR;
 
 /// The most regions to remember: 4 TiB of touched addresses, 100 MB of memory.
-const STRETCHES: usize = 1 << 22;
+const MOST_REGIONS: usize = 1 << 22;
 
 /// The longest read or write in sectors: 1 GiB, thirty times the most that a kernel sends at once.
-const LONGEST: u32 = 1 << 21;
+const LONGEST_SECTORS: u32 = 1 << 21;
 
-/// The most regions of one request: trims may cover whole disks, but access no data.
-const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
+/// The most regions of one request that are remembered. Trims may cover whole disks, but access no data.
+const MOST_REGIONS_OF_REQUEST: usize = 1 + (LONGEST_SECTORS as u64 / STRETCH) as usize;
 
 /// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct TraceSurvey {
     pub hash: u64,
     /// Statistics of the reader.
     pub met: ReaderCounts,
-    /// Whether sizes and addresses suggest another unit.
+    /// Signs that sizes and addresses are in another unit.
     pub looks: UnitClues,
 }
 
@@ -67,9 +68,9 @@ pub struct TraceSurvey {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceDevice {
     pub name: String,
-    /// Requests to it.
+    /// Requests to the device.
     pub requests: u64,
-    /// The first sector after all its requests.
+    /// The first sector after all requests to the device.
     pub sectors: u64,
     /// The touched regions in order, if requested.
     pub touched: Vec<u64>,
@@ -85,83 +86,94 @@ pub struct UnitClues {
 }
 
 /// Sizes below this many sectors are counted exactly: 4 MiB, which few requests exceed.
-const EXACT: usize = 1 << 13;
+const EXACT_SIZES: usize = 1 << 13;
 
-/// A histogram of sizes, exact at first and then by powers of two, and the largest size.
-struct SizeHistogram(Vec<u64>, u32);
+/// A histogram of the sizes of requests in sectors.
+struct SizeHistogram {
+    /// Requests of each size below [`EXACT_SIZES`], then of each power of two.
+    counts: Vec<u64>,
+    largest: u32,
+}
 
 impl SizeHistogram {
     fn new() -> SizeHistogram {
-        SizeHistogram(vec![0; EXACT + 33], 0)
+        SizeHistogram { counts: vec![0; EXACT_SIZES + 33], largest: 0 }
     }
 
     #[inline]
     fn add(&mut self, sectors: u32) {
-        let place = if (sectors as usize) < EXACT { sectors as usize } else { EXACT + sectors.ilog2() as usize };
-        self.0[place] += 1;
-        self.1 = self.1.max(sectors);
+        let index =
+            if (sectors as usize) < EXACT_SIZES { sectors as usize } else { EXACT_SIZES + sectors.ilog2() as usize };
+        self.counts[index] += 1;
+        self.largest = self.largest.max(sectors);
     }
 
-    /// The median.
+    /// The median; beyond the exact sizes, the largest size of its power of two.
     fn median(&self) -> u32 {
-        let all: u64 = self.0.iter().sum();
-        let mut seen = 0;
-        let place = self.0.iter().position(|count| {
-            seen += count;
-            2 * seen >= all
+        let total: u64 = self.counts.iter().sum();
+        let mut so_far = 0;
+        let index = self.counts.iter().position(|count| {
+            so_far += count;
+            2 * so_far >= total
         });
-        match place.unwrap_or(0) {
-            exact if exact < EXACT => exact as u32,
-            power => u32::try_from((2u64 << (power - EXACT)) - 1).unwrap_or(u32::MAX).min(self.1),
+        match index.unwrap_or(0) {
+            exact if exact < EXACT_SIZES => exact as u32,
+            power => u32::try_from((2u64 << (power - EXACT_SIZES)) - 1).unwrap_or(u32::MAX).min(self.largest),
         }
     }
 }
 
-/// Reads a trace. `parts` opens it, once or twice; with `touched`, the touched regions are remembered.
+/// Reads a trace, once or twice; `open_parts` opens it. With `remember_regions`, the touched regions of each device are kept.
 pub fn survey(
-    parts: &dyn Fn() -> Result<Vec<TracePart>, Diagnostic>,
-    reading: &TraceReadOptions,
-    touched: bool,
+    open_parts: &dyn Fn() -> Result<Vec<TracePart>, Diagnostic>,
+    options: &TraceReadOptions,
+    remember_regions: bool,
 ) -> Result<TraceSurvey, Diagnostic> {
-    let found = read_survey(parts()?, reading, touched);
-    let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
-    match found {
-        // Decreasing values cannot be times from the start.
-        Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
-            read_survey(parts()?, &TraceReadOptions { wait: Some(WaitMeaning::Relative), ..reading.clone() }, touched)
+    let surveyed = read_all(open_parts()?, options, remember_regions);
+    let has_decreasing_waits = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::DECREASING_WAIT_HINT);
+    match surveyed {
+        // Decreasing values of `wait` cannot be times from the start.
+        Err(fault) if options.wait.is_none() && has_decreasing_waits(&fault) => {
+            let relative = TraceReadOptions { wait: Some(WaitMeaning::Relative), ..options.clone() };
+            read_all(open_parts()?, &relative, remember_regions)
         }
-        found => found,
+        surveyed => surveyed,
     }
 }
 
-fn read_survey(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Result<TraceSurvey, Diagnostic> {
+/// Reads a trace once, with one meaning of its options.
+fn read_all(
+    parts: Vec<TracePart>,
+    options: &TraceReadOptions,
+    remember_regions: bool,
+) -> Result<TraceSurvey, Diagnostic> {
     let file = parts.first().map_or(String::new(), |part| part.0.clone());
-    let mut reader = open(parts, reading)?;
-    let units = reading.units(reader.format);
-    check_settings(&file, reader.format, reading)?;
-    let mut survey = TraceSurvey::new(reader.format, reading);
+    let mut reader = open(parts, options)?;
+    let units = options.units(reader.format);
+    check_options_apply(&file, reader.format, options)?;
+    let mut survey = TraceSurvey::new(reader.format, options);
     let mut sizes = SizeHistogram::new();
-    let mut stretches: Vec<BTreeSet<u64>> = Vec::new();
-    let mut remembered = 0;
+    let mut regions_of_device: Vec<BTreeSet<u64>> = Vec::new();
+    let mut region_count = 0;
     while let Some(entry) = reader.read()? {
-        survey.count_entry(&entry, &mut sizes);
-        let device = entry.device as usize;
-        if survey.devices.len() <= device {
-            survey.devices.resize_with(device + 1, TraceDevice::default);
-            stretches.resize_with(device + 1, BTreeSet::new);
+        survey.count_request(&entry, &mut sizes);
+        let device_index = entry.device as usize;
+        if survey.devices.len() <= device_index {
+            survey.devices.resize_with(device_index + 1, TraceDevice::default);
+            regions_of_device.resize_with(device_index + 1, BTreeSet::new);
         }
-        let of = &mut survey.devices[device];
-        of.requests += 1;
-        of.sectors = of.sectors.max(entry.lba + u64::from(entry.sectors));
-        if entry.op != Op::Trim && entry.sectors > LONGEST {
+        let device = &mut survey.devices[device_index];
+        device.requests += 1;
+        device.sectors = device.sectors.max(entry.lba + u64::from(entry.sectors));
+        if entry.op != Op::Trim && entry.sectors > LONGEST_SECTORS {
             return Err(survey.too_long_error(&file, entry.sectors));
         }
-        if touched && entry.sectors > 0 {
+        if remember_regions && entry.sectors > 0 {
             let last = (entry.lba + u64::from(entry.sectors) - 1) / STRETCH;
-            let all = (entry.lba / STRETCH..=last).take(TRIMMED);
-            remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
-            if remembered >= STRETCHES {
-                let fault = format!("it touches more than {STRETCHES} regions of 1 MiB");
+            let regions = (entry.lba / STRETCH..=last).take(MOST_REGIONS_OF_REQUEST);
+            region_count += regions.filter(|region| regions_of_device[device_index].insert(*region)).count();
+            if region_count >= MOST_REGIONS {
+                let fault = format!("it touches more than {MOST_REGIONS} regions of 1 MiB");
                 return Err(Diagnostic::at(&file, 0, fault)
                     .with_key("trace.map")
                     .with_expected("refuse, wrap or scale"));
@@ -169,46 +181,51 @@ fn read_survey(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool)
         }
     }
     survey.met = reader.counts();
-    (survey.median, survey.largest) = (sizes.median(), sizes.1);
-    for (device, (name, touched)) in survey.devices.iter_mut().zip(reader.devices().iter().zip(stretches)) {
+    (survey.median, survey.largest) = (sizes.median(), sizes.largest);
+    for (device, (name, regions)) in survey.devices.iter_mut().zip(reader.devices().iter().zip(regions_of_device)) {
         name.clone_into(&mut device.name);
-        device.touched = touched.into_iter().collect();
+        device.touched = regions.into_iter().collect();
     }
-    survey.check_not_empty(&file, reading, reader.devices())?;
-    survey.check_units(&file, reading, units.address, units.length)?;
+    survey.check_not_empty(&file, options, reader.devices())?;
+    survey.check_units(&file, options, units)?;
     Ok(survey)
 }
 
-/// Checks for keys that do not apply to the format.
-fn check_settings(file: &str, format: TraceFormat, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
+/// Refuses options that do not apply to the format.
+fn check_options_apply(file: &str, format: TraceFormat, options: &TraceReadOptions) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
         let title = format.spec().title;
         Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).with_key(key).with_expected(expected))
     };
-    let kernel = matches!(format, TraceFormat::Blktrace | TraceFormat::Blkparse);
-    let fixed = kernel || format == TraceFormat::Recording;
-    match reading {
-        TraceReadOptions { event: KernelEvent::Issued, .. } if !kernel => {
+    let is_kernel_trace = matches!(format, TraceFormat::Blktrace | TraceFormat::Blkparse);
+    let has_fixed_units = is_kernel_trace || format == TraceFormat::Recording;
+    match options {
+        TraceReadOptions { event: KernelEvent::Issued, .. } if !is_kernel_trace => {
             fault("trace.event", "it only with blktrace and blkparse")
         }
         TraceReadOptions { wait: Some(_), .. } if format != TraceFormat::Iolog => {
             fault("trace.wait", "it only with fio's iolog")
         }
-        TraceReadOptions { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time, which is fixed"),
-        TraceReadOptions { address: Some(_), .. } if fixed => {
+        TraceReadOptions { time: Some(_), .. } if has_fixed_units => {
+            fault("trace.time", "no unit of time, which is fixed")
+        }
+        TraceReadOptions { address: Some(_), .. } if has_fixed_units => {
             fault("trace.address", "no unit of address, which is fixed")
         }
-        TraceReadOptions { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length, which is fixed"),
+        TraceReadOptions { length: Some(_), .. } if has_fixed_units => {
+            fault("trace.length", "no unit of length, which is fixed")
+        }
         _ => Ok(()),
     }
 }
 
-/// The plausible rates: no device serves more requests per second, and no trace has less than one per hour.
-const FASTEST: f64 = 10e6;
-const SLOWEST: f64 = 1.0 / 3_600.0;
+/// The largest plausible rate in requests per second: no device serves more.
+const FASTEST_PER_S: f64 = 10e6;
+/// The smallest plausible rate: no trace has less than a request per hour.
+const SLOWEST_PER_S: f64 = 1.0 / 3_600.0;
 
 /// The number of requests from which a common property is not a coincidence.
-const MANY: u64 = 8;
+const ENOUGH_REQUESTS: u64 = 8;
 
 /// A step of FNV-1a over 64-bit words, rotated so that high bits count too.
 #[inline]
@@ -222,8 +239,8 @@ impl TraceSurvey {
         format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.spec().word, self.hash)
     }
 
-    fn new(format: TraceFormat, reading: &TraceReadOptions) -> TraceSurvey {
-        let wait = (format == TraceFormat::Iolog).then(|| reading.wait.unwrap_or(WaitMeaning::Absolute));
+    fn new(format: TraceFormat, options: &TraceReadOptions) -> TraceSurvey {
+        let wait = (format == TraceFormat::Iolog).then(|| options.wait.unwrap_or(WaitMeaning::Absolute));
         TraceSurvey {
             format,
             wait,
@@ -247,12 +264,12 @@ impl TraceSurvey {
     }
 
     #[inline]
-    fn count_entry(&mut self, entry: &TraceEntry, sizes: &mut SizeHistogram) {
+    fn count_request(&mut self, entry: &TraceEntry, sizes: &mut SizeHistogram) {
         let TraceEntry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
         self.requests += 1;
-        let what = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
+        let packed_fields = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
         let response_ns = response.map_or(u64::MAX, Span::nanos);
-        self.hash = [at.nanos(), lba, what, response_ns].into_iter().fold(self.hash, mix_hash);
+        self.hash = [at.nanos(), lba, packed_fields, response_ns].into_iter().fold(self.hash, mix_hash);
         self.span = self.span.max(at);
         self.responses += u64::from(response.is_some());
         match op {
@@ -278,38 +295,44 @@ impl TraceSurvey {
         Diagnostic::at(file, 0, why).with_key("trace.length").with_expected("reads and writes of at most 1 GiB")
     }
 
-    /// Requests per second.
-    pub fn rate(&self) -> f64 {
+    pub fn requests_per_s(&self) -> f64 {
         self.requests.saturating_sub(1) as f64 / (self.span.nanos() as f64 / 1e9)
     }
 
     /// Total sectors of all devices one after another, each aligned to a region.
     pub fn total_sectors(&self) -> u64 {
-        let whole = |device: &TraceDevice| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
+        let whole_regions = |device: &TraceDevice| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
         match &self.devices[..] {
             [only] => only.sectors,
-            several => several.iter().map(whole).fold(0, u64::saturating_add),
+            several => several.iter().map(whole_regions).fold(0, u64::saturating_add),
         }
     }
 
     /// An error if there is nothing to replay.
-    fn check_not_empty(&self, file: &str, reading: &TraceReadOptions, names: &[String]) -> Result<(), Diagnostic> {
+    fn check_not_empty(
+        &self,
+        file: &str,
+        options: &TraceReadOptions,
+        device_names: &[String],
+    ) -> Result<(), Diagnostic> {
         if self.requests > 0 {
             return Ok(());
         }
         let fault = Diagnostic::at(file, 0, "the file contains no requests");
-        match &reading.device {
-            Some(device) if !names.is_empty() => {
+        match &options.device {
+            Some(device) if !device_names.is_empty() => {
                 let fault =
                     Diagnostic::at(file, 0, format!("no request belongs to `{device}`")).with_key("trace.device");
-                let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
-                let more =
-                    if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
-                let fault = fault.suggest_nearest(device, names.iter().map(String::as_str));
-                Err(fault.with_expected(format!("{}{more}", known.join(", "))))
+                let first_names: Vec<&str> = device_names.iter().take(12).map(String::as_str).collect();
+                let more = match device_names.len() {
+                    count if count > first_names.len() => format!(" or another of {count}"),
+                    _ => String::new(),
+                };
+                let fault = fault.suggest_nearest(device, device_names.iter().map(String::as_str));
+                Err(fault.with_expected(format!("{}{more}", first_names.join(", "))))
             }
             _ if matches!(self.format, TraceFormat::Blktrace | TraceFormat::Blkparse) && self.met.passed_over > 0 => {
-                let (event, other) = match reading.event {
+                let (event, other) = match options.event {
                     KernelEvent::Queued => ('Q', "issued"),
                     KernelEvent::Issued => ('D', "queued"),
                 };
@@ -322,28 +345,29 @@ impl TraceSurvey {
     }
 
     /// An error if sizes and addresses suggest another unit.
-    fn check_units(&self, file: &str, reading: &TraceReadOptions, address: u64, length: u64) -> Result<(), Diagnostic> {
-        let many = self.reads + self.writes >= MANY;
+    fn check_units(&self, file: &str, options: &TraceReadOptions, units: TraceUnits) -> Result<(), Diagnostic> {
+        let has_enough = self.reads + self.writes >= ENOUGH_REQUESTS;
         let fault = |why: String, expected: String| {
             Err(Diagnostic::at(file, 0, why).with_key("trace.length").with_expected(expected))
         };
-        let said = reading.length.is_some();
+        let is_length_given = options.length.is_some();
         let title = self.format.spec().title;
-        if many && self.looks.below && length == 1 && !said {
+        if has_enough && self.looks.below && units.length == 1 && !is_length_given {
             let why = format!("every request is smaller than a sector of 512 bytes, as {title} counts bytes");
             return fault(why, "sizes in bytes, or trace.length=512 if they are in sectors".to_owned());
         }
-        if many && self.looks.multiples && address == SECTOR && length == SECTOR && !said {
-            let least = "every address and every size is a multiple of 512";
-            let why = format!("{least}, which would be 256 KiB: {title} counts sectors of 512 bytes");
+        let counts_sectors = units.address == SECTOR && units.length == SECTOR;
+        if has_enough && self.looks.multiples && counts_sectors && !is_length_given {
+            let sign = "every address and every size is a multiple of 512";
+            let why = format!("{sign}, which would be 256 KiB: {title} counts sectors of 512 bytes");
             let keys = "trace.address=1 and trace.length=1 if they are in bytes, otherwise trace.length=512";
             return fault(why, format!("sectors; {keys}"));
         }
         Ok(())
     }
 
-    /// An error if its timestamps suggest another unit; checked before a replay that uses them.
-    pub fn check_timestamps(&self, file: &str, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
+    /// An error if the timestamps suggest another unit; called before a replay that uses timestamps.
+    pub fn check_timestamps(&self, file: &str, options: &TraceReadOptions) -> Result<(), Diagnostic> {
         if self.requests < 2 {
             return Ok(());
         }
@@ -352,37 +376,38 @@ impl TraceSurvey {
             let why = format!("all {} requests have the same timestamp", self.requests);
             return Err(fault(why).with_expected("timestamps, or trace.loop=closed, which needs none"));
         }
-        let rate = self.rate();
-        if (SLOWEST..=FASTEST).contains(&rate) {
+        let rate = self.requests_per_s();
+        if (SLOWEST_PER_S..=FASTEST_PER_S).contains(&rate) {
             return Ok(());
         }
-        let unit = reading.units(self.format).time;
-        let could = |&&(_, other): &&(&str, u64)| {
-            (SLOWEST..=FASTEST).contains(&(rate * unit as f64 / other as f64)) && other != unit
+        let unit_ns = options.units(self.format).time;
+        let rate_with = |other_ns: u64| rate * unit_ns as f64 / other_ns as f64;
+        let is_plausible = |&&(_, other_ns): &&(&str, u64)| {
+            (SLOWEST_PER_S..=FASTEST_PER_S).contains(&rate_with(other_ns)) && other_ns != unit_ns
         };
-        let other = |&(word, other): &(&str, u64)| {
-            format!("trace.time={word} makes it {}", rate_text(rate * unit as f64 / other as f64))
-        };
-        let others: Vec<String> = TIMES.iter().filter(could).map(other).collect();
-        let span = self.span.nanos() as f64 / 1e9;
+        let describe =
+            |&(word, other_ns): &(&str, u64)| format!("trace.time={word} makes it {}", rate_text(rate_with(other_ns)));
+        let plausible_units: Vec<String> = TIME_UNITS.iter().filter(is_plausible).map(describe).collect();
+        let span_s = self.span.nanos() as f64 / 1e9;
         let why = format!(
-            "{} requests in {span:.6} s are {}, which no device can do: timestamps are taken as {}",
+            "{} requests in {span_s:.6} s are {}, which no device can do: timestamps are taken as {}",
             self.requests,
             rate_text(rate),
-            time_unit_name(unit)
+            time_unit_name(unit_ns)
         );
-        Err(match others.is_empty() {
+        Err(match plausible_units.is_empty() {
             true => fault(why).with_expected("from one request an hour to 10 million a second"),
-            false => fault(why).with_expected(format!("another unit: {}", others.join(", "))),
+            false => fault(why).with_expected(format!("another unit: {}", plausible_units.join(", "))),
         })
     }
 }
 
 /// A rate in words.
-fn rate_text(rate: f64) -> String {
-    match rate {
-        _ if rate >= 1.0 => format!("{rate:.0} a second"),
-        _ if rate * 3_600.0 >= 1.0 => format!("{:.0} an hour", rate * 3_600.0),
-        _ => format!("one in {:.1} hours", 1.0 / (rate * 3_600.0)),
+fn rate_text(per_second: f64) -> String {
+    let per_hour = per_second * 3_600.0;
+    match per_second {
+        _ if per_second >= 1.0 => format!("{per_second:.0} a second"),
+        _ if per_hour >= 1.0 => format!("{per_hour:.0} an hour"),
+        _ => format!("one in {:.1} hours", 1.0 / per_hour),
     }
 }

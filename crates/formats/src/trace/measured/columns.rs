@@ -1,4 +1,4 @@
-//! The columns of a measured trace in CSV: position, name and unit.
+//! Finds the columns of a measured trace in CSV, by name and unit, and parses rows by them.
 //!
 //! Names are case-insensitive, with blanks or underscores between their words and the unit at the end (`response_us`,
 //! `Response (us)`). Columns with other names than the standard ones give a warning that says how they are read. A time without
@@ -6,14 +6,14 @@
 
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow, UNITS};
+use super::row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow, TIME_UNITS_MS};
 
-/// A column for information only: how the drive served the request.
-const NOTED: &str = "cache_tag";
+/// A column that is ignored without a warning: how the drive served the request.
+const INFORMATIVE_COLUMN: &str = "cache_tag";
 
 const HEADER: &str = "a header with lba, sectors, op, measured_response_ms, think_ms or arrival_ms";
 
-/// The kind of a column, its standard name, and other names, for times without the unit.
+/// The kind of a column, its standard name, and other names; of times, other names without the unit.
 const KINDS: [(ColumnKind, &str, &[&str]); 6] = [
     (ColumnKind::Lba, "lba", &["lbn", "blkno", "block_number", "start_sector", "first_block", "offset_bytes"]),
     (
@@ -37,13 +37,26 @@ enum ColumnKind {
     Arrival,
 }
 
-/// The position of a column, and its unit in milliseconds or bytes.
+/// A column of the header.
 #[derive(Clone, Copy)]
 struct TraceColumn {
     kind: ColumnKind,
-    place: usize,
+    index: usize,
+    /// Of times, the unit in milliseconds, NaN if the name has none; of places and sizes, 1 for sectors, 512 for bytes.
     unit: f64,
-    own: bool,
+    /// True if the column has the standard name of its kind.
+    is_standard: bool,
+}
+
+/// A word of a row, with the standard name and the unit of its column.
+struct FoundWord<'a> {
+    name: &'static str,
+    word: &'a str,
+    unit: f64,
+}
+
+fn standard_name(kind: ColumnKind) -> &'static str {
+    KINDS.iter().find(|known| known.0 == kind).map_or("", |known| known.1)
 }
 
 /// The columns of a trace.
@@ -55,24 +68,25 @@ fn normalise_name(name: &str) -> String {
     words.map(|word| word.to_lowercase().replace(['\u{b5}', '\u{3bc}'], "u")).collect::<Vec<_>>().join("_")
 }
 
-/// The column that a name means; a time without a unit means none.
-fn find_column(name: &str, place: usize) -> Option<TraceColumn> {
+/// The column that a name of the header means, if any.
+fn recognise_column(name: &str, index: usize) -> Option<TraceColumn> {
     let name = normalise_name(name);
-    KINDS.iter().find_map(|&(kind, own, others)| {
-        let column = |unit, own| TraceColumn { kind, place, unit, own };
-        if name == own {
+    KINDS.iter().find_map(|&(kind, standard_name, other_names)| {
+        let column = |unit, is_standard| TraceColumn { kind, index, unit, is_standard };
+        if name == standard_name {
             return Some(column(1.0, true));
         }
-        let other = |name: &str| others.contains(&name);
+        let is_other_name = |name: &str| other_names.contains(&name);
         if !matches!(kind, ColumnKind::Measured | ColumnKind::Think | ColumnKind::Arrival) {
             let unit = if name.contains("bytes") { 512.0 } else { 1.0 };
-            return other(&name).then(|| column(unit, false));
+            return is_other_name(&name).then(|| column(unit, false));
         }
-        let unit =
-            UNITS.iter().find(|unit| name.strip_suffix(unit.0).is_some_and(|rest| other(rest.trim_end_matches('_'))));
+        let unit = TIME_UNITS_MS
+            .iter()
+            .find(|unit| name.strip_suffix(unit.0).is_some_and(|rest| is_other_name(rest.trim_end_matches('_'))));
         match unit {
             Some(unit) => Some(column(unit.1, false)),
-            None => other(&name).then(|| column(f64::NAN, false)),
+            None => is_other_name(&name).then(|| column(f64::NAN, false)),
         }
     })
 }
@@ -80,43 +94,46 @@ fn find_column(name: &str, place: usize) -> Option<TraceColumn> {
 impl TraceColumns {
     /// The columns of a header, with warnings.
     pub(super) fn from_header(
-        at: LinePosition<'_>,
+        position: LinePosition<'_>,
         header: &csv::StringRecord,
     ) -> Result<(TraceColumns, Vec<Diagnostic>), Diagnostic> {
-        let named: Vec<TraceColumn> =
-            header.iter().enumerate().filter_map(|(place, name)| find_column(name, place)).collect();
-        let name = |place: usize| header.get(place).unwrap_or("");
+        let recognised: Vec<TraceColumn> =
+            header.iter().enumerate().filter_map(|(index, name)| recognise_column(name, index)).collect();
+        let name_at = |index: usize| header.get(index).unwrap_or("");
         let mut columns: Vec<TraceColumn> = Vec::new();
-        for column in &named {
+        for column in &recognised {
             // A column with a standard name takes precedence over one with another name.
-            if !column.own && named.iter().any(|other| other.own && other.kind == column.kind) {
+            if !column.is_standard && recognised.iter().any(|other| other.is_standard && other.kind == column.kind) {
                 continue;
             }
             if let Some(other) = columns.iter().find(|other| other.kind == column.kind) {
-                let message = format!("duplicate column, also given as `{}`", name(other.place));
-                return Err(Diagnostic::at(at.file, at.line, message)
-                    .with_key(name(column.place))
+                let message = format!("duplicate column, also given as `{}`", name_at(other.index));
+                return Err(Diagnostic::at(position.file, position.line, message)
+                    .with_key(name_at(column.index))
                     .with_expected("each column once"));
             }
             if column.unit.is_nan() {
-                let fault = Diagnostic::at(at.file, at.line, "the unit is missing").with_key(name(column.place));
-                let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", normalise_name(name(column.place)));
+                let fault =
+                    Diagnostic::at(position.file, position.line, "the unit is missing").with_key(name_at(column.index));
+                let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", normalise_name(name_at(column.index)));
                 return Err(fault.with_expected(expected));
             }
             columns.push(*column);
         }
         let columns = TraceColumns(columns);
-        for (kind, own, _) in KINDS {
-            let either = kind == ColumnKind::Think && columns.find(ColumnKind::Arrival).is_some();
-            if kind != ColumnKind::Arrival && columns.find(kind).is_none() && !either {
-                let fault =
-                    Diagnostic::at(at.file, at.line, "this column is missing").with_key(own).with_expected(HEADER);
-                // A suggestion from the unknown names in the header.
-                let strange = header.iter().enumerate().filter(|(place, word)| find_column(word, *place).is_none());
-                return Err(fault.suggest_nearest(own, strange.map(|(_, word)| word)));
+        for (kind, standard_name, _) in KINDS {
+            // Think times follow from arrivals, and arrivals from think times.
+            let is_derived = kind == ColumnKind::Think && columns.find(ColumnKind::Arrival).is_some();
+            if kind != ColumnKind::Arrival && columns.find(kind).is_none() && !is_derived {
+                let fault = Diagnostic::at(position.file, position.line, "this column is missing")
+                    .with_key(standard_name)
+                    .with_expected(HEADER);
+                let unknown =
+                    header.iter().enumerate().filter(|(index, name)| recognise_column(name, *index).is_none());
+                return Err(fault.suggest_nearest(standard_name, unknown.map(|(_, name)| name)));
             }
         }
-        let warnings = columns.column_warnings(at, header);
+        let warnings = columns.column_warnings(position, header);
         Ok((columns, warnings))
     }
 
@@ -125,53 +142,57 @@ impl TraceColumns {
     }
 
     /// Parses the request of a line.
-    pub(super) fn read_row(&self, at: LinePosition<'_>, record: &csv::StringRecord) -> Result<RawRow, Diagnostic> {
+    pub(super) fn parse_row(
+        &self,
+        position: LinePosition<'_>,
+        record: &csv::StringRecord,
+    ) -> Result<RawRow, Diagnostic> {
         let find_word = |kind: ColumnKind| {
-            let own = KINDS.iter().find(|row| row.0 == kind).map_or("", |row| row.1);
+            let name = standard_name(kind);
             let column = self.find(kind).expect("it was found in the header");
-            let word = record.get(column.place);
-            let fault = || Diagnostic::at(at.file, at.line, "the line ends before it").with_key(own);
-            word.map(|word| (own, word, column.unit)).ok_or_else(fault)
+            let word = record.get(column.index);
+            let fault = || Diagnostic::at(position.file, position.line, "the line ends before it").with_key(name);
+            word.map(|word| FoundWord { name, word, unit: column.unit }).ok_or_else(fault)
         };
-        let time = |kind: ColumnKind, limit: f64| {
-            let (own, word, unit) = find_word(kind)?;
-            at.parse_time(own, word, unit, limit)
+        let time = |kind: ColumnKind, limit_ms: f64| {
+            let FoundWord { name, word, unit } = find_word(kind)?;
+            position.parse_time(name, word, unit, limit_ms)
         };
-        let maybe = |kind: ColumnKind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
-        let blocks = |kind: ColumnKind| {
-            let (own, word, unit) = find_word(kind)?;
+        let optional_time = |kind: ColumnKind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
+        let sectors = |kind: ColumnKind| {
+            let FoundWord { name, word, unit } = find_word(kind)?;
             if unit == 1.0 {
                 Ok(word.to_owned())
             } else {
-                at.parse_bytes_as_blocks(own, word, unit as u64).map(|n| n.to_string())
+                position.parse_bytes_as_sectors(name, word, unit as u64).map(|count| count.to_string())
             }
         };
         Ok(RawRow {
-            op: at.parse_op(find_word(ColumnKind::Op)?.1)?,
-            lba: at.parse_lba(&blocks(ColumnKind::Lba)?)?,
-            sectors: at.parse_sectors(&blocks(ColumnKind::Sectors)?)?,
+            op: position.parse_op(find_word(ColumnKind::Op)?.word)?,
+            lba: position.parse_lba(&sectors(ColumnKind::Lba)?)?,
+            sectors: position.parse_sectors(&sectors(ColumnKind::Sectors)?)?,
             measured: time(ColumnKind::Measured, LONGEST_MS)?,
-            think: maybe(ColumnKind::Think)?,
-            arrival: maybe(ColumnKind::Arrival)?,
-            line: at.line,
+            think: optional_time(ColumnKind::Think)?,
+            arrival: optional_time(ColumnKind::Arrival)?,
+            line: position.line,
         })
     }
 
-    /// Warnings about columns with other names or units, and about ignored columns, with suggestions.
-    fn column_warnings(&self, at: LinePosition<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
+    /// Warnings about columns with other names than the standard ones, and about ignored columns, with suggestions.
+    fn column_warnings(&self, position: LinePosition<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
         let absent = || KINDS.iter().filter(|row| self.find(row.0).is_none()).map(|row| row.1);
-        let warning = |(place, word): (usize, &str)| {
-            let key: String = word.chars().take(40).collect();
-            match self.0.iter().find(|column| column.place == place) {
-                Some(column) if column.own => None,
+        let warning = |(index, name): (usize, &str)| {
+            let key: String = name.chars().take(40).collect();
+            match self.0.iter().find(|column| column.index == index) {
+                Some(column) if column.is_standard => None,
                 Some(column) => {
-                    let own = KINDS.iter().find(|row| row.0 == column.kind).map_or("", |row| row.1);
-                    Some(Diagnostic::at(at.file, at.line, format!("read as {own}")).with_key(key))
+                    let message = format!("read as {}", standard_name(column.kind));
+                    Some(Diagnostic::at(position.file, position.line, message).with_key(key))
                 }
-                None if word == NOTED => None,
+                None if name == INFORMATIVE_COLUMN => None,
                 None => {
-                    let warning = Diagnostic::at(at.file, at.line, "this column is ignored").with_key(key);
-                    Some(warning.suggest_nearest(word, absent()))
+                    let warning = Diagnostic::at(position.file, position.line, "this column is ignored").with_key(key);
+                    Some(warning.suggest_nearest(name, absent()))
                 }
             }
         };

@@ -1,14 +1,14 @@
-//! A row of a measured trace, and the parsing of its words.
+//! A row of a measured trace, and the parsing of its words with their limits.
 
 use seekwise_disk::block::Op;
 use seekwise_disk::time::Span;
 
 use seekwise_drives::diagnostic::Diagnostic;
 
-/// Units of time in milliseconds.
-pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
+/// Units of time by their names, in milliseconds.
+pub(super) const TIME_UNITS_MS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
 
-/// The longest response time in milliseconds: a minute suggests a wrong unit.
+/// The longest response time in milliseconds, a minute: longer ones suggest a wrong unit.
 pub(super) const LONGEST_MS: f64 = 60_000.0;
 
 /// The longest trace in milliseconds: a year.
@@ -25,7 +25,7 @@ pub(super) struct RawRow {
     pub line: usize,
 }
 
-/// The place of a word.
+/// The line of a word, for errors.
 #[derive(Clone, Copy)]
 pub(super) struct LinePosition<'a> {
     pub file: &'a str,
@@ -53,16 +53,20 @@ impl LinePosition<'_> {
         sectors.ok_or_else(|| self.invalid_word("sectors", word, "a whole number from 1 to 65536"))
     }
 
-    /// Bytes as blocks.
-    pub(crate) fn parse_bytes_as_blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
-        let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
-        whole.ok_or_else(|| self.invalid_word(key, word, &format!("a multiple of {bytes} bytes")))
+    /// A number of bytes as a number of sectors.
+    pub(crate) fn parse_bytes_as_sectors(&self, key: &str, word: &str, sector_bytes: u64) -> Result<u64, Diagnostic> {
+        let bytes = word.parse().ok().filter(|bytes: &u64| bytes.is_multiple_of(sector_bytes));
+        let sectors = bytes.map(|bytes| bytes / sector_bytes);
+        sectors.ok_or_else(|| self.invalid_word(key, word, &format!("a multiple of {sector_bytes} bytes")))
     }
 
-    /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    pub(crate) fn parse_time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
-        let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let fault = || self.invalid_word(key, word, &format!("a time from 0 to {} {}", limit / unit, unit_name(unit)));
+    /// A time from a number of units of `unit_ms` milliseconds.
+    pub(crate) fn parse_time(&self, key: &str, word: &str, unit_ms: f64, limit_ms: f64) -> Result<Span, Diagnostic> {
+        let ms = word.parse::<f64>().ok().map(|value| value * unit_ms).filter(|ms| (0.0..=limit_ms).contains(ms));
+        let fault = || {
+            let expected = format!("a time from 0 to {} {}", limit_ms / unit_ms, unit_name(unit_ms));
+            self.invalid_word(key, word, &expected)
+        };
         let ms = ms.ok_or_else(fault)?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     }
@@ -73,6 +77,6 @@ impl LinePosition<'_> {
     }
 }
 
-fn unit_name(unit: f64) -> &'static str {
-    UNITS.into_iter().find(|known| known.1 == unit).map_or("ms", |known| known.0)
+fn unit_name(unit_ms: f64) -> &'static str {
+    TIME_UNITS_MS.into_iter().find(|known| known.1 == unit_ms).map_or("ms", |known| known.0)
 }
