@@ -234,7 +234,7 @@ pub(crate) fn disksim(data: &[u8], hear: Hear<'_>) {
 /// A disk's ends: of itself, and of one that is said to be longer.
 pub(crate) fn signature(data: &[u8], hear: Hear<'_>) {
     for bytes in [data.len() as u64, 1 << 40, u64::MAX] {
-        let found = signatures::signatures(signatures::DiskEnds { head: data, tail: data, bytes });
+        let found = signatures::find_signatures(signatures::DiskEnds { head: data, tail: data, bytes });
         hear(&found);
         assert!(found.iter().all(|it| it.at < bytes), "what was found stands on the disk");
     }

@@ -12,7 +12,7 @@ pub use seekwise_formats::scene::{LayoutCache, SceneFile};
 pub use seekwise_lab::built_in::{BuiltInJob, BuiltInScene, JOBS, SCENES, find_text};
 
 /// Programs of scenes, with the sources of their figures.
-pub use seekwise_formats::program::{ProgramFile, find as find_program, programs};
+pub use seekwise_formats::program::{ProgramFile, find_program, programs};
 
 /// Whether fio's jobs have an option of that name.
 pub use seekwise_formats::fio::is_option as is_fio_option;

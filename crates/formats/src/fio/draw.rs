@@ -82,8 +82,8 @@ pub(super) fn parse_distribution(
 /// zipf, pareto, normal: `parameter:centre`. Defaults are fio's.
 fn parse_parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
     let (first, centre) = rest.split_once([':', ',']).unwrap_or((rest, ""));
-    let read = |text: &str, default| {
-        if text.trim().is_empty() { Some(default) } else { small_millionths(text) }
+    let millionths_or = |text: &str, default| {
+        if text.trim().is_empty() { Some(default) } else { parse_small_millionths(text) }
     };
     let center = match centre.trim() {
         "" => None,
@@ -129,7 +129,7 @@ fn parse_common_table<T: PartialEq>(
 }
 
 /// `access/size` pairs: the access percent, and the text of the size.
-fn parse_zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
+fn parse_zone_shares(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     let expected = "zones such as 60/10:30/20:10/70, accesses adding up to 100";
     let wrong = || OptionError::new(format!("the zones `{text}` are not understood")).with_expected(expected);
     let mut zones = Vec::new();

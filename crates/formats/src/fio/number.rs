@@ -257,9 +257,9 @@ mod tests {
 
     #[test]
     fn times_accept_words_that_fio_misreads() {
-        let at = |text: &str| {
+        let time = |text: &str| {
             let mut notes = Vec::new();
-            (parse_time(text, 1_000_000, &mut notes), notes.len())
+            (parse_time_ns(text, 1_000_000, &mut notes), notes.len())
         };
         assert_eq!(time("10m"), (Ok(600_000_000_000), 0));
         assert_eq!(time("10"), (Ok(10_000_000_000), 0));
