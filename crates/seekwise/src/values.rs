@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// Sizes in bytes, and amounts with a unit, as people write them.
 pub use seekwise_drives::dotted::parse_size;
-pub use seekwise_drives::figure::units::{amount as parse_amount, name as unit_name};
+pub use seekwise_drives::figure::units::{convert_quantity as parse_amount, name as unit_name};
 
 /// The most values that a range may stand for: each is a cell with all its runs.
 const MOST: usize = 1000;
