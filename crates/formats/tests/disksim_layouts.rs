@@ -1,5 +1,5 @@
-//! The layouts of nine measured drives, by their DiskSim parameters: what they hold, that no two blocks share a slot, that
-//! extents are what their blocks are, and that tracks stream at their rate.
+//! The layouts of nine measured drives from their DiskSim parameters: the number of blocks, no two blocks in one slot, extents
+//! that agree with their single blocks, and tracks that stream at their rate.
 //!
 //! The parameters are other people's and no part of the project: they are looked for in $SEEKWISE_SHARED, else beside the
 //! workspace in `shared`; without them the tests print that they are skipped.
@@ -19,10 +19,10 @@ use seekwise_drives::profile::{self, DriveFile};
 use seekwise_formats::disksim;
 use seekwise_formats::trace::measured as trace;
 
-/// A drive, what its file claims (`Block count`), and what its zones hold by DiskSim's own sums: cylinders times surfaces
-/// times blocks a track, less the front and the spares of the scheme; for the last, slots of the index less slips.
+/// A drive, the blocks that its file claims (`Block count`), and the blocks that its zones hold by DiskSim's own sum: cylinders
+/// times surfaces times blocks a track, less the front and the spares of the scheme; for the last, slots of the index less slips.
 ///
-/// Five files claim less than their zones hold. The sum counts, as in DiskSim, and a warning names both.
+/// Five files claim less than their zones hold. The sum counts, as in DiskSim, and a warning names both numbers.
 const DRIVES: [(&str, u64, u64); 9] = [
     ("atlas10k", 17_938_986, 17_966_953),
     ("barracuda", 4_110_000, 4_217_670),
@@ -35,27 +35,27 @@ const DRIVES: [(&str, u64, u64); 9] = [
     ("maxtor300g", 585_937_499, 585_937_500),
 ];
 
-/// A drive as imported.
-struct Measured {
+/// An imported drive.
+struct ImportedDrive {
     name: &'static str,
-    claims: u64,
-    holds: u64,
+    claimed_blocks: u64,
+    zone_blocks: u64,
     warnings: Vec<String>,
     drive: DriveFile,
     profile: Profile,
 }
 
 /// The drives whose parameters are there, imported once for all tests.
-fn drives() -> &'static [Measured] {
-    static DRIVES_FOUND: LazyLock<Vec<Measured>> = LazyLock::new(|| {
+fn drives() -> &'static [ImportedDrive] {
+    static DRIVES_FOUND: LazyLock<Vec<ImportedDrive>> = LazyLock::new(|| {
         let files = shared_files::files("validation/disksim", &[".parv"]);
         let found = |name: &str| files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == name));
-        DRIVES.iter().filter_map(|row| Some(measured(*row, found(row.0)?))).collect()
+        DRIVES.iter().filter_map(|row| Some(import_drive(*row, found(row.0)?))).collect()
     });
     &DRIVES_FOUND
 }
 
-fn measured((name, claims, holds): (&'static str, u64, u64), file: &Path) -> Measured {
+fn import_drive((name, claimed_blocks, zone_blocks): (&'static str, u64, u64), file: &Path) -> ImportedDrive {
     let folder = file.parent().expect("a folder");
     let load = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
     let text = fs::read_to_string(file).expect("a set-up");
@@ -63,11 +63,11 @@ fn measured((name, claims, holds): (&'static str, u64, u64), file: &Path) -> Mea
     let drive = profile::parse(name, &import.toml).expect("a profile");
     let profile = drive.profile().expect("a profile that fits");
     let warnings = import.warnings.iter().map(ToString::to_string).collect();
-    Measured { name, claims, holds, warnings, drive, profile }
+    ImportedDrive { name, claimed_blocks, zone_blocks, warnings, drive, profile }
 }
 
-/// All pieces of track, block after block.
-fn extents(geometry: &Geometry) -> impl Iterator<Item = Extent> + '_ {
+/// All extents of the drive, in order of their blocks.
+fn all_extents(geometry: &Geometry) -> impl Iterator<Item = Extent> + '_ {
     let mut lba = 0;
     std::iter::from_fn(move || {
         let extent = (lba < geometry.sectors()).then(|| geometry.extent(lba, u32::MAX))?;
@@ -79,27 +79,29 @@ fn extents(geometry: &Geometry) -> impl Iterator<Item = Extent> + '_ {
 
 #[test]
 fn drives_have_what_their_zones_hold() {
-    for Measured { name, claims, holds, warnings, drive, profile } in drives() {
-        assert_eq!(profile.geometry.sectors(), *holds, "{name}");
-        assert_eq!(warnings.len(), usize::from(claims != holds), "{name}: {warnings:?}");
-        let both = format!("`Block count`: {claims} blocks, but the zones hold {holds} without spares and slips");
+    for ImportedDrive { name, claimed_blocks, zone_blocks, warnings, drive, profile } in drives() {
+        assert_eq!(profile.geometry.sectors(), *zone_blocks, "{name}");
+        assert_eq!(warnings.len(), usize::from(claimed_blocks != zone_blocks), "{name}: {warnings:?}");
+        let both = format!(
+            "`Block count`: {claimed_blocks} blocks, but the zones hold {zone_blocks} without spares and slips"
+        );
         assert!(warnings.iter().all(|warning| warning.contains(&both)), "{name}: {warnings:?}");
         let mut drive = drive.clone();
-        drive.set("geometry.sectors", &(holds + 1).to_string()).expect("a number");
+        drive.set("geometry.sectors", &(zone_blocks + 1).to_string()).expect("a number");
         let error = drive.profile().err().unwrap_or_default().remove(0).to_string();
-        let expected = format!("the zones hold {holds} sectors, the drive claims {}", holds + 1);
+        let expected = format!("the zones hold {zone_blocks} sectors, the drive claims {}", zone_blocks + 1);
         assert!(error.ends_with(&expected), "{name}: {error}");
-        println!("{name}: claims {claims}, holds {holds}, {} more", holds - claims);
+        println!("{name}: claims {claimed_blocks}, holds {zone_blocks}, {} more", zone_blocks - claimed_blocks);
     }
 }
 
 /// The whole of every drive, by pieces of track.
 #[test]
 fn each_block_has_a_slot_of_its_own() {
-    for Measured { name, holds, profile, .. } in drives() {
+    for ImportedDrive { name, zone_blocks, profile, .. } in drives() {
         let geometry = &profile.geometry;
         let mut pieces: Vec<(u32, u8, u32, u32)> = Vec::new();
-        for extent in extents(geometry) {
+        for extent in all_extents(geometry) {
             assert!(extent.cylinder < geometry.cylinders() && extent.head < geometry.surfaces(), "{name}: {extent:?}");
             let (begin, end) = (extent.before, extent.before + extent.sectors);
             // The slots of a track fill a revolution, but for the rounding of one slot each.
@@ -113,19 +115,19 @@ fn each_block_has_a_slot_of_its_own() {
             assert!(!same || two[0].3 <= two[1].2, "{name}: two blocks in one slot, {two:?}");
         }
         let blocks: u64 = pieces.iter().map(|piece| u64::from(piece.3 - piece.2)).sum();
-        assert_eq!(blocks, *holds, "{name}");
+        assert_eq!(blocks, *zone_blocks, "{name}");
         println!("{name}: {blocks} blocks in {} pieces of track, no slot twice", pieces.len());
     }
 }
 
 #[test]
 fn an_extent_is_what_its_blocks_are() {
-    for Measured { name, holds, profile, .. } in drives() {
+    for ImportedDrive { name, zone_blocks, profile, .. } in drives() {
         let geometry = &profile.geometry;
         let mut rng = Seed(7).stream(name);
         for _ in 0..20_000 {
-            let (mut lba, end) = (rng.below(*holds), rng.below(1_500));
-            let end = (lba + end + 1).min(*holds);
+            let (mut lba, end) = (rng.below(*zone_blocks), rng.below(1_500));
+            let end = (lba + end + 1).min(*zone_blocks);
             while lba < end {
                 let extent = geometry.extent(lba, (end - lba) as u32);
                 let last = u64::from(extent.sectors) - 1;
@@ -141,17 +143,18 @@ fn an_extent_is_what_its_blocks_are() {
     }
 }
 
-/// The time to read from one block to another that begins a track later on, from the first's passing by.
-fn streamed(profile: &Profile, from: u64, to: u64) -> Span {
+/// The time from the start of one block under the head to the start of another, which begins a later track, in one sequential
+/// read.
+fn streaming_time(profile: &Profile, from_lba: u64, to_lba: u64) -> Span {
     let mut arm = Arm::default();
-    let (mut now, mut begun, mut lba) = (Instant::ZERO, Instant::ZERO, from);
+    let (mut now, mut started, mut lba) = (Instant::ZERO, Instant::ZERO, from_lba);
     loop {
-        let extent = profile.geometry.extent(lba, (to + 1 - lba).min(4096) as u32);
+        let extent = profile.geometry.extent(lba, (to_lba + 1 - lba).min(4096) as u32);
         now += profile.mechanics.positioning(now, arm, &extent, false).total();
         arm = Arm { cylinder: extent.cylinder, head: extent.head };
         match lba {
-            lba if lba == from => begun = now,
-            lba if lba == to => return now.since(begun),
+            lba if lba == from_lba => started = now,
+            lba if lba == to_lba => return now.since(started),
             _ => {}
         }
         now += profile.mechanics.transfer_time(&extent);
@@ -159,10 +162,10 @@ fn streamed(profile: &Profile, from: u64, to: u64) -> Span {
     }
 }
 
-/// Blocks that begin a cylinder, and those that begin the next, in the middle of a zone.
-fn cylinder_starts(geometry: &Geometry, (start, end): (u64, u64)) -> (u64, u64) {
+/// The first blocks of two neighbouring cylinders in the middle of a zone, whose blocks are `zone_start` to `zone_end`.
+fn first_blocks_of_two_cylinders(geometry: &Geometry, (zone_start, zone_end): (u64, u64)) -> (u64, u64) {
     let mut starts = Vec::new();
-    let mut lba = start + (end - start) / 2;
+    let mut lba = zone_start + (zone_end - zone_start) / 2;
     let mut cylinder = geometry.extent(lba, 1).cylinder;
     while starts.len() < 2 {
         let extent = geometry.extent(lba, u32::MAX);
@@ -179,7 +182,7 @@ fn cylinder_starts(geometry: &Geometry, (start, end): (u64, u64)) -> (u64, u64) 
 /// A cylinder of H tracks streams in H revolutions, H - 1 skews of a surface and one of a cylinder.
 #[test]
 fn cylinders_stream_at_the_rate_of_their_tracks() {
-    for Measured { name, drive, profile, .. } in drives().iter().filter(|drive| drive.name != "maxtor300g") {
+    for ImportedDrive { name, drive, profile, .. } in drives().iter().filter(|drive| drive.name != "maxtor300g") {
         let Some(FigureValue::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
             panic!("{name} has no zones")
         };
@@ -192,10 +195,10 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
                 span.1 > span.0 && first >= row.first && first < row.first + row.cylinders
             };
             let Some(&span) = spans.iter().find(inside) else { continue };
-            let (from, to) = cylinder_starts(&profile.geometry, span);
+            let (from, to) = first_blocks_of_two_cylinders(&profile.geometry, span);
             let (cylinder, head) = row.skews.expect("skews of its own");
             let expected = revolution * (heads + (heads - 1.0) * head + cylinder);
-            let found = streamed(profile, from, to).nanos() as f64;
+            let found = streaming_time(profile, from, to).nanos() as f64;
             let turns = (found - expected) / revolution;
             println!(
                 "{name}, cylinder {}: {:.3} MB/s, {turns:.3} turns more",
@@ -212,7 +215,7 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
 /// where another lives.
 #[test]
 fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
-    for Measured { profile, .. } in drives().iter().filter(|drive| drive.name == "st41601n") {
+    for ImportedDrive { profile, .. } in drives().iter().filter(|drive| drive.name == "st41601n") {
         let geometry = &profile.geometry;
         for (request, last) in [(3206, 1_594_139), (3417, 1_757_658), (7171, 349_676u64)] {
             let [before, pushed, next] = [last - 1, last, last + 1].map(|lba| geometry.extent(lba, 1));
@@ -227,7 +230,7 @@ fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
 #[test]
 fn traces_fit_their_drives() {
     let traces = shared_files::files("validation/traces", &[".csv"]);
-    for Measured { name, profile, .. } in drives() {
+    for ImportedDrive { name, profile, .. } in drives() {
         let Some(path) = traces.iter().find(|path| path.file_stem().is_some_and(|stem| stem == *name)) else {
             continue;
         };

@@ -1,5 +1,5 @@
-//! Drives that nobody here has seen, drawn from a seed and written as DiskSim's parameters in many ways: each is taken over,
-//! and has the capacity, speed, seeks and skews that follow from its figures by hand.
+//! Random drives, drawn from a seed and written as DiskSim's parameters in many ways: each is imported, and has the capacity,
+//! speed, seeks and skews that follow from its figures by arithmetic in this file.
 //!
 //! Drawn are: 1 to 24 heads, 1 to 64 zones, 3,600 to 15,000 rpm, every sparing scheme and mapping, all forms of seeks, all
 //! values of all switches; one file or several, folders, key orders, line ends, comments, a block that is a variant of another.
@@ -18,7 +18,7 @@ use seekwise_formats::disksim::{self, DisksimImport};
 /// Drives that are drawn.
 const DRIVES: u64 = 120;
 
-/// Values of a whole number that a switch may have.
+/// Switches and their largest value; the least is 0.
 const SWITCHES: &[(&str, u64)] = &[
     ("Hold bus entire read xfer", 1),
     ("Hold bus entire write xfer", 1),
@@ -80,13 +80,24 @@ const OVERHEADS: &[&str] = &[
 
 /// A zone's figures.
 struct Zone {
-    first: u64,
-    last: u64,
-    spt: u64,
-    /// In sectors.
+    first_cylinder: u64,
+    last_cylinder: u64,
+    sectors_per_track: u64,
+    /// Skews of a track and of a cylinder, in sectors.
     skews: (u64, u64),
+    /// Empty slots at the zone's front.
     front: u64,
     slips: Vec<u64>,
+}
+
+/// A form of seek times.
+struct SeekForm {
+    /// The parameters as written.
+    text: String,
+    /// The table of seek times in a file of its own; empty for other forms.
+    table: String,
+    /// The time in milliseconds of a distance in cylinders.
+    time_ms: Box<dyn Fn(u64) -> f64>,
 }
 
 /// A drive's figures.
@@ -95,54 +106,53 @@ struct Drive {
     rpm: u64,
     mapping: u64,
     scheme: u64,
-    range: u64,
+    /// Cylinders of a sparing range.
+    range_cylinders: u64,
     spares: u64,
     zones: Vec<Zone>,
-    /// Its form as written, and the time in milliseconds of a distance.
-    seek: String,
-    table: String,
-    times: Box<dyn Fn(u64) -> f64>,
+    seek: SeekForm,
 }
 
-fn between(low: u64, high: u64, rng: &mut Rng) -> u64 {
+fn draw_between(low: u64, high: u64, rng: &mut Rng) -> u64 {
     low + rng.below(high - low + 1)
 }
 
-fn share(rng: &mut Rng) -> f64 {
+/// A number from 0 to 1.
+fn draw_fraction(rng: &mut Rng) -> f64 {
     rng.below(1_000_001) as f64 / 1e6
 }
 
-fn zones(heads: u64, scheme: u64, rng: &mut Rng) -> Vec<Zone> {
+fn draw_zones(heads: u64, scheme: u64, rng: &mut Rng) -> Vec<Zone> {
     let count = [1, 2, 5, 16, 64][rng.below(5) as usize];
-    let mut first = 0;
-    let outer = between(30 + count, 1200, rng);
+    let mut first_cylinder = 0;
+    let outer_sectors = draw_between(30 + count, 1200, rng);
     let zone = |index: u64| {
-        first += rng.below(2) * rng.below(3);
-        let spt = outer - index;
-        let last = first + between(7, 300, rng);
-        let slots = (last + 1 - first) * heads * spt;
-        // One in each of a few cylinders; in tracks in scheme 1. None where slips are not known.
-        let places = if scheme == 1 { (last + 1 - first) * heads } else { slots };
+        first_cylinder += rng.below(2) * rng.below(3);
+        let sectors_per_track = outer_sectors - index;
+        let last_cylinder = first_cylinder + draw_between(7, 300, rng);
+        let slots = (last_cylinder + 1 - first_cylinder) * heads * sectors_per_track;
+        // Slips are counted in slots, in scheme 1 in tracks; scheme 0 has none.
+        let places = if scheme == 1 { (last_cylinder + 1 - first_cylinder) * heads } else { slots };
         let slips = if scheme == 0 { Vec::new() } else { vec![places / 7, places / 3] };
         let zone = Zone {
-            first,
-            last,
-            spt,
-            skews: (rng.below(spt), rng.below(2) * rng.below(spt)),
-            front: rng.below(2) * rng.below(spt),
+            first_cylinder,
+            last_cylinder,
+            sectors_per_track,
+            skews: (rng.below(sectors_per_track), rng.below(2) * rng.below(sectors_per_track)),
+            front: rng.below(2) * rng.below(sectors_per_track),
             slips: if rng.below(2) == 0 { Vec::new() } else { slips },
         };
-        first = last + 1;
+        first_cylinder = last_cylinder + 1;
         zone
     };
     (0..count).map(zone).collect()
 }
 
-/// The six forms of seeks: their text, a table beside it, and their times.
-fn seek(cylinders: u64, rng: &mut Rng) -> (String, String, Box<dyn Fn(u64) -> f64>) {
-    let single = 0.3 + 3.0 * share(rng);
-    let average = single + 1.0 + 9.0 * share(rng);
-    let full = average * 2.0 - single + share(rng);
+/// One of the six forms of seeks, for a drive of so many cylinders.
+fn draw_seek(cylinders: u64, rng: &mut Rng) -> SeekForm {
+    let single = 0.3 + 3.0 * draw_fraction(rng);
+    let average = single + 1.0 + 9.0 * draw_fraction(rng);
+    let full = average * 2.0 - single + draw_fraction(rng);
     let three =
         format!("Single cylinder seek time = {single}, Average seek time = {average}, Full strobe seek time = {full}");
     let c = cylinders as f64;
@@ -150,7 +160,7 @@ fn seek(cylinders: u64, rng: &mut Rng) -> (String, String, Box<dyn Fn(u64) -> f6
     let values = format!("[ {}, {single:.6}, {root:.6}, {single:.6}, {line:.6}", cylinders / 3);
     let bend = (cylinders / 3) as f64;
     let hpl = move |d: f64| if d < bend { single + root * d.sqrt() } else { single + line * d };
-    match rng.below(6) {
+    let (text, table, time_ms): (String, String, Box<dyn Fn(u64) -> f64>) = match rng.below(6) {
         0 => (format!("constant, Constant seek time = {average}"), String::new(), Box::new(move |_| average)),
         1 => {
             let step = (full - single) / (c.max(3.0) - 2.0);
@@ -195,60 +205,63 @@ fn seek(cylinders: u64, rng: &mut Rng) -> (String, String, Box<dyn Fn(u64) -> f6
             }
             ("extracted, Full seek curve = unseen.seek".to_owned(), table, Box::new(time))
         }
-    }
+    };
+    SeekForm { text, table, time_ms }
 }
 
-fn draw(rng: &mut Rng) -> Drive {
-    let heads = between(1, 24, rng);
+fn draw_drive(rng: &mut Rng) -> Drive {
+    let heads = draw_between(1, 24, rng);
     let scheme = rng.below(11);
-    let zones = zones(heads, scheme, rng);
-    let cylinders = zones.last().expect("a zone").last + 1;
-    let (seek, table, times) = seek(cylinders, rng);
+    let zones = draw_zones(heads, scheme, rng);
+    let cylinders = zones.last().expect("a zone").last_cylinder + 1;
+    let seek = draw_seek(cylinders, rng);
     Drive {
         heads,
         rpm: [3600, 4002, 4316, 5400, 6300, 7200, 10_016, 12_030, 15_000][rng.below(9) as usize],
         mapping: rng.below(3),
         scheme,
-        range: between(1, 9, rng),
-        spares: between(2, 5, rng),
+        range_cylinders: draw_between(1, 9, rng),
+        spares: draw_between(2, 5, rng),
         zones,
         seek,
-        table,
-        times,
     }
 }
 
 impl Drive {
     /// Blocks by DiskSim's own count: slots less the front, the spares of each unit and, where they go to the end, slips.
-    fn blocks(&self) -> u64 {
-        let zone = |zone: &Zone| {
-            let cylinders = zone.last + 1 - zone.first;
-            let slots = cylinders * self.heads * zone.spt;
+    fn count_blocks(&self) -> u64 {
+        let blocks_of_zone = |zone: &Zone| {
+            let cylinders = zone.last_cylinder + 1 - zone.first_cylinder;
+            let slots = cylinders * self.heads * zone.sectors_per_track;
             let slips = zone.slips.len() as u64;
             let lost = match self.scheme {
                 0 => 0,
-                1 => self.spares * zone.spt,
+                1 => self.spares * zone.sectors_per_track,
                 2 | 5 => self.spares * cylinders,
                 3 => self.spares * cylinders * self.heads,
                 4 | 6 => self.spares * cylinders + slips,
                 7 => slips,
-                8 => self.spares * (cylinders / self.range),
+                8 => self.spares * (cylinders / self.range_cylinders),
                 9 => self.spares,
                 _ => self.spares + slips,
             };
             slots - zone.front - lost
         };
-        self.zones.iter().map(zone).sum()
+        self.zones.iter().map(blocks_of_zone).sum()
     }
 
-    fn zone_text(&self, zone: &Zone, rng: &mut Rng) -> String {
+    fn write_zone(&self, zone: &Zone, rng: &mut Rng) -> String {
         let slips: Vec<String> = zone.slips.iter().map(u64::to_string).collect();
         let mut keys = vec![
-            format!("First cylinder number = {}", zone.first),
-            format!("Last cylinder number = {}", zone.last),
+            format!("First cylinder number = {}", zone.first_cylinder),
+            format!("Last cylinder number = {}", zone.last_cylinder),
             format!(
                 "Blocks per track = {}",
-                if rng.below(8) == 0 { format!("{:#x}", zone.spt) } else { zone.spt.to_string() }
+                if rng.below(8) == 0 {
+                    format!("{:#x}", zone.sectors_per_track)
+                } else {
+                    zone.sectors_per_track.to_string()
+                }
             ),
             "Offset of first block = 0.000000".to_owned(),
             format!("Empty space at zone front = {}", zone.front),
@@ -258,21 +271,21 @@ impl Drive {
         ];
         keys.push(format!("Skew for track switch = {}.000000", zone.skews.0));
         keys.push(format!("Skew for cylinder switch = {}", zone.skews.1));
-        format!("dm_layout_g1_zone {{ {} }}", shuffled(keys, rng).join(", "))
+        format!("dm_layout_g1_zone {{ {} }}", shuffle(keys, rng).join(", "))
     }
 
-    fn model(&self, rng: &mut Rng) -> String {
-        let zones: Vec<String> = self.zones.iter().map(|zone| self.zone_text(zone, rng)).collect();
-        let cylinders = self.zones.last().expect("a zone").last + 1;
+    fn write_model(&self, rng: &mut Rng) -> String {
+        let zones: Vec<String> = self.zones.iter().map(|zone| self.write_zone(zone, rng)).collect();
+        let cylinders = self.zones.last().expect("a zone").last_cylinder + 1;
         let layout = vec![
             format!("LBN-to-PBN mapping scheme = {}", self.mapping),
             format!("Sparing scheme used = {}", self.scheme),
-            format!("Rangesize for sparing = {}", self.range),
+            format!("Rangesize for sparing = {}", self.range_cylinders),
             format!("Zones = [ {} ]", zones.join(",\n")),
         ];
         let mechanics = vec![
             "Access time type = trackSwitchPlusRotation".to_owned(),
-            format!("Seek type = {}", self.seek),
+            format!("Seek type = {}", self.seek.text),
             format!("Add. write settling delay = {}", 0.5),
             format!("Head switch time = {}", 0.25),
             format!("Rotation speed (in rpms) = {}", self.rpm),
@@ -281,63 +294,63 @@ impl Drive {
         let keys = vec![
             format!("Number of data surfaces = {}", self.heads),
             format!("Number of cylinders = {cylinders}"),
-            format!("Block count = {}", self.blocks()),
-            format!("Layout Model = dm_layout_g1 {{ {} }}", shuffled(layout, rng).join(",\n")),
-            format!("Mechanical Model = dm_mech_g1 {{ {} }}", shuffled(mechanics, rng).join(",\n")),
+            format!("Block count = {}", self.count_blocks()),
+            format!("Layout Model = dm_layout_g1 {{ {} }}", shuffle(layout, rng).join(",\n")),
+            format!("Mechanical Model = dm_mech_g1 {{ {} }}", shuffle(mechanics, rng).join(",\n")),
         ];
-        format!("dm_disk UNSEEN_model {{ {} }}\n", shuffled(keys, rng).join(",\n"))
+        format!("dm_disk UNSEEN_model {{ {} }}\n", shuffle(keys, rng).join(",\n"))
     }
 }
 
-fn shuffled(mut keys: Vec<String>, rng: &mut Rng) -> Vec<String> {
+fn shuffle(mut keys: Vec<String>, rng: &mut Rng) -> Vec<String> {
     for place in (1..keys.len()).rev() {
         keys.swap(place, rng.below(place as u64 + 1) as usize);
     }
     keys
 }
 
-/// Buffer and firmware, any legal values.
-fn specs(model: &str, rng: &mut Rng) -> String {
+/// The drive's `disksim_disk` block, with any legal values of buffer and firmware.
+fn write_specs(model: &str, rng: &mut Rng) -> String {
     let segments = [0, 1, 3, 16, 512][rng.below(5) as usize];
-    let size = between(1, 2000, rng);
+    let size = draw_between(1, 2000, rng);
     let mut keys: Vec<String> = SWITCHES.iter().map(|(key, most)| format!("{key} = {}", rng.below(most + 1))).collect();
-    keys.extend(OVERHEADS.iter().map(|key| format!("{key} = {:.6}", share(rng))));
+    keys.extend(OVERHEADS.iter().map(|key| format!("{key} = {:.6}", draw_fraction(rng))));
     keys.extend([
         format!("Model = {model}"),
         "Scheduler = disksim_ioqueue { Scheduling policy = 1, Cylinder mapping strategy = 0 }".to_owned(),
         format!("Max queue length = {}", [0, 1, 8, 256][rng.below(4) as usize]),
-        format!("Bulk sector transfer time = {:.6}", 0.2 * share(rng)),
+        format!("Bulk sector transfer time = {:.6}", 0.2 * draw_fraction(rng)),
         format!("Segment size (in blks) = {size}"),
         format!("Number of buffer segments = {segments}"),
-        format!("Maximum number of write segments = {}", between(1, segments.max(1), rng)),
-        format!("Time scale for overheads = {}", share(rng)),
-        format!("Low (write) water mark = {}", share(rng)),
-        format!("High (read) water mark = {}", share(rng)),
+        format!("Maximum number of write segments = {}", draw_between(1, segments.max(1), rng)),
+        format!("Time scale for overheads = {}", draw_fraction(rng)),
+        format!("Low (write) water mark = {}", draw_fraction(rng)),
+        format!("High (read) water mark = {}", draw_fraction(rng)),
         format!("Minimum read-ahead (blks) = {}", rng.below(2) * rng.below(size + 1)),
         format!("Maximum read-ahead (blks) = {}", rng.below(size + 1)),
         "Avg sectors per cylinder = 100".to_owned(),
     ]);
-    format!("disksim_disk UNSEEN {{\n{}\n}} # end\n", shuffled(keys, rng).join(",\n"))
+    format!("disksim_disk UNSEEN {{\n{}\n}} # end\n", shuffle(keys, rng).join(",\n"))
 }
 
-/// All files of a set-up, in one of several arrangements.
-fn files(drive: &Drive, rng: &mut Rng) -> BTreeMap<String, String> {
-    let model = drive.model(rng);
+/// All files of a set-up by name, in one of several arrangements.
+fn write_files(drive: &Drive, rng: &mut Rng) -> BTreeMap<String, String> {
+    let model = drive.write_model(rng);
     let folder = ["", "parts/"][rng.below(2) as usize];
-    let way = rng.below(4);
+    let arrangement = rng.below(4);
     let mut files = BTreeMap::new();
     let specs = match rng.below(2) {
-        0 => specs(model.trim_end(), rng),
+        0 => write_specs(model.trim_end(), rng),
         _ => {
             files.insert(format!("{folder}unseen.model"), model);
             // What is sourced from a folder names its own files from there.
-            specs(&format!("source {}unseen.model", if way == 3 { "" } else { folder }), rng)
+            write_specs(&format!("source {}unseen.model", if arrangement == 3 { "" } else { folder }), rng)
         }
     };
     let rest = "instantiate [ disk0 .. disk3 ] as UNSEEN\ntopology disksim_iodriver driver0 [ disksim_bus bus0 [ \
                 disksim_disk disk0 [], disksim_disk disk1 [] ] ]\ndisksim_logorg org0 { devices = [ disk0 .. disk3 ] }\n";
     let bus = "disksim_bus BUS0 { type = 1, Arbitration time = 0.0, Read block transfer time = 0.0 }\n";
-    let set_up = match way {
+    let set_up = match arrangement {
         0 => specs,
         1 => format!("{bus}{specs}{rest}"),
         2 => {
@@ -352,7 +365,7 @@ fn files(drive: &Drive, rng: &mut Rng) -> BTreeMap<String, String> {
     };
     // A table lies beside the model, wherever that is.
     let beside = if files.keys().any(|name| name.starts_with("parts/")) { folder } else { "" };
-    files.insert(format!("{beside}unseen.seek"), drive.table.clone());
+    files.insert(format!("{beside}unseen.seek"), drive.seek.table.clone());
     files.insert("unseen.parv".to_owned(), set_up);
     let ends = rng.below(3);
     files.values_mut().for_each(|text| {
@@ -373,31 +386,31 @@ fn import(files: &BTreeMap<String, String>) -> DisksimImport {
     })
 }
 
-/// What follows from a drive's figures.
-fn hold_by_hand(drive: &Drive, profile: &Profile) {
+/// Checks a profile against the drive's figures.
+fn check_profile(drive: &Drive, profile: &Profile) {
     let geometry = &profile.geometry;
-    let cylinders = drive.zones.last().expect("a zone").last + 1;
+    let cylinders = drive.zones.last().expect("a zone").last_cylinder + 1;
     assert_eq!((u64::from(geometry.cylinders()), u64::from(geometry.surfaces())), (cylinders, drive.heads));
     // Where slips go to the end, one that lies among the spares takes no block; in a part range, without spares, it does.
     let slips = drive.zones.iter().map(|zone| zone.slips.len() as u64).sum();
     let more = if [4, 6, 7, 10].contains(&drive.scheme) { slips } else { 0 };
     let fewer = if drive.scheme == 8 { slips } else { 0 };
-    let hand = drive.blocks() - fewer..=drive.blocks() + more;
+    let hand = drive.count_blocks() - fewer..=drive.count_blocks() + more;
     assert!(hand.contains(&geometry.sectors()), "scheme {}: {} not {hand:?}", drive.scheme, geometry.sectors());
     let revolution = 60e9 / drive.rpm as f64;
     assert!((profile.mechanics.revolution().nanos() as f64 - revolution).abs() <= 1.0, "{} rpm", drive.rpm);
     for distance in [1, cylinders / 3, cylinders - 1] {
         let time = |write| profile.mechanics.movement_time(Arm::default(), distance as u32, 0, write);
-        let (found, hand) = (time(false).nanos() as f64 / 1e6, (drive.times)(distance));
-        assert!((found - hand).abs() < 2e-3 * hand, "{}: {distance}: {found} ms, by hand {hand}", drive.seek);
+        let (found, hand) = (time(false).nanos() as f64 / 1e6, (drive.seek.time_ms)(distance));
+        assert!((found - hand).abs() < 2e-3 * hand, "{}: {distance}: {found} ms, by hand {hand}", drive.seek.text);
         let settled = time(true) + profile.mechanics.extra_write_time(time(true)) - time(false);
         assert_eq!(settled, Span::from_micros(500));
     }
-    skews(drive, profile);
+    check_skews(drive, profile);
 }
 
-/// The first two tracks of a zone lie a skew apart; one round of its slots is one revolution.
-fn skews(drive: &Drive, profile: &Profile) {
+/// Checks that the first two tracks of a zone lie a skew apart, and that the slots of a track fill a revolution.
+fn check_skews(drive: &Drive, profile: &Profile) {
     let geometry = &profile.geometry;
     let zone = &drive.zones[0];
     let first = geometry.extent(0, 1);
@@ -406,13 +419,13 @@ fn skews(drive: &Drive, profile: &Profile) {
         other = geometry.extent(other.lba + 1, 1);
     }
     let begin = |extent: Extent| {
-        assert_eq!(u64::from(extent.before) + 1 + u64::from(extent.behind), zone.spt);
+        assert_eq!(u64::from(extent.before) + 1 + u64::from(extent.behind), zone.sectors_per_track);
         extent.angle.wrapping_sub(extent.slot.wrapping_mul(u64::from(extent.before)))
     };
     if first.cylinder == other.cylinder && other.head.abs_diff(first.head) == 1 {
         let turn = begin(other).wrapping_sub(begin(first)) as f64 / 2f64.powi(64);
-        let off = (turn - zone.skews.0 as f64 / zone.spt as f64).abs();
-        assert!(off.min(1.0 - off) < 1e-6, "a turn of {turn}, not {} of {}", zone.skews.0, zone.spt);
+        let off = (turn - zone.skews.0 as f64 / zone.sectors_per_track as f64).abs();
+        assert!(off.min(1.0 - off) < 1e-6, "a turn of {turn}, not {} of {}", zone.skews.0, zone.sectors_per_track);
     }
 }
 
@@ -420,11 +433,11 @@ fn skews(drive: &Drive, profile: &Profile) {
 fn drives_that_are_drawn_have_what_follows_from_their_figures() {
     for number in 0..DRIVES {
         let mut rng = Seed(number).stream("unseen drives");
-        let drive = draw(&mut rng);
-        let files = files(&drive, &mut rng);
+        let drive = draw_drive(&mut rng);
+        let files = write_files(&drive, &mut rng);
         let found = import(&files);
         assert_eq!(found.drive, "UNSEEN");
         let parsed = profile::parse("unseen", &found.toml).expect("a profile");
-        hold_by_hand(&drive, &parsed.profile().expect("a profile that fits"));
+        check_profile(&drive, &parsed.profile().expect("a profile that fits"));
     }
 }

@@ -1,5 +1,5 @@
-//! Variants of nine drives' DiskSim parameters, as other extractions write them: each is taken over with a warning that says
-//! what was made of it, or refused with its reason. For files that nobody here has seen.
+//! Variants of nine drives' DiskSim parameters, as other programs that extract parameters may write them: each is imported with
+//! a warning that says how it was read, or refused with a reason.
 //!
 //! The parameters are other people's and no part of the project: they are looked for in $SEEKWISE_SHARED, else beside the
 //! workspace in `shared`; without them the tests print that they are skipped.
@@ -11,8 +11,8 @@ use crate::shared_files;
 use seekwise_drives::profile;
 use seekwise_formats::disksim::{self, DisksimImport};
 
-/// A set-up with each of its files changed: the file's name and text in, the new text out.
-fn import(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<DisksimImport, String> {
+/// Imports a set-up with each of its files changed: `change` takes a file's name and text and gives the new text.
+fn import_changed(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<DisksimImport, String> {
     let folder = file.parent().expect("a folder");
     let load = |name: &str| {
         fs::read_to_string(folder.join(name)).map(|text| change(name, text)).map_err(|error| error.to_string())
@@ -23,22 +23,23 @@ fn import(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<Disksi
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
-/// All set-ups that are there with zones; the one with an index takes some seconds each time.
-fn files() -> Vec<PathBuf> {
+/// All set-ups with zones that are there; the one with an index takes some seconds each time.
+fn set_up_files() -> Vec<PathBuf> {
     let mut files = shared_files::files("validation/disksim", &[".parv"]);
     files.retain(|file| !file.ends_with("maxtor300g.parv"));
     files
 }
 
-fn taken_over(file: &Path, change: &dyn Fn(&str, String) -> String) -> DisksimImport {
-    let found = import(file, change).unwrap_or_else(|errors| panic!("{}: {errors}", file.display()));
+/// As [`import_changed`], for a change that must be accepted.
+fn import_accepted(file: &Path, change: &dyn Fn(&str, String) -> String) -> DisksimImport {
+    let found = import_changed(file, change).unwrap_or_else(|errors| panic!("{}: {errors}", file.display()));
     let drive = profile::parse("variant", &found.toml).expect("a profile");
     drive.profile().expect("a profile that fits");
     found
 }
 
-/// What stands in the brackets behind each `key`, changed.
-fn lists(text: &str, key: &str, change: &dyn Fn(Vec<&str>) -> Vec<String>) -> String {
+/// The text with the list in brackets behind each `key` changed.
+fn change_lists(text: &str, key: &str, change: &dyn Fn(Vec<&str>) -> Vec<String>) -> String {
     let mut parts = text.split(key);
     let mut out = parts.next().unwrap_or("").to_owned();
     for part in parts {
@@ -59,38 +60,39 @@ fn lists(text: &str, key: &str, change: &dyn Fn(Vec<&str>) -> Vec<String>) -> St
     out
 }
 
-/// The lists of slips changed.
-fn slips(text: &str, change: &dyn Fn(Vec<String>) -> Vec<String>) -> String {
-    lists(text, "slips", &|values| change(values.into_iter().map(str::to_owned).collect()))
+/// The text with its lists of slips changed.
+fn change_slips(text: &str, change: &dyn Fn(Vec<String>) -> Vec<String>) -> String {
+    change_lists(text, "slips", &|values| change(values.into_iter().map(str::to_owned).collect()))
 }
 
-/// Where each line of a profile comes from may differ, and nothing else.
-fn figures(import: &DisksimImport) -> String {
+/// The profile without the sources of its figures, which variants may change.
+fn without_sources(import: &DisksimImport) -> String {
     import.toml.split("measured = \"").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest)).collect()
 }
 
 #[test]
 fn slips_may_stand_in_any_order_and_twice() {
     let mut changed = 0;
-    for file in files() {
-        let plain = taken_over(&file, &|_, text| text);
-        let turned = taken_over(&file, &|_, text| slips(&text, &|list| list.into_iter().rev().collect()));
+    for file in set_up_files() {
+        let plain = import_accepted(&file, &|_, text| text);
+        let turned = import_accepted(&file, &|_, text| change_slips(&text, &|list| list.into_iter().rev().collect()));
         assert_eq!(turned.toml, plain.toml, "{}", file.display());
-        let twice = taken_over(&file, &|_, text| slips(&text, &|list| [list.clone(), list].concat()));
+        let twice = import_accepted(&file, &|_, text| change_slips(&text, &|list| [list.clone(), list].concat()));
         assert_eq!(twice.toml, plain.toml, "{}", file.display());
-        for (variant, says) in [(turned, "are taken in rising order"), (twice, "slipped once")] {
-            let said = variant.warnings.iter().filter(|warning| warning.message.contains(says)).count();
-            println!("{}: {said} lists, {says}", plain.drive);
-            changed += said;
+        for (variant, warning_text) in [(turned, "are taken in rising order"), (twice, "slipped once")] {
+            let warning_count =
+                variant.warnings.iter().filter(|warning| warning.message.contains(warning_text)).count();
+            println!("{}: {warning_count} lists, {warning_text}", plain.drive);
+            changed += warning_count;
         }
     }
-    assert!(files().is_empty() || changed > 20, "the variants have slips: {changed} lists");
+    assert!(set_up_files().is_empty() || changed > 20, "the variants have slips: {changed} lists");
 }
 
 #[test]
 fn a_block_count_may_be_wrong_either_way() {
-    for file in files() {
-        let plain = taken_over(&file, &|_, text| text);
+    for file in set_up_files() {
+        let plain = import_accepted(&file, &|_, text| text);
         for off in [-3i64, 0, 5, 1_000_000] {
             let change = |_: &str, text: String| {
                 let Some((before, rest)) = text.split_once("Block count") else { return text };
@@ -98,39 +100,41 @@ fn a_block_count_may_be_wrong_either_way() {
                 let count: i64 = count.trim_start_matches([' ', '=']).trim().parse().expect("a number");
                 format!("{before}Block count = {},{after}", count + off)
             };
-            let found = taken_over(&file, &change);
-            assert_eq!(figures(&found), figures(&plain), "{}: {off}", file.display());
-            let said = found.warnings.iter().filter(|warning| warning.key.as_deref() == Some("Block count")).count();
+            let found = import_accepted(&file, &change);
+            assert_eq!(without_sources(&found), without_sources(&plain), "{}: {off}", file.display());
+            let warning_count =
+                found.warnings.iter().filter(|warning| warning.key.as_deref() == Some("Block count")).count();
             let sourced = found.toml.contains("its Block count says");
-            assert_eq!(said == 1, sourced, "{}: {off}: {:?}", file.display(), found.warnings);
+            assert_eq!(warning_count == 1, sourced, "{}: {off}: {:?}", file.display(), found.warnings);
         }
     }
 }
 
 #[test]
 fn line_ends_and_comments_change_nothing() {
-    for file in files() {
-        let plain = taken_over(&file, &|_, text| text);
-        let windows = taken_over(&file, &|_, text| text.replace('\n', "\r\n"));
+    for file in set_up_files() {
+        let plain = import_accepted(&file, &|_, text| text);
+        let windows = import_accepted(&file, &|_, text| text.replace('\n', "\r\n"));
         assert_eq!(windows, plain, "{}", file.display());
         let remarks = |_: &str, text: String| text.lines().map(|line| format!("\t {line} # = {{ [ , \n")).collect();
-        assert_eq!(taken_over(&file, &remarks), plain, "{}", file.display());
+        assert_eq!(import_accepted(&file, &remarks), plain, "{}", file.display());
     }
 }
 
 #[test]
 fn strangers_are_taken_over_with_a_warning() {
-    for file in files() {
-        let plain = taken_over(&file, &|_, text| text);
+    for file in set_up_files() {
+        let plain = import_accepted(&file, &|_, text| text);
         let strange = |_: &str, text: String| {
             ["Number of data surfaces", "Bulk sector transfer time", "Access time type", "First cylinder number"]
                 .iter()
                 .fold(text, |text, key| text.replace(key, &format!("Vendor remark = 17, {key}")))
         };
-        let found = taken_over(&file, &strange);
+        let found = import_accepted(&file, &strange);
         assert_eq!(found.toml, plain.toml, "{}", file.display());
-        let said = found.warnings.iter().filter(|warning| warning.key.as_deref() == Some("Vendor remark")).count();
-        assert!(said >= 3, "{}: {:?}", file.display(), found.warnings);
+        let warning_count =
+            found.warnings.iter().filter(|warning| warning.key.as_deref() == Some("Vendor remark")).count();
+        assert!(warning_count >= 3, "{}: {:?}", file.display(), found.warnings);
     }
 }
 
@@ -138,9 +142,9 @@ fn strangers_are_taken_over_with_a_warning() {
 #[test]
 fn a_missing_parameter_is_optional_or_named() {
     // Three are enough of some hundred imports each.
-    for file in files().into_iter().take(3) {
+    for file in set_up_files().into_iter().take(3) {
         let folder = file.parent().expect("a folder");
-        let plain = taken_over(&file, &|_, text| text);
+        let plain = import_accepted(&file, &|_, text| text);
         let (mut optional, mut named) = (0, 0);
         let place = plain.toml.split("measured = \"@disksim ").nth(1).and_then(|place| place.split(':').next());
         for name in [place.expect("a file").to_owned(), format!("{}.diskspecs", file.file_stem().unwrap().display())] {
@@ -155,7 +159,7 @@ fn a_missing_parameter_is_optional_or_named() {
                 let without = |changed: &str, text: String| {
                     if changed == name { text.replacen(line, "", 1) } else { text }
                 };
-                match import(&file, &without) {
+                match import_changed(&file, &without) {
                     Ok(_) => optional += 1,
                     Err(error) => {
                         assert!(
@@ -176,7 +180,7 @@ fn a_missing_parameter_is_optional_or_named() {
 #[test]
 fn other_orders_and_schemes_are_laid_out_or_refused() {
     let (mut laid, mut refused) = (0, Vec::new());
-    for file in files() {
+    for file in set_up_files() {
         for scheme in 0..=11 {
             let order = scheme % 4;
             let change = |_: &str, text: String| {
@@ -189,7 +193,7 @@ fn other_orders_and_schemes_are_laid_out_or_refused() {
                 };
                 set(set(text, "LBN-to-PBN mapping scheme", order), "Sparing scheme used", scheme)
             };
-            match import(&file, &change) {
+            match import_changed(&file, &change) {
                 Ok(_) => laid += 1,
                 Err(error) => {
                     let known = ["spare slots in each", "leaves no room in the zone", "3 is invalid", "11 is invalid"];
@@ -200,5 +204,5 @@ fn other_orders_and_schemes_are_laid_out_or_refused() {
         }
     }
     println!("{laid} laid out; refused:\n{}", refused.join("\n"));
-    assert!(files().is_empty() || laid > 30, "{laid}");
+    assert!(set_up_files().is_empty() || laid > 30, "{laid}");
 }

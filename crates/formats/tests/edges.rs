@@ -1,4 +1,4 @@
-//! Edges of small rules of formats, each against its own words: what planted faults had moved without a test that fails.
+//! Edges of small rules of formats, each against the rule's own words: places where a planted fault failed no other test.
 
 use seekwise_disk::block::Op;
 use seekwise_drives::profile;
@@ -19,14 +19,14 @@ fn a_flush_has_no_time_since_it_was_due() {
 
 #[test]
 fn a_deviation_is_that_of_n_less_one() {
-    let of = SampleSummary::from_samples(&[1.0, 2.0, 6.0]);
-    assert_eq!((of.min, of.max, of.mean, of.count), (1.0, 6.0, 3.0, 3));
+    let summary = SampleSummary::from_samples(&[1.0, 2.0, 6.0]);
+    assert_eq!((summary.min, summary.max, summary.mean, summary.count), (1.0, 6.0, 3.0, 3));
     // (4 + 1 + 9) / 2.
-    assert!((of.stddev - 7.0_f64.sqrt()).abs() < 1e-12, "{}", of.stddev);
+    assert!((summary.stddev - 7.0_f64.sqrt()).abs() < 1e-12, "{}", summary.stddev);
 }
 
 /// The faults of a job with this engine.
-fn refused(engine: &str) -> String {
+fn faults_of_engine(engine: &str) -> String {
     let text = format!("[a]\nioengine={engine}\nfilename=/dev/sda\nsize=1g\nrw=read\n");
     let job = fio::parse("a.fio", &text, &FioContext::bare()).and_then(|file| file.job(1 << 30));
     job.map_or_else(|faults| format!("{faults:?}"), |_| "it runs".to_owned())
@@ -34,13 +34,18 @@ fn refused(engine: &str) -> String {
 
 #[test]
 fn an_engine_that_is_a_file_is_an_external_one_however_it_is_named() {
-    let external = refused("external");
-    assert!(external != "it runs" && external != refused("nonsense"), "{external}");
-    let same = |engine: &str| refused(engine).replace(engine, "external");
+    let external = faults_of_engine("external");
+    assert!(external != "it runs" && external != faults_of_engine("nonsense"), "{external}");
+    let same = |engine: &str| faults_of_engine(engine).replace(engine, "external");
     for engine in ["external:/lib/mine.so", "mine.so", "folder/mine"] {
-        assert_eq!(same(engine).contains("unknown"), external.contains("unknown"), "{engine}: {}", refused(engine));
+        assert_eq!(
+            same(engine).contains("unknown"),
+            external.contains("unknown"),
+            "{engine}: {}",
+            faults_of_engine(engine)
+        );
     }
-    assert_eq!(refused("libaio"), "it runs");
+    assert_eq!(faults_of_engine("libaio"), "it runs");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The layout of an ext4 file system, held against what e2fsprogs say of the same image. Skipped with its reason where they are not there.
+//! The layout of an ext4 file system against the output of e2fsprogs for the same image. Without e2fsprogs the test prints that it
+//! is skipped.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -7,6 +8,7 @@ use std::process::Command;
 
 use seekwise_formats::ext4::Ext4BlockMap;
 
+/// The output of a program that succeeds.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let output = Command::new(program).args(arguments).env("PATH", path).output().ok()?;
@@ -14,19 +16,20 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// The first block of a file.
-fn block(image: &str, file: &str) -> u64 {
+fn first_block(image: &str, file: &str) -> u64 {
     let blocks = run("debugfs", &["-R", &format!("blocks {file}"), image]).unwrap();
     blocks.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// What stands behind a word of a description of group 0.
-fn of_group(description: &str, what: &str) -> u64 {
+/// The number behind `label` in the description of group 0 by dumpe2fs.
+fn number_of_group_0(description: &str, label: &str) -> u64 {
     let at = description.find("Group 0:").unwrap();
-    let rest = &description[at + description[at..].find(what).unwrap() + what.len()..];
+    let rest = &description[at + description[at..].find(label).unwrap() + label.len()..];
     rest.trim_start_matches([' ', 'a', 't', ':']).split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
-fn words(layout: &Ext4BlockMap, image: &Path, block: u64, written: &[u8]) -> String {
+/// The description of a block to which `written` is written, with the blocks of `image`.
+fn describe_block(layout: &Ext4BlockMap, image: &Path, block: u64, written: &[u8]) -> String {
     let file = std::fs::File::open(image).unwrap();
     let read = move |offset: u64, length: usize| {
         let mut bytes = vec![0; length];
@@ -66,24 +69,30 @@ fn each_block_is_there_for_what_e2fsprogs_say() {
         file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
     };
     let layout = Ext4BlockMap::read(&read).unwrap();
-    let say = |block| words(&layout, &image, block, &[]);
-    assert_eq!(say(block(name, "/deep/file") + 3), "/deep/file from byte 12288");
-    assert_eq!(say(block(name, "/db") + 2), "/db from byte 8192, SQLite's page 9");
-    assert_eq!((say(block(name, "/")), say(block(name, "/deep"))), ("names in /".into(), "names in /deep".into()));
-    assert_eq!((say(0), say(1)), ("the super block".into(), "group descriptors".into()));
+    let describe = |block| describe_block(&layout, &image, block, &[]);
+    assert_eq!(describe(first_block(name, "/deep/file") + 3), "/deep/file from byte 12288");
+    assert_eq!(describe(first_block(name, "/db") + 2), "/db from byte 8192, SQLite's page 9");
+    assert_eq!(
+        (describe(first_block(name, "/")), describe(first_block(name, "/deep"))),
+        ("names in /".into(), "names in /deep".into())
+    );
+    assert_eq!((describe(0), describe(1)), ("the super block".into(), "group descriptors".into()));
     let description = run("dumpe2fs", &[name]).unwrap();
-    assert_eq!(say(of_group(&description, "Block bitmap")), "bitmap of blocks, group 0");
-    assert_eq!(say(of_group(&description, "Inode bitmap")), "bitmap of inodes, group 0");
-    let inodes = say(of_group(&description, "Inode table"));
+    assert_eq!(describe(number_of_group_0(&description, "Block bitmap")), "bitmap of blocks, group 0");
+    assert_eq!(describe(number_of_group_0(&description, "Inode bitmap")), "bitmap of inodes, group 0");
+    let inodes = describe(number_of_group_0(&description, "Inode table"));
     assert!(inodes.starts_with("inodes 1 to 16 (/, journal, /lost+found, /deep and 2 more"), "{inodes}");
-    let journal = block(name, "<8>");
+    let journal = first_block(name, "<8>");
     let header = |kind: u32| [0xC03B_3998u32, kind, 57].map(u32::to_be_bytes).concat();
-    assert_eq!(words(&layout, &image, journal, &header(2)), "journal: commit of transaction 57");
-    assert_eq!(words(&layout, &image, journal, &[]), "journal: blocks of a transaction");
+    assert_eq!(describe_block(&layout, &image, journal, &header(2)), "journal: commit of transaction 57");
+    assert_eq!(describe_block(&layout, &image, journal, &[]), "journal: blocks of a transaction");
     // A descriptor of two blocks: the super block, then the last one, under the same name.
     let tags = [0u32, 0, 0, 0, 0, 0, 0, 0, 1, 2 | 8, 0, 0].map(u32::to_be_bytes).concat();
-    let said = words(&layout, &image, journal, &[header(1), tags].concat());
-    assert_eq!(said, "journal: beginning of transaction 57 with the super block; group descriptors");
+    let description_of_transaction = describe_block(&layout, &image, journal, &[header(1), tags].concat());
+    assert_eq!(
+        description_of_transaction,
+        "journal: beginning of transaction 57 with the super block; group descriptors"
+    );
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -129,20 +138,20 @@ fn blocks_beyond_16_tib_have_their_names() {
         Some(blocks.get(&(offset / 4096)).map_or(vec![0; length], |bytes| bytes[at..at + length].to_vec()))
     };
     let layout = Ext4BlockMap::read(&read).unwrap();
-    let say = |block: u64, written: &[u8]| layout.describe_offset(block * 4096, written, &read);
-    assert_eq!(say(FAR + 43, &[]), "/far from byte 12288");
-    assert_eq!(say(43, &[]), "nobody's, as far as is known");
-    assert_eq!(say(FAR + 30, &[]), "extents of /far");
-    assert_eq!(say(FAR + 20, &[]), "names in /");
-    assert_eq!(say(INODES, &[]), "inodes 1 to 16 (/, journal, /far)");
-    assert_eq!(say(FAR + 9, &[]), "bitmap of blocks, group 0");
-    assert_eq!(say(FAR + 10, &[]), "bitmap of inodes, group 0");
+    let describe = |block: u64, written: &[u8]| layout.describe_offset(block * 4096, written, &read);
+    assert_eq!(describe(FAR + 43, &[]), "/far from byte 12288");
+    assert_eq!(describe(43, &[]), "nobody's, as far as is known");
+    assert_eq!(describe(FAR + 30, &[]), "extents of /far");
+    assert_eq!(describe(FAR + 20, &[]), "names in /");
+    assert_eq!(describe(INODES, &[]), "inodes 1 to 16 (/, journal, /far)");
+    assert_eq!(describe(FAR + 9, &[]), "bitmap of blocks, group 0");
+    assert_eq!(describe(FAR + 10, &[]), "bitmap of inodes, group 0");
     // A descriptor of three blocks: number, flags, high half and checksum of each; after the first 16 bytes more, of a UUID.
     let tags = [0xC03B_3998u32, 1, 57, 43, 0, 1, 0, 20, 0, 1, 0, 30, 2, 1, 0, 43, 2 | 8, 0, 0];
     let tags = tags.map(u32::to_be_bytes).concat();
-    let said =
+    let expected =
         "journal: beginning of transaction 57 with /far from byte 12288; extents of /far; nobody's, as far as is known";
-    assert_eq!(say(FAR + 100, &tags), said);
+    assert_eq!(describe(FAR + 100, &tags), expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! fio job files, a few lines each: what they become, or what is said against them.
+//! fio job files of a few lines each: the job that they become, or the error or warning about them.
 
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -9,6 +9,7 @@ use seekwise_work::workload::*;
 const SECTORS: u64 = 312_581_808;
 const DRIVE: u64 = SECTORS * 512;
 
+/// The job of a file's text, with its warnings.
 fn build(text: &str) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
     let environment = |name: &str| (name == "DEPTH").then(|| "8".to_owned());
     let include = |path: &str| match path {
@@ -34,26 +35,27 @@ fn workers(lines: &str) -> (Vec<Worker>, Vec<Diagnostic>) {
     (job.workers, warnings)
 }
 
+/// The pattern of the first worker of a job of these lines on a raw device.
 fn pattern(lines: &str) -> FioPattern {
-    fio_of(&workers(lines).0[0])
+    pattern_of(&workers(lines).0[0])
 }
 
-fn fio_of(worker: &Worker) -> FioPattern {
+fn pattern_of(worker: &Worker) -> FioPattern {
     match &worker.pattern {
         Pattern::Fio(pattern) => pattern.clone(),
         other => panic!("{other:?}"),
     }
 }
 
-/// Checks that these lines of a job are refused, at `line` (from 1) and naming `key`.
-fn refused(lines: &str, line: usize, key: &str) -> Diagnostic {
+/// The error about `key` at `line` (from 1) of these lines of a job, which must be refused.
+fn error_about(lines: &str, line: usize, key: &str) -> Diagnostic {
     let errors = build(&format!("[a]\n{lines}\n")).expect_err(lines);
     let found = errors.iter().find(|error| error.line == line + 1 && error.key.as_deref() == Some(key));
     found.unwrap_or_else(|| panic!("{lines}: no error at line {line} about {key}: {errors:?}")).clone()
 }
 
-/// Checks that these lines of a job on a raw device are taken with a warning about `key`.
-fn warned(lines: &str, key: &str) -> Diagnostic {
+/// The warning about `key` of these lines of a job on a raw device, which must be accepted.
+fn warning_about(lines: &str, key: &str) -> Diagnostic {
     let (_, warnings) = workers(lines);
     let found = warnings.iter().find(|warning| warning.key.as_deref() == Some(key));
     found.unwrap_or_else(|| panic!("{lines}: no warning about {key}: {warnings:?}")).clone()
@@ -65,9 +67,9 @@ fn priorities_reach_the_drive_in_the_real_time_class_only() {
     assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10").priority, [10, 10, 0]);
     assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10,20\ncmdprio_class=1").priority, [10, 20, 0]);
     assert_eq!(pattern("rw=randrw\ncmdprio_percentage=10,20\ncmdprio_class=2,1").priority, [0, 20, 0]);
-    warned("rw=randrw\ncmdprio_percentage=10\ncmdprio_class=3", "cmdprio_class");
-    warned("cmdprio_percentage=10\ncmdprio=4", "cmdprio");
-    refused("filename=/dev/sdb\nioengine=libaio\ncmdprio_bssplit=4k/50:64k/10", 3, "cmdprio_bssplit");
+    warning_about("rw=randrw\ncmdprio_percentage=10\ncmdprio_class=3", "cmdprio_class");
+    warning_about("cmdprio_percentage=10\ncmdprio=4", "cmdprio");
+    error_about("filename=/dev/sdb\nioengine=libaio\ncmdprio_bssplit=4k/50:64k/10", 3, "cmdprio_bssplit");
 }
 
 #[test]
@@ -81,9 +83,9 @@ fn sizes_and_their_traps() {
     assert_eq!(pattern("size=10%").bytes, DRIVE / 10 / 4096 * 4096);
     assert_eq!(pattern("").bytes, DRIVE, "without a size a device is used whole");
     assert_eq!(pattern("size=1m\nsize=2m").bytes, 2 << 20, "the later one wins");
-    let cut = refused("filename=/dev/sdb\nsize=1.5g", 2, "size");
+    let cut = error_about("filename=/dev/sdb\nsize=1.5g", 2, "size");
     assert!(cut.message.contains("1 bytes are less than the smallest block"), "{cut}");
-    assert!(warned("io_size=1.5g", "io_size").message.contains("reads 1"));
+    assert!(warning_about("io_size=1.5g", "io_size").message.contains("reads 1"));
     assert_eq!(pattern("io_size=1.5g").bytes, 1);
 }
 
@@ -113,14 +115,14 @@ fn times_and_their_traps() {
     assert!((Span::from_secs(5)..=Span::from_secs(10)).contains(&delay), "{delay}");
     assert_eq!(workers("thinktime=2000").0[0].pace.think.unwrap().time, Span::from_millis(2));
     assert_eq!(workers("ramp_time=5").0[0].ramp, Span::from_secs(5));
-    refused("runtime=10x", 1, "runtime");
+    error_about("runtime=10x", 1, "runtime");
 }
 
 #[test]
 fn sections_globals_and_comments() {
     let text = "[globalx]\nbs=8k ; inline # twice\nfilename=/dev/sdb\n[a]\n[global]\nbs=16k\n[b]\nblocksize=32k\n[c]\n";
     let (job, _) = build(text).unwrap();
-    let sizes: Vec<_> = job.workers.iter().map(|worker| fio_of(worker).blocks[0].clone()).collect();
+    let sizes: Vec<_> = job.workers.iter().map(|worker| pattern_of(worker).blocks[0].clone()).collect();
     assert_eq!(sizes, [BlockSizes::Fixed(8192), BlockSizes::Fixed(32768), BlockSizes::Fixed(16384)]);
     let file = fio::parse("a.fio", text, &FioContext::bare()).unwrap();
     let globals: Vec<_> =
@@ -134,7 +136,7 @@ fn sections_globals_and_comments() {
 fn includes_and_variables() {
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\ninclude common.inc\n").unwrap();
     assert_eq!(job.workers[0].depth, 3, "includes nest, beside the including file");
-    assert_eq!(refused("include none.inc", 1, "include").message, "none.inc cannot be read: no such file");
+    assert_eq!(error_about("include none.inc", 1, "include").message, "none.inc cannot be read: no such file");
     assert!(build("[a]\ninclude section.inc\n").unwrap_err()[0].message.contains("section in an included file"));
     assert_eq!(
         build("[a]\ninclude loop.inc\n").unwrap_err()[0].message,
@@ -151,7 +153,7 @@ fn includes_and_variables() {
 
     let (job, _) = build("[a]\nfilename=/dev/sdb\nioengine=libaio\niodepth=${DEPTH}\n").unwrap();
     assert_eq!(job.workers[0].depth, 8);
-    assert!(refused("iodepth=${NONE}", 1, "iodepth").message.contains("${NONE} is not set"));
+    assert!(error_about("iodepth=${NONE}", 1, "iodepth").message.contains("${NONE} is not set"));
     assert!(build("bs=4k\n[a]\n").unwrap_err()[0].message.contains("before any section"));
     assert!(build("[a\nsize=4k\n").unwrap_err()[0].message.contains("not closed"));
     assert!(build("[global]\nsize=4k\n").unwrap_err()[0].message.contains("no job"));
@@ -160,10 +162,10 @@ fn includes_and_variables() {
 
 #[test]
 fn unknown_words_name_the_nearest() {
-    assert_eq!(refused("iodeph=4", 1, "iodeph").nearest.as_deref(), Some("iodepth"));
-    assert_eq!(refused("ioengine=libaoi", 1, "ioengine").nearest.as_deref(), Some("libaio"));
-    assert_eq!(refused("rw=randreed", 1, "rw").nearest.as_deref(), Some("randread"));
-    assert!(refused("hipri", 1, "hipri").message.contains("the engine psync has no such option"));
+    assert_eq!(error_about("iodeph=4", 1, "iodeph").nearest.as_deref(), Some("iodepth"));
+    assert_eq!(error_about("ioengine=libaoi", 1, "ioengine").nearest.as_deref(), Some("libaio"));
+    assert_eq!(error_about("rw=randreed", 1, "rw").nearest.as_deref(), Some("randread"));
+    assert!(error_about("hipri", 1, "hipri").message.contains("the engine psync has no such option"));
     for (line, key) in [
         ("IODEPTH=4", "IODEPTH"),
         ("iodepth=0", "iodepth"),
@@ -178,7 +180,7 @@ fn unknown_words_name_the_nearest() {
         ("bssplit=4k/60:8k/60", "bssplit"),
         ("size=3z", "size"),
     ] {
-        refused(line, 1, key);
+        error_about(line, 1, key);
     }
     let errors = build("[a]\nbogus=1\nbs=x\n[b]\nrw=no\n").unwrap_err();
     assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [2, 3, 5], "all errors at once");
@@ -199,17 +201,17 @@ fn what_the_model_cannot_express_is_refused_by_name() {
         ("ioengine=rbd", "ioengine"),
         ("ioengine=external:/tmp/x.so", "ioengine"),
     ] {
-        refused(line, 1, key);
+        error_about(line, 1, key);
         if let Some((option, _)) =
             line.split_once('=').filter(|(option, _)| !["wait_for", "read_iolog", "ioengine"].contains(option))
         {
             workers(&format!("{option}=0"));
         }
     }
-    refused("size=1m\nrate=1m\nrate_iops=10", 3, "rate_iops");
-    refused("size=1m\nbs=1000", 2, "bs");
-    refused("size=1m\nnrfiles=4\nfile_service_type=zipf", 3, "file_service_type");
-    refused("size=1m\nnrfiles=4\nopenfiles=2", 3, "openfiles");
+    error_about("size=1m\nrate=1m\nrate_iops=10", 3, "rate_iops");
+    error_about("size=1m\nbs=1000", 2, "bs");
+    error_about("size=1m\nnrfiles=4\nfile_service_type=zipf", 3, "file_service_type");
+    error_about("size=1m\nnrfiles=4\nopenfiles=2", 3, "openfiles");
     // An engine's own options do not hide the engine's refusal.
     let errors = build("[a]\nioengine=http\nhttps=on\nhttp_mode=s3\n").unwrap_err();
     assert_eq!(errors.len(), 1);
@@ -233,10 +235,10 @@ fn what_changes_nothing_is_warned_of() {
         ("bsrange=4k-8k\nbs_unaligned", "bs_unaligned"),
     ] {
         let lines = if key == "hipri" { "ioengine=io_uring\nhipri" } else { line };
-        warned(lines, key);
+        warning_about(lines, key);
     }
-    assert!(warned("direct=0", "direct").message.contains("without a page cache"));
-    assert!(warned("buffered=1", "direct").message.contains("without a page cache"));
+    assert!(warning_about("direct=0", "direct").message.contains("without a page cache"));
+    assert!(warning_about("buffered=1", "direct").message.contains("without a page cache"));
     assert!(workers("group_reporting\nnorandommap\nrandseed=5").1.is_empty(), "what is honoured is not warned of");
 }
 
@@ -320,7 +322,7 @@ fn files_lie_one_after_another_and_a_name_is_one_file() {
     let regions: Vec<Vec<(u64, u64)>> = job
         .workers
         .iter()
-        .map(|worker| fio_of(worker).files.iter().map(|file| (file.start, file.bytes)).collect())
+        .map(|worker| pattern_of(worker).files.iter().map(|file| (file.start, file.bytes)).collect())
         .collect();
     // 5000 bytes each, cut to whole sectors, each on a boundary of 4 KiB.
     assert_eq!(regions[0], [(0, 4608), (8192, 4608)]);
@@ -334,7 +336,7 @@ fn files_lie_one_after_another_and_a_name_is_one_file() {
 fn whole_blocks_left_over_of_a_size_go_to_the_first_files() {
     let lengths = |size: u64, files: usize| -> Vec<u64> {
         let (job, _) = build(&format!("[a]\nsize={size}\nbs=512\nnrfiles={files}\n")).unwrap();
-        fio_of(&job.workers[0]).files.iter().map(|file| file.bytes).collect()
+        pattern_of(&job.workers[0]).files.iter().map(|file| file.bytes).collect()
     };
     assert_eq!(lengths(10_001, 2), [4608; 2]);
     for (left, longer) in [(0, 0), (511, 0), (512, 1), (1023, 1), (1024, 2), (1535, 2)] {
@@ -345,21 +347,21 @@ fn whole_blocks_left_over_of_a_size_go_to_the_first_files() {
 
 #[test]
 fn devices_are_the_drive_or_slices_of_it() {
-    let (workers_, warnings) = workers("filename=/dev/sda:/dev/sdb");
-    let files = fio_of(&workers_[0]).files;
+    let (workers_on_devices, warnings) = workers("filename=/dev/sda:/dev/sdb");
+    let files = pattern_of(&workers_on_devices[0]).files;
     let slice = DRIVE / 2 / 4096 * 4096;
     assert_eq!(files, [Region { start: 0, bytes: slice }, Region { start: slice, bytes: slice }]);
     assert!(warnings[0].message.contains("each gets a slice"), "{}", warnings[0]);
     assert_eq!(pattern("filename=\\\\.\\PhysicalDrive1").files, [Region { start: 0, bytes: DRIVE }]);
     assert_eq!(pattern("filename=c\\:disk\nsize=1m").files.len(), 1);
     let named = build("[/dev/sdc]\n").unwrap().0;
-    assert_eq!(fio_of(&named.workers[0]).bytes, DRIVE, "a section may be named for a device");
+    assert_eq!(pattern_of(&named.workers[0]).bytes, DRIVE, "a section may be named for a device");
 }
 
 #[test]
 fn offsets_and_sizes() {
     let (clones, _) = workers("numjobs=3\noffset=1g\noffset_increment=2g\nsize=1g");
-    let starts: Vec<u64> = clones.iter().map(|worker| fio_of(worker).files[0].start >> 30).collect();
+    let starts: Vec<u64> = clones.iter().map(|worker| pattern_of(worker).files[0].start >> 30).collect();
     assert_eq!(starts, [1, 5, 3], "fio's order: the first clone, then from the last to the second");
     let half = pattern("offset=50%\nbs=64k");
     assert_eq!(half.files[0].start, (DRIVE / 2).next_multiple_of(65536));
@@ -367,10 +369,10 @@ fn offsets_and_sizes() {
     assert_eq!(pattern("size=1g\nio_size=3g").bytes, 3 << 30);
     assert_eq!(pattern("filesize=1m\nfilename=x\nsize=8g").bytes, 1 << 20);
     assert_eq!(pattern("size=1g\nnumber_ios=100\nloops=3").requests, Some(100));
-    let large = refused("filename=/dev/sdb\nsize=200g", 2, "size");
+    let large = error_about("filename=/dev/sdb\nsize=200g", 2, "size");
     assert!(large.message.contains("214748364800") && large.message.contains("160041885696"), "{large}");
-    assert!(refused("size=100g\nnumjobs=2", 1, "size").message.contains("2 files take 214748364800"));
-    assert!(refused("offset=1\nfilename=/dev/sdb", 1, "offset").message.contains("sector"));
+    assert!(error_about("size=100g\nnumjobs=2", 1, "size").message.contains("2 files take 214748364800"));
+    assert!(error_about("offset=1\nfilename=/dev/sdb", 1, "offset").message.contains("sector"));
     assert!(build("[a]\nrw=read\n").unwrap_err()[0].message.contains("needs a size"));
     let sizes: Vec<u64> = pattern("filename_format=f.$filenum\nfilename=\\:x\nfilesize=1m-2m")
         .files
@@ -440,8 +442,8 @@ fn strided_zones_are_whole_sectors() {
     let fits = pattern("zonesize=4k\nzonerange=8k\nzoneskip=512").strided;
     assert_eq!(fits, Some(StridedZones { range: 8192, size: 4096, skip: 512 }));
     for lines in ["zonesize=4097", "zonesize=4k\nzonerange=1", "zonesize=4k\nzoneskip=1"] {
-        let said = refused(&format!("filename=/dev/sdb\n{lines}"), 2, "zonesize");
-        assert!(said.message.contains("whole sectors of 512 bytes"), "{lines}: {said}");
+        let error = error_about(&format!("filename=/dev/sdb\n{lines}"), 2, "zonesize");
+        assert!(error.message.contains("whole sectors of 512 bytes"), "{lines}: {error}");
     }
 }
 
@@ -460,7 +462,7 @@ fn zones_that_fio_keeps_itself() {
         ("rw=write\nsize=1m\nbs=128k", 2, "zonesize"),
     ] {
         let zones = if line == "zonemode=zbd" { "" } else { "zonemode=zbd\nzonesize=64k\n" };
-        refused(&format!("{zones}{line}"), at, key);
+        error_about(&format!("{zones}{line}"), at, key);
     }
     let lines = "rw=randwrite\nfilename=f\nzonemode=zbd\nzonesize=1m\nsize=3z\noffset=2z\nio_size=5z\nmax_open_zones=4";
     let fio = pattern(&format!("{lines}\nzone_reset_threshold=0.7\nzone_reset_frequency=.125"));
@@ -476,21 +478,21 @@ fn zones_that_fio_keeps_itself() {
     assert_eq!(fio.zoned.map(|zoned| zoned.cut), Some(512 << 10));
     let shared = "[global]\nrw=write\nfilename=f\nsize=1m\nzonemode=zbd\nzonesize=64k\n[a]\nmax_open_zones=2\n[b]\n";
     assert!(build(shared).is_ok(), "who says nothing has what the other says");
-    let said = build(&format!("{shared}max_open_zones=3\n")).unwrap_err();
-    assert!(said[0].message.contains("share its zones"), "{}", said[0]);
-    assert!(warned("max_open_zones=3", "max_open_zones").message.contains("without zonemode=zbd"));
+    let errors = build(&format!("{shared}max_open_zones=3\n")).unwrap_err();
+    assert!(errors[0].message.contains("share its zones"), "{}", errors[0]);
+    assert!(warning_about("max_open_zones=3", "max_open_zones").message.contains("without zonemode=zbd"));
 }
 
 #[test]
 fn a_mix_may_be_all_reads_or_all_writes() {
-    let mix = |lines: &str| pattern(&format!("rw=randrw\n{lines}")).mix_read;
+    let mix_read = |lines: &str| pattern(&format!("rw=randrw\n{lines}")).mix_read;
     for percent in [0, 1, 50, 99, 100] {
-        assert_eq!(mix(&format!("rwmixread={percent}")), percent);
-        assert_eq!(mix(&format!("rwmixwrite={percent}")), 100 - percent);
+        assert_eq!(mix_read(&format!("rwmixread={percent}")), percent);
+        assert_eq!(mix_read(&format!("rwmixwrite={percent}")), 100 - percent);
     }
-    assert_eq!(mix(""), 50);
+    assert_eq!(mix_read(""), 50);
     for key in ["rwmixread", "rwmixwrite"] {
-        refused(&format!("filename=/dev/sdb\n{key}=101"), 2, key);
+        error_about(&format!("filename=/dev/sdb\n{key}=101"), 2, key);
     }
 }
 
@@ -500,10 +502,10 @@ fn a_job_may_end_where_its_drive_does_and_not_beyond() {
     let whole = Region { start: last, bytes: 4096 };
     assert_eq!(pattern(&format!("offset={last}\nsize=4096")).files, [whole]);
     assert_eq!(pattern(&format!("offset={last}")).files, [whole], "without a size it goes to the end");
-    refused(&format!("filename=/dev/sdb\noffset={last}\nsize=8192"), 3, "size");
-    refused(&format!("filename=/dev/sdb\noffset={DRIVE}"), 2, "offset");
-    refused("filename=/dev/sdb\noffset=100", 2, "offset");
-    refused(&format!("filename=/dev/sdb\nbs=8k\noffset={last}"), 0, "size");
+    error_about(&format!("filename=/dev/sdb\noffset={last}\nsize=8192"), 3, "size");
+    error_about(&format!("filename=/dev/sdb\noffset={DRIVE}"), 2, "offset");
+    error_about("filename=/dev/sdb\noffset=100", 2, "offset");
+    error_about(&format!("filename=/dev/sdb\nbs=8k\noffset={last}"), 0, "size");
 }
 
 #[test]

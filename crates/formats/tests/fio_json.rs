@@ -1,4 +1,4 @@
-//! fio's JSON: what we write we read again, and what others wrote we read.
+//! fio's JSON: written documents are read again, and documents of fio itself are read.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,24 @@ use seekwise_formats::fio_json::{
     self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };
 
-fn latency(scale: u64) -> LatencySummary {
+/// A summary of latencies that are multiples of `scale_ns`.
+fn sample_latency(scale_ns: u64) -> LatencySummary {
     LatencySummary {
-        min: 100 * scale,
-        max: 90_000 * scale,
-        mean: 12_345.5 * scale as f64,
+        min: 100 * scale_ns,
+        max: 90_000 * scale_ns,
+        mean: 12_345.5 * scale_ns as f64,
         stddev: 678.25,
         n: 1000,
-        percentiles: PERCENTILES.iter().map(|&percent| (percent, (percent * 900.0) as u64 * scale)).collect(),
-        bins: (1..50).map(|bin| (bin * 1500 * scale, bin)).collect(),
+        percentiles: PERCENTILES.iter().map(|&percent| (percent, (percent * 900.0) as u64 * scale_ns)).collect(),
+        bins: (1..50).map(|bin| (bin * 1500 * scale_ns, bin)).collect(),
     }
 }
 
-fn output() -> FioOutput {
+/// A document with one job that reads.
+fn sample_output() -> FioOutput {
     let mut read = DirectionResult::new(1000, 4_096_000, 10_000_000_000);
-    read.clat = latency(1000);
-    read.lat = latency(1001);
+    read.clat = sample_latency(1000);
+    read.lat = sample_latency(1001);
     read.bandwidth_samples = SampleSummary::from_samples(&[409_600.0, 512_000.0]);
     read.iops_samples = SampleSummary::from_samples(&[100.0, 125.0]);
     let bins = read.clat.bins.clone();
@@ -50,13 +52,13 @@ fn output() -> FioOutput {
     }
 }
 
-/// Buckets to six decimals, as they are written.
-fn rounded(mut output: FioOutput) -> FioOutput {
-    let six = |value: &mut f64| *value = (*value * 1e6).round() / 1e6;
+/// The document after writing and reading: percents of buckets and deviations rounded to six decimals.
+fn round_as_written(mut output: FioOutput) -> FioOutput {
+    let round_to_six = |value: &mut f64| *value = (*value * 1e6).round() / 1e6;
     for job in &mut output.jobs {
-        job.latency.ns.iter_mut().chain(&mut job.latency.us).chain(&mut job.latency.ms).for_each(six);
+        job.latency.ns.iter_mut().chain(&mut job.latency.us).chain(&mut job.latency.ms).for_each(round_to_six);
         for direction in [&mut job.read, &mut job.write] {
-            six(&mut direction.iops_samples.stddev);
+            round_to_six(&mut direction.iops_samples.stddev);
             // Bandwidths are written as KiB: the least and largest whole, the others to six decimals.
             let samples = &mut direction.bandwidth_samples;
             samples.stddev = (samples.stddev / 1024.0 * 1e6).round() / 1e6 * 1024.0;
@@ -67,16 +69,16 @@ fn rounded(mut output: FioOutput) -> FioOutput {
 
 #[test]
 fn what_is_written_is_read_again() {
-    let text = fio_json::write(&output());
-    assert_eq!(fio_json::read(text.as_bytes()).unwrap(), [rounded(output())]);
-    assert_eq!(text, fio_json::write(&output()));
-    let client = FioOutput { from_client: true, ..output() };
-    assert_eq!(fio_json::read(fio_json::write(&client).as_bytes()).unwrap(), [rounded(client)]);
+    let text = fio_json::write(&sample_output());
+    assert_eq!(fio_json::read(text.as_bytes()).unwrap(), [round_as_written(sample_output())]);
+    assert_eq!(text, fio_json::write(&sample_output()));
+    let client = FioOutput { from_client: true, ..sample_output() };
+    assert_eq!(fio_json::read(fio_json::write(&client).as_bytes()).unwrap(), [round_as_written(client)]);
 }
 
 #[test]
 fn the_schema_is_fios() {
-    let text = fio_json::write(&output());
+    let text = fio_json::write(&sample_output());
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let job = &value["jobs"][0];
     assert_eq!((&value["fio version"], &value["timestamp"]), (&"fio-3.33".into(), &0.into()));
@@ -104,14 +106,14 @@ fn files_for_plotters_are_named_as_they_expect() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-json");
     std::fs::create_dir_all(&folder).unwrap();
     for depth in [1u64, 4, 16, 32] {
-        let mut output = output();
+        let mut output = sample_output();
         let job = &mut output.jobs[0];
         job.options.insert("iodepth".to_owned(), depth.to_string());
         // A drive that gains with the root of the depth; a picture of it shows whether fields arrive.
         let ios = 1000 * depth.isqrt();
         let summary = DirectionResult::new(ios, ios * 4096, 10_000_000_000);
         let mean = 1e9 * depth as f64 / summary.iops;
-        let clat = LatencySummary { mean, stddev: mean / 4.0, ..latency(1000) };
+        let clat = LatencySummary { mean, stddev: mean / 4.0, ..sample_latency(1000) };
         job.read = DirectionResult {
             clat: clat.clone(),
             lat: clat,
@@ -127,10 +129,10 @@ fn files_for_plotters_are_named_as_they_expect() {
 #[test]
 fn latencies_fall_into_fios_buckets() {
     let buckets = LatencyBuckets::from_bins([(2, 1), (3, 1), (999, 1), (1000, 1), (2999, 1), (3000, 1), (999_999, 1)]);
-    let per = 100.0 / 7.0;
-    assert_eq!((buckets.ns[0], buckets.ns[1], buckets.ns[9]), (0.0, 200.0 / 7.0, per));
+    let percent_of_one = 100.0 / 7.0;
+    assert_eq!((buckets.ns[0], buckets.ns[1], buckets.ns[9]), (0.0, 200.0 / 7.0, percent_of_one));
     // 1000 ns and 2999 ns are 1 and 2 µs, cut off.
-    assert_eq!((buckets.us[0], buckets.us[1], buckets.us[9]), (per, 200.0 / 7.0, per));
+    assert_eq!((buckets.us[0], buckets.us[1], buckets.us[9]), (percent_of_one, 200.0 / 7.0, percent_of_one));
     let buckets = LatencyBuckets::from_bins([(999_999_999, 1), (1_000_000_000, 1), (2_000_000_000, 2)]);
     assert_eq!((buckets.ms[9], buckets.ms[10], buckets.ms[11]), (25.0, 25.0, 50.0));
 }
@@ -148,13 +150,13 @@ fn fio_2_counts_microseconds_and_kib() {
 
 #[test]
 fn fios_talk_and_further_documents_are_taken() {
-    let document = fio_json::write(&output());
+    let document = fio_json::write(&sample_output());
     let count =
         |text: String| fio_json::read(text.as_bytes()).map(|outputs| outputs.len()).map_err(|error| error.to_string());
     assert_eq!(count(format!("<host> Starting 2 processes\nfio: warning {{ here\n{document}\n{document}")), Ok(2));
     assert_eq!(count(format!("\n  {}{document}bye\n", document.trim_end())), Ok(2));
-    let refused = "fio output:1: text before the JSON that fio does not print; expected `{`, `<host> …` or `fio: …`";
-    assert_eq!(count(format!("hello world\n{document}")).unwrap_err(), refused);
+    let expected = "fio output:1: text before the JSON that fio does not print; expected `{`, `<host> …` or `fio: …`";
+    assert_eq!(count(format!("hello world\n{document}")).unwrap_err(), expected);
     let broken = format!("fio: x\n{document}\n{{\n \"jobs\": [ x\n");
     let line = broken.matches('\n').count();
     assert_eq!(count(broken).unwrap_err(), format!("fio output:{line}: invalid JSON: expected value"));
@@ -177,7 +179,7 @@ fn files_from_the_wild_are_read() {
         assert!(!jobs.is_empty());
         for job in jobs {
             for direction in [&job.read, &job.write] {
-                consistent(direction, &name);
+                check_consistent(direction, &name);
             }
         }
         for output in &outputs {
@@ -188,8 +190,8 @@ fn files_from_the_wild_are_read() {
     }
 }
 
-/// Units are right: bytes over run time is the bandwidth, and the mean lies between least and largest.
-fn consistent(direction: &DirectionResult, name: &str) {
+/// Checks units: bytes over run time is the bandwidth, and the mean lies between least and largest.
+fn check_consistent(direction: &DirectionResult, name: &str) {
     if direction.bytes == 0 || name.starts_with("multiple_jobs") || name.starts_with("no_global") {
         // Those fixtures were edited by hand, or count in-flight requests of a ramp.
         return;

@@ -1,4 +1,5 @@
-//! Every job file of fio's examples and of other people's repositories: no panic, and a job or a named reason.
+//! Every job file of fio's examples and of other people's repositories: each becomes a job or is refused with a named reason, and
+//! damaged files cause no panic.
 //!
 //! The files are not part of the project. They are looked for in $SEEKWISE_SHARED, else beside the workspace in
 //! `shared`; without them the test prints that it is skipped.
@@ -13,8 +14,8 @@ use seekwise_formats::fio::{self, FioContext};
 /// A drive of 160 GB.
 const SECTORS: u64 = 312_581_808;
 
-/// The shared directory, when it is there.
-fn wild() -> Option<PathBuf> {
+/// The folder of job files, if it is there.
+fn wild_folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let shared = std::env::var_os("SEEKWISE_SHARED").map_or(beside, PathBuf::from);
     let wild = shared.join("wild");
@@ -25,17 +26,17 @@ fn wild() -> Option<PathBuf> {
     Some(wild)
 }
 
-/// All files below a directory, sorted.
-fn files(directory: &Path, into: &mut Vec<PathBuf>) {
+/// Adds all files below a folder, sorted.
+fn add_files(directory: &Path, paths: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
-        if path.is_dir() { files(&path, into) } else { into.push(path) }
+        if path.is_dir() { add_files(&path, paths) } else { paths.push(path) }
     }
 }
 
-/// A plausible value of any variable, by its name.
-fn variable(name: &str) -> Option<String> {
+/// A plausible value of an environment variable, by its name.
+fn variable_value(name: &str) -> Option<String> {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);
     let value = match () {
@@ -55,14 +56,14 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// Parsed by fio 3.33 and a job here; neither.
+/// Files that fio 3.33 parses and that are a job here, and files that are neither.
 const AGREED: (usize, usize) = (56, 42);
 
 /// Jobs here that fio 3.33 does not parse: options of later versions that change nothing here.
 const NEWER: &[&str] = &["fio-examples/uring-cmd-pi-sb.fio"];
 
-/// Why files that fio 3.33 parses are refused here, and how many for each (the first error of a file). None is for
-/// its syntax; a file without a size stops fio as well, but only when it runs.
+/// Reasons for which files that fio 3.33 parses are refused here, with the number of files (by their first error). No reason is
+/// syntax; a file without a size stops fio as well, but only when it runs.
 #[rustfmt::skip]
 const REFUSED: &[(&str, usize)] = &[
     ("atomic: drives here have no atomic writes", 1),
@@ -88,8 +89,11 @@ const REFUSED: &[(&str, usize)] = &[
     ("zonesize: zonemode=zbd on a drive without zones needs it, as in fio", 2),
 ];
 
-/// Workers and warnings of a job file.
-fn read(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<(usize, usize), Vec<Diagnostic>> {
+/// The numbers of workers and warnings of a job file.
+fn count_workers_and_warnings(
+    path: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<(usize, usize), Vec<Diagnostic>> {
     let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     let include = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
     let context = FioContext { environment, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
@@ -98,7 +102,7 @@ fn read(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<(us
 }
 
 /// The reason under which a refusal is counted: the option, and the message without names and figures.
-fn reason(errors: &[Diagnostic]) -> String {
+fn classify_refusal(errors: &[Diagnostic]) -> String {
     let first = &errors[0];
     let message = first.message.split(": ").last().unwrap_or("");
     let key = first.key.as_deref().unwrap_or("-");
@@ -106,8 +110,8 @@ fn reason(errors: &[Diagnostic]) -> String {
     format!("{key}: {plain}")
 }
 
-/// fio 3.33's word on each file: true where its parser takes it, with the variables set.
-fn verdicts(wild: &Path) -> BTreeMap<String, bool> {
+/// True for each file that the parser of fio 3.33 accepts, with the variables set.
+fn read_fio_verdicts(wild: &Path) -> BTreeMap<String, bool> {
     let table = fs::read_to_string(wild.join("FIO-PARSE-3.33.tsv")).unwrap();
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -118,25 +122,25 @@ fn verdicts(wild: &Path) -> BTreeMap<String, bool> {
 
 #[test]
 fn every_wild_job_is_a_job_or_a_named_reason() {
-    let Some(wild) = wild() else { return };
+    let Some(wild) = wild_folder() else { return };
     let mut paths = Vec::new();
-    files(&wild.join("fio-examples"), &mut paths);
-    files(&wild.join("fio-jobs"), &mut paths);
-    let verdicts = verdicts(&wild);
+    add_files(&wild.join("fio-examples"), &mut paths);
+    add_files(&wild.join("fio-jobs"), &mut paths);
+    let verdicts = read_fio_verdicts(&wild);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut disagreed: BTreeMap<String, usize> = BTreeMap::new();
     // Counted by (fio takes it, a job here).
     let mut tally: BTreeMap<(bool, bool), Vec<String>> = BTreeMap::new();
     for path in &paths {
         let name = path.strip_prefix(&wild).unwrap().display().to_string();
-        let result = read(path, &variable);
+        let result = count_workers_and_warnings(path, &variable_value);
         for error in result.as_ref().err().into_iter().flatten() {
             assert!(error.key.is_some(), "names no option: {error}");
         }
         if let Err(errors) = &result {
-            *reasons.entry(reason(errors)).or_default() += 1;
+            *reasons.entry(classify_refusal(errors)).or_default() += 1;
             if verdicts[&name] {
-                *disagreed.entry(reason(errors)).or_default() += 1;
+                *disagreed.entry(classify_refusal(errors)).or_default() += 1;
             }
         }
         tally.entry((verdicts[&name], result.is_ok())).or_default().push(name);
@@ -157,12 +161,12 @@ fn every_wild_job_is_a_job_or_a_named_reason() {
 
 #[test]
 fn damaged_files_never_panic() {
-    let Some(wild) = wild() else { return };
+    let Some(wild) = wild_folder() else { return };
     let mut paths = Vec::new();
-    files(&wild.join("fio-examples"), &mut paths);
+    add_files(&wild.join("fio-examples"), &mut paths);
     let include = |_: &str| Err("nothing to include".to_owned());
     let context =
-        FioContext { environment: &variable, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
+        FioContext { environment: &variable_value, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
     let (mut state, mut tried, mut jobs) = (1u64, 0, 0);
     let mut next = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -170,7 +174,7 @@ fn damaged_files_never_panic() {
     };
     for path in &paths {
         let bytes = fs::read(path).unwrap();
-        for _ in 0..crate::drawn(20) {
+        for _ in 0..crate::number_of_draws(20) {
             let mut damaged = bytes.clone();
             for _ in 0..=next(8) {
                 let at = next(damaged.len());

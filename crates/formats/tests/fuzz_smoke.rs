@@ -1,7 +1,8 @@
-//! The fuzz targets' entries on a stable compiler: seeds, changed by a seeded generator, the same in every run.
+//! Runs the entries of the fuzz targets (`fuzz/entries.rs`) on a stable compiler: valid seeds are changed by a seeded generator,
+//! so that every run has the same cases.
 //!
-//! Finds panics, wrong sums and endless loops near valid files; the fuzz targets in `fuzz/` go further.
-//! `SEEKWISE_FUZZ_CASES` sets another number of cases a parser.
+//! The test finds panics, wrong sums and endless loops near valid files; the fuzz targets go further. `SEEKWISE_FUZZ_CASES`
+//! sets another number of cases of each parser.
 
 #[path = "../../../fuzz/change.rs"]
 mod change;
@@ -14,11 +15,11 @@ use crate::shared_files;
 use change::change;
 use seekwise_disk::rng::{Rng, Seed};
 
-/// Cases a parser.
+/// Cases of each parser.
 const CASES: u64 = 20_000;
-/// Entries that build a whole drive or job of each valid case, or read it in every format: a tenth of the cases.
+/// Entries that build a whole drive or job of each valid case, or read a case in every format; they get a tenth of the cases.
 const HEAVY: [&str; 5] = ["fio_job", "profile", "stack", "disksim", "recorded_trace"];
-/// A case that takes longer than this many milliseconds counts as one that does not end (debug build, shared machine).
+/// Milliseconds after which a case counts as endless (in a debug build on a shared machine).
 const LONGEST_MS: u128 = 5_000;
 /// Seeds are cut here, so that a case costs little.
 const LONGEST_SEED: usize = 6_000;
@@ -187,8 +188,9 @@ const WORDS: [&[u8]; 16] = [
 
 #[test]
 fn parsers_return_on_changed_files() {
-    let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    let cases = |name| asked.unwrap_or(crate::drawn(if HEAVY.contains(&name) { CASES / 10 } else { CASES }));
+    let given_cases = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
+    let cases =
+        |name| given_cases.unwrap_or(crate::number_of_draws(if HEAVY.contains(&name) { CASES / 10 } else { CASES }));
     // One thread a parser: the streams of chance are named, so order does not matter.
     std::thread::scope(|scope| {
         for (name, entry) in entries::ALL {
@@ -198,12 +200,13 @@ fn parsers_return_on_changed_files() {
     });
 }
 
+/// Runs an entry on so many changed seeds; panics if the entry does, or takes too long.
 fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
-    let seeds = seeds(name);
+    let seeds = read_seeds(name);
     let mut rng = Seed(20_071_115).stream(name);
     let (start, mut longest) = (Instant::now(), 0);
     for _ in 0..cases {
-        let case = changed(&seeds, &mut rng);
+        let case = draw_changed(&seeds, &mut rng);
         let begun = Instant::now();
         if std::panic::catch_unwind(|| entry(&case, &mut |_| ())).is_err() {
             panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
@@ -254,43 +257,54 @@ fn the_seeds_are_valid() {
     assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }
 
-/// No file of other people ends so: the seeds are our own.
-const NONE: &[&str] = &[];
+/// Ends of no file: for parsers whose seeds are all in this file.
+const NO_FILES: &[&str] = &[];
 
-/// Of a parser: seeds of our own, and the folder and ends of other people's.
-pub fn sources(name: &str) -> (&'static [&'static [u8]], &'static str, &'static [&'static str]) {
-    match name {
+/// Where a parser's seeds come from.
+pub struct SeedSources {
+    /// Seeds in this file.
+    pub own: &'static [&'static [u8]],
+    /// The folder of other people's files, and the ends of their names.
+    folder: &'static str,
+    ends: &'static [&'static str],
+}
+
+/// The seeds of the parser of this name.
+pub fn seed_sources(name: &str) -> SeedSources {
+    let (own, folder, ends): (&[&[u8]], _, &[&str]) = match name {
         "icf" => (&[ICF, OLD_ICF], "wild/iometer", &[".icf", ".save.txt"]),
         "results_csv" => (&[CSV], "wild/iometer/results-golden", &[".txt"]),
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
         "fio_job" => (&[FIO], "wild/fio-examples", &[".fio"]),
-        "profile" => (&[PROFILE], "wild/fio-examples", NONE),
-        "expression" => (&[EXPRESSION], "wild/fio-examples", NONE),
-        "study" => (&[STUDY, include_bytes!("../../lab/studies/ncq-alone.toml")], "wild/fio-examples", NONE),
-        "stack" => (&[STACK], "wild/fio-examples", NONE),
-        "recording" => (&[RECORDING], "wild/fio-examples", NONE),
+        "profile" => (&[PROFILE], "wild/fio-examples", NO_FILES),
+        "expression" => (&[EXPRESSION], "wild/fio-examples", NO_FILES),
+        "study" => (&[STUDY, include_bytes!("../../lab/studies/ncq-alone.toml")], "wild/fio-examples", NO_FILES),
+        "stack" => (&[STACK], "wild/fio-examples", NO_FILES),
+        "recording" => (&[RECORDING], "wild/fio-examples", NO_FILES),
         "recorded_trace" => (&TRACES, "wild/traces", &[".txt", ".ascii", ".trace", ".iolog", ".csv", ".0", ".3"]),
-        "trace" => (&[TRACE, DISKSIM_TRACE, OTHER_TRACE], "wild/fio-examples", NONE),
-        "disksim" => (&[DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE], "wild/fio-examples", NONE),
-        "signature" => (&[DISK], "wild/fio-examples", NONE),
-        "scene" => (&[COPY, RECORDS], "wild/fio-examples", NONE),
-        "review" => (&[REVIEW], "wild/fio-examples", NONE),
-        "recipe" => (&[RECIPE], "wild/fio-examples", NONE),
+        "trace" => (&[TRACE, DISKSIM_TRACE, OTHER_TRACE], "wild/fio-examples", NO_FILES),
+        "disksim" => (&[DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE], "wild/fio-examples", NO_FILES),
+        "signature" => (&[DISK], "wild/fio-examples", NO_FILES),
+        "scene" => (&[COPY, RECORDS], "wild/fio-examples", NO_FILES),
+        "review" => (&[REVIEW], "wild/fio-examples", NO_FILES),
+        "recipe" => (&[RECIPE], "wild/fio-examples", NO_FILES),
         other => panic!("no seeds for {other}"),
-    }
+    };
+    SeedSources { own, folder, ends }
 }
 
-fn seeds(name: &str) -> Vec<Vec<u8>> {
-    let (own, folder, ends) = sources(name);
+/// All seeds of a parser, cut to [`LONGEST_SEED`].
+fn read_seeds(name: &str) -> Vec<Vec<u8>> {
+    let SeedSources { own, folder, ends } = seed_sources(name);
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());
     let mut seeds: Vec<Vec<u8>> = own.iter().map(|seed| seed.to_vec()).chain(wild).collect();
     seeds.iter_mut().for_each(|seed| seed.truncate(LONGEST_SEED));
     seeds
 }
 
-/// A seed with one to eight changes.
-pub fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-    // Our own seeds are whole and short, so half of the cases come from the first.
+/// A random seed with one to eight changes.
+pub fn draw_changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    // Half of the cases come from the first seed, which is of this file, whole and short.
     let index = if rng.draw_chance(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
     let mut case = seeds[index].clone();
     let words = WORDS.map(<[u8]>::to_vec);

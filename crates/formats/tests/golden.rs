@@ -1,5 +1,5 @@
-//! Golden outputs of the parsers: values and errors of seeds, and of changed seeds. The fuzz targets run the same entries and ask only that
-//! they return. `SEEKWISE_UPDATE=1` writes the outputs anew.
+//! Golden outputs of the parsers, `golden/parsers.txt`: values and errors of seeds, and of changed seeds. The fuzz targets run the
+//! same entries and ask only that they return. `SEEKWISE_UPDATE=1` writes the outputs anew.
 
 use std::fmt::{Debug, Write};
 use std::fs;
@@ -9,32 +9,35 @@ use seekwise_disk::rng::Seed;
 use sha2::{Digest, Sha256};
 
 use crate::fuzz_smoke::entries::ALL;
-use crate::fuzz_smoke::{changed, sources};
+use crate::fuzz_smoke::{draw_changed, seed_sources};
 
 /// Changed seeds of each parser.
-const CHANGED: usize = 120;
+const CHANGED_SEEDS: usize = 120;
 
-/// As much of what was said is kept as text.
-const KEPT: usize = 400;
+/// Bytes up to which an output is kept as text; longer ones are kept as a hash.
+const LONGEST_TEXT: usize = 400;
 
-fn brief(text: &str) -> String {
-    if text.len() <= KEPT && !text.contains('\n') {
+/// The text itself if it is short, otherwise its length and a hash.
+fn abbreviate(text: &str) -> String {
+    if text.len() <= LONGEST_TEXT && !text.contains('\n') {
         return text.to_owned();
     }
     let digest: String = Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     format!("{} bytes, {digest}", text.len())
 }
 
-fn said() -> String {
+/// The outputs of all parsers, one line for each seed and changed seed.
+fn collect_outputs() -> String {
     let mut all = String::new();
     for (name, entry) in ALL {
-        let own: Vec<Vec<u8>> = sources(name).0.iter().map(|seed| seed.to_vec()).collect();
+        let own: Vec<Vec<u8>> = seed_sources(name).own.iter().map(|seed| seed.to_vec()).collect();
         let mut rng = Seed(45).stream(name);
-        let cases: Vec<Vec<u8>> = own.iter().cloned().chain((0..CHANGED).map(|_| changed(&own, &mut rng))).collect();
-        for (at, case) in cases.iter().enumerate() {
-            let mut heard = Vec::new();
-            entry(case, &mut |value: &dyn Debug| heard.push(format!("{value:?}")));
-            writeln!(all, "{name} {at}: {}", brief(&heard.join(" "))).unwrap();
+        let cases: Vec<Vec<u8>> =
+            own.iter().cloned().chain((0..CHANGED_SEEDS).map(|_| draw_changed(&own, &mut rng))).collect();
+        for (index, case) in cases.iter().enumerate() {
+            let mut debug_texts = Vec::new();
+            entry(case, &mut |value: &dyn Debug| debug_texts.push(format!("{value:?}")));
+            writeln!(all, "{name} {index}: {}", abbreviate(&debug_texts.join(" "))).unwrap();
         }
     }
     all
@@ -42,12 +45,12 @@ fn said() -> String {
 
 #[test]
 fn parsers_say_what_was_read_last() {
-    let (said, path) = (said(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/parsers.txt"));
+    let (outputs, path) = (collect_outputs(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/parsers.txt"));
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-        fs::write(&path, &said).unwrap();
+        fs::write(&path, &outputs).unwrap();
     }
     let before = fs::read_to_string(&path).unwrap_or_default();
-    let other = before.lines().chain([""]).zip(said.lines().chain([""])).filter(|(was, is)| was != is);
-    let other: Vec<String> = other.take(5).map(|(was, is)| format!("  was {was}\n  is  {is}")).collect();
-    assert!(before == said, "SEEKWISE_UPDATE=1 writes it anew; read the difference.\n{}", other.join("\n"));
+    let differences = before.lines().chain([""]).zip(outputs.lines().chain([""])).filter(|(was, is)| was != is);
+    let differences: Vec<String> = differences.take(5).map(|(was, is)| format!("  was {was}\n  is  {is}")).collect();
+    assert!(before == outputs, "SEEKWISE_UPDATE=1 writes it anew; read the difference.\n{}", differences.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Iometer configurations: the grammar's versions, and the job each test type makes.
+//! Iometer configurations: all versions of the grammar, and the jobs that they become.
 
 use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
@@ -21,7 +21,8 @@ const SPEC: &str = "'ACCESS SPECIFICATIONS ====\r
 'END access specifications\r
 ";
 
-fn setup(test_type: &str) -> String {
+/// The test setup of a file with this test type.
+fn write_setup(test_type: &str) -> String {
     format!(
         "Version 1.1.0\n'TEST SETUP ===\n'Test Description\n\tA test\n'Run Time\n'\thours minutes seconds\n\t0 10 5\n\
          'Ramp Up Time (s)\n\t30\n'Default Disk Workers to Spawn\n\tNUMBER_OF_CPUS\n\
@@ -31,8 +32,11 @@ fn setup(test_type: &str) -> String {
     )
 }
 
-/// A manager with workers: name, settings, specifications, targets.
-fn manager(name: &str, workers: &[(&str, &str, &[&str], &[&str])]) -> String {
+/// A worker: name, settings, specifications, targets.
+type WorkerText<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str]);
+
+/// The text of a manager with workers.
+fn write_manager(name: &str, workers: &[WorkerText<'_>]) -> String {
     let mut text = format!("'Manager ID, manager name\n\t1,{name}\n'Manager network address\n\t\n");
     for (worker, settings, specs, targets) in workers {
         let (outstanding, disk) = settings.split_once('|').unwrap_or((settings, "0,0,0"));
@@ -51,20 +55,22 @@ fn manager(name: &str, workers: &[(&str, &str, &[&str], &[&str])]) -> String {
     text + "'End manager\n"
 }
 
-fn managers(list: &[String]) -> String {
-    format!("'MANAGER LIST ====\n{}'END manager list\nVersion 1.1.0\n", list.concat())
+/// The manager list of a file.
+fn write_manager_list(managers: &[String]) -> String {
+    format!("'MANAGER LIST ====\n{}'END manager list\nVersion 1.1.0\n", managers.concat())
 }
 
 fn parse(text: &str) -> (IometerConfig, Vec<Diagnostic>) {
     icf::parse("a.icf", text.as_bytes()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn job(text: &str) -> (Job, Vec<Diagnostic>) {
+fn build_job(text: &str) -> (Job, Vec<Diagnostic>) {
     parse(text).0.job(DRIVE).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn says(diagnostics: &[Diagnostic], words: &str) -> bool {
-    diagnostics.iter().any(|diagnostic| diagnostic.to_string().contains(words))
+/// True if one of the diagnostics contains `text`.
+fn any_contains(diagnostics: &[Diagnostic], text: &str) -> bool {
+    diagnostics.iter().any(|diagnostic| diagnostic.to_string().contains(text))
 }
 
 fn pattern(worker: &Worker) -> &IometerPattern {
@@ -74,26 +80,26 @@ fn pattern(worker: &Worker) -> &IometerPattern {
     }
 }
 
-/// (stage, depth) and the name of each stream.
-fn streams(job: &Job) -> Vec<(u32, u32, &str)> {
+/// Stage, depth and name of each stream.
+fn list_streams(job: &Job) -> Vec<(u32, u32, &str)> {
     job.workers.iter().map(|worker| (worker.stage, worker.depth, worker.name.as_str())).collect()
 }
 
-/// How many streams each stage has.
-fn widths(job: &Job) -> Vec<usize> {
+/// The number of streams of each stage.
+fn streams_of_stages(job: &Job) -> Vec<usize> {
     let stages = job.workers.iter().map(|worker| worker.stage + 1).max().unwrap_or(0);
     (0..stages).map(|stage| job.workers.iter().filter(|worker| worker.stage == stage).count()).collect()
 }
 
 #[test]
 fn reads_every_field_of_the_current_version() {
-    let list = [manager(
+    let list = [write_manager(
         "HOST",
         &[("Worker 1", "32,ENABLED,5,ENABLED,12345|1024,64,1", &["Reads; 4K"], &["PHYSICALDRIVE:0"])],
     )];
     let more = "'Default Network Workers to Spawn\n\t3\n'Worker Cycling";
-    let setup = setup("CYCLE_OUTSTANDING_IOS").replace("'Worker Cycling", more);
-    let (config, warnings) = parse(&(setup + SPEC + &managers(&list)));
+    let setup = write_setup("CYCLE_OUTSTANDING_IOS").replace("'Worker Cycling", more);
+    let (config, warnings) = parse(&(setup + SPEC + &write_manager_list(&list)));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(config.version, IcfVersion::Numbered([1, 1, 0]));
     assert_eq!(config.description, "A test");
@@ -122,7 +128,7 @@ fn the_first_line_may_be_a_bare_date_of_1998() {
     assert_eq!(names, ["2 KiB random 67% reads", "Untitled"]);
     assert_eq!(config.specs[1].spec.lines.len(), 2);
     assert!(config.specs.iter().all(|spec| spec.assignment == SpecAssignment::All));
-    assert_eq!(widths(&job(text).0), [1, 1]);
+    assert_eq!(streams_of_stages(&build_job(text).0), [1, 1]);
 }
 
 #[test]
@@ -150,10 +156,10 @@ fn shares_that_do_not_sum_to_100_are_an_error_with_place_and_sum() {
 
 #[test]
 fn unknown_keys_are_kept_and_the_nearest_is_named() {
-    let text = setup("NORMAL").replace("'Test Type", "'Ramp Down Time\n\t7\n'Test Type") + SPEC;
+    let text = write_setup("NORMAL").replace("'Test Type", "'Ramp Down Time\n\t7\n'Test Type") + SPEC;
     let (config, warnings) = parse(&text);
     assert_eq!(config.unknown, [(21, "Ramp Down Time".to_owned(), "7".to_owned())]);
-    assert!(says(&warnings, "did you mean `ramp up time`?"), "{warnings:?}");
+    assert!(any_contains(&warnings, "did you mean `ramp up time`?"), "{warnings:?}");
     assert_eq!(config.test_type, TestType::Normal);
 }
 
@@ -173,7 +179,7 @@ fn latin_1_crlf_any_case_and_missing_values_are_read() {
 
 #[test]
 fn wrong_values_are_errors_where_they_stand() {
-    let text = setup("CYCLE_TARGET").replace("0 10 5", "0 ten 5") + SPEC;
+    let text = write_setup("CYCLE_TARGET").replace("0 10 5", "0 ten 5") + SPEC;
     let errors = icf::parse("a.icf", text.as_bytes()).unwrap_err();
     assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [7, 22]);
     assert_eq!(errors[1].nearest.as_deref(), Some("CYCLE_TARGETS"));
@@ -185,26 +191,28 @@ fn wrong_values_are_errors_where_they_stand() {
 fn patterns_alone_run_in_turn_on_one_worker() {
     let (job, warnings) = job(SPEC);
     assert_eq!(
-        streams(&job),
+        list_streams(&job),
         [(0, 1, "Worker 1 on drive: Reads; 4K, depth 1"), (1, 1, "Worker 1 on drive: Writes, depth 1")]
     );
     assert_eq!(pattern(&job.workers[0]).area, Region { start: 0, bytes: DRIVE * 512 });
     assert_eq!(job.workers[0].runtime, Some(Span::from_secs(60)));
     for words in ["lists no worker", "running all of them in turn (2)", "run time is 0"] {
-        assert!(says(&warnings, words), "{words}: {warnings:?}");
+        assert!(any_contains(&warnings, words), "{words}: {warnings:?}");
     }
-    let (job, _) = self::job(&SPEC.replace("Writes,NONE", "Writes,DISK"));
-    assert_eq!(streams(&job), [(0, 1, "Worker 1 on drive: Writes, depth 1")]);
+    let (job, _) = build_job(&SPEC.replace("Writes,NONE", "Writes,DISK"));
+    assert_eq!(list_streams(&job), [(0, 1, "Worker 1 on drive: Writes, depth 1")]);
 }
 
 #[test]
 fn settings_of_a_worker_reach_its_stream() {
-    let list =
-        [manager("H", &[("W", "32,DISABLED,1,ENABLED,77|2048,64,0", &["Writes", "Reads; 4K"], &["PHYSICALDRIVE:0"])])];
-    let (job, warnings) = job(&(setup("NORMAL") + SPEC + &managers(&list)));
+    let list = [write_manager(
+        "H",
+        &[("W", "32,DISABLED,1,ENABLED,77|2048,64,0", &["Writes", "Reads; 4K"], &["PHYSICALDRIVE:0"])],
+    )];
+    let (job, warnings) = build_job(&(write_setup("NORMAL") + SPEC + &write_manager_list(&list)));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(job.name, "A test");
-    assert_eq!(widths(&job), [1, 1]);
+    assert_eq!(streams_of_stages(&job), [1, 1]);
     let worker = &job.workers[1];
     assert_eq!((worker.depth, worker.stage, worker.time_based), (32, 1, true));
     assert_eq!((worker.runtime, worker.ramp), (Some(Span::from_secs(605)), Span::from_secs(30)));
@@ -217,13 +225,13 @@ fn settings_of_a_worker_reach_its_stream() {
 #[test]
 fn different_targets_share_the_drive_and_streams_differ() {
     let targets: &[&str] = &["PHYSICALDRIVE:0", "C: \"System\"", "/mnt/x [ext3]"];
-    let list = [manager("H", &[("A", "1", &["Reads; 4K"], targets), ("B", "1", &["Reads; 4K"], &targets[..1])])];
-    let (job, warnings) = job(&(setup("NORMAL") + SPEC + &managers(&list)));
+    let list = [write_manager("H", &[("A", "1", &["Reads; 4K"], targets), ("B", "1", &["Reads; 4K"], &targets[..1])])];
+    let (job, warnings) = build_job(&(write_setup("NORMAL") + SPEC + &write_manager_list(&list)));
     let slice = DRIVE / 3 / 8 * 8 * 512;
     let areas: Vec<Region> = job.workers.iter().map(|worker| pattern(worker).area).collect();
     let at = |start| Region { start, bytes: slice };
     assert_eq!(areas, [at(0), at(slice), at(2 * slice), at(0)]);
-    assert!(says(&warnings, "3 targets share the drive"), "{warnings:?}");
+    assert!(any_contains(&warnings, "3 targets share the drive"), "{warnings:?}");
     assert_eq!(warnings.iter().filter(|warning| warning.message.contains("iobw.tst")).count(), 2);
     let mut seeds: Vec<u64> = job.workers.iter().map(|worker| pattern(worker).target_seed).collect();
     assert_eq!(seeds[0], 1);
@@ -236,21 +244,23 @@ fn different_targets_share_the_drive_and_streams_differ() {
 fn areas_outside_the_drive_are_refused_or_cut() {
     let text = |disk: &str| {
         let settings = format!("1,DISABLED,1|{disk}");
-        setup("NORMAL") + SPEC + &managers(&[manager("H", &[("A", &settings, &["Reads; 4K"], &["PHYSICALDRIVE:0"])])])
+        write_setup("NORMAL")
+            + SPEC
+            + &write_manager_list(&[write_manager("H", &[("A", &settings, &["Reads; 4K"], &["PHYSICALDRIVE:0"])])])
     };
-    let refused = |disk: &str| parse(&text(disk)).0.job(1000).unwrap_err();
-    assert!(says(&refused("0,1000"), "starts at sector 1000 of a target of 1000"));
-    assert!(says(&refused("4,0"), "too few for its requests"));
+    let errors_with = |disk: &str| parse(&text(disk)).0.job(1000).unwrap_err();
+    assert!(any_contains(&errors_with("0,1000"), "starts at sector 1000 of a target of 1000"));
+    assert!(any_contains(&errors_with("4,0"), "too few for its requests"));
     let (job, warnings) = parse(&text("2000,100")).0.job(1000).unwrap();
     assert_eq!(pattern(&job.workers[0]).area, Region { start: 51_200, bytes: 900 * 512 });
-    assert!(says(&warnings, "using 900"), "{warnings:?}");
+    assert!(any_contains(&warnings, "using 900"), "{warnings:?}");
 }
 
 #[test]
 fn specifications_go_outside_and_depths_inside() {
-    let list = [manager("H", &[("W", "7", &["Writes", "Reads; 4K"], &["a", "b"])])];
-    let (job, _) = job(&(setup("CYCLE_OUTSTANDING_IOS") + SPEC + &managers(&list)));
-    assert_eq!(widths(&job), [2; 6]);
+    let list = [write_manager("H", &[("W", "7", &["Writes", "Reads; 4K"], &["a", "b"])])];
+    let (job, _) = build_job(&(write_setup("CYCLE_OUTSTANDING_IOS") + SPEC + &write_manager_list(&list)));
+    assert_eq!(streams_of_stages(&job), [2; 6]);
     let depths: Vec<u32> = job.workers.iter().step_by(2).map(|worker| worker.depth).collect();
     assert_eq!(depths, [1, 4, 16, 1, 4, 16]);
     assert_eq!(pattern(&job.workers[6]).spec.name, "Reads; 4K");
@@ -261,57 +271,67 @@ fn specifications_go_outside_and_depths_inside() {
 fn each_test_type_grows_as_iometer_does() {
     // Two managers: workers of 3 and 1 targets, and of 2.
     let spec: &[&str] = &["Writes"];
-    let one = manager("H", &[("A", "1", spec, &["a", "b", "c"]), ("B", "1", spec, &["a"])]);
-    let list = managers(&[one, manager("I", &[("C", "1", spec, &["a", "b"])])]);
-    let shape = |kind: &str| widths(&job(&(setup(kind) + SPEC + &list)).0);
-    assert_eq!(shape("NORMAL"), [6]);
+    let one = write_manager("H", &[("A", "1", spec, &["a", "b", "c"]), ("B", "1", spec, &["a"])]);
+    let list = write_manager_list(&[one, write_manager("I", &[("C", "1", spec, &["a", "b"])])]);
+    let streams_with = |kind: &str| streams_of_stages(&build_job(&(write_setup(kind) + SPEC + &list)).0);
+    assert_eq!(streams_with("NORMAL"), [6]);
     // One target a worker, then two, then three, as far as each has them.
-    assert_eq!(shape("CYCLE_TARGETS"), [3, 5, 6]);
+    assert_eq!(streams_with("CYCLE_TARGETS"), [3, 5, 6]);
     // One worker a manager, then two.
-    assert_eq!(shape("CYCLE_WORKERS"), [5, 6]);
+    assert_eq!(streams_with("CYCLE_WORKERS"), [5, 6]);
     // n targets of each manager, down its workers.
-    assert_eq!(shape("INCREMENT_TARGETS_PARALLEL"), [2, 4, 5, 6]);
+    assert_eq!(streams_with("INCREMENT_TARGETS_PARALLEL"), [2, 4, 5, 6]);
     // n targets in all.
-    assert_eq!(shape("INCREMENT_TARGETS_SERIAL"), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(streams_with("INCREMENT_TARGETS_SERIAL"), [1, 2, 3, 4, 5, 6]);
     // One worker a manager with 1, 2, 3 targets; then two workers a manager.
-    assert_eq!(shape("CYCLE_WORKERS_AND_TARGETS"), [2, 4, 5, 3, 5, 6]);
-    assert_eq!(shape("CYCLE_OUTSTANDING_IOS"), [6, 6, 6]);
-    assert_eq!(shape("CYCLE_OUTSTANDING_IOS_AND_TARGETS"), [3, 3, 3, 5, 5, 5, 6, 6, 6]);
+    assert_eq!(streams_with("CYCLE_WORKERS_AND_TARGETS"), [2, 4, 5, 3, 5, 6]);
+    assert_eq!(streams_with("CYCLE_OUTSTANDING_IOS"), [6, 6, 6]);
+    assert_eq!(streams_with("CYCLE_OUTSTANDING_IOS_AND_TARGETS"), [3, 3, 3, 5, 5, 5, 6, 6, 6]);
 }
 
 #[test]
 fn endless_cycling_is_refused() {
-    let list = managers(&[manager("H", &[("A", "1", &["Writes"], &["a"])])]);
-    let text = setup("CYCLE_OUTSTANDING_IOS").replace("1 40 4 EXPONENTIAL", "1 4000000000 0 LINEAR") + SPEC + &list;
-    assert!(says(&parse(&text).0.job(DRIVE).unwrap_err(), "never ends"));
-    let text = setup("CYCLE_OUTSTANDING_IOS").replace("1 40 4 EXPONENTIAL", "1 4000000000 1 LINEAR") + SPEC + &list;
-    assert!(says(&parse(&text).0.job(DRIVE).unwrap_err(), "more than 65535 streams"));
+    let list = write_manager_list(&[write_manager("H", &[("A", "1", &["Writes"], &["a"])])]);
+    let text =
+        write_setup("CYCLE_OUTSTANDING_IOS").replace("1 40 4 EXPONENTIAL", "1 4000000000 0 LINEAR") + SPEC + &list;
+    assert!(any_contains(&parse(&text).0.job(DRIVE).unwrap_err(), "never ends"));
+    let text =
+        write_setup("CYCLE_OUTSTANDING_IOS").replace("1 40 4 EXPONENTIAL", "1 4000000000 1 LINEAR") + SPEC + &list;
+    assert!(any_contains(&parse(&text).0.job(DRIVE).unwrap_err(), "more than 65535 streams"));
 }
 
 #[test]
 fn idle_and_network_workers_run_nothing() {
-    let disk = manager("H", &[("A", "1", &["Idle", "Writes"], &["a"]), ("B", "1", &[], &["a"])]);
+    let disk = write_manager("H", &[("A", "1", &["Idle", "Writes"], &["a"]), ("B", "1", &[], &["a"])]);
     let network = disk.replace("'End manager", "'Worker\n\tN\n'Worker type\n\tNETWORK,TCP\n'End worker\n'End manager");
-    let (job, warnings) = job(&(setup("NORMAL") + SPEC + &managers(&[network])));
-    assert_eq!(streams(&job), [(0, 1, "A on a: Writes, depth 1")]);
-    assert!(says(&warnings, "network worker `N` is ignored") && says(&warnings, "`B` has no access specification"));
+    let (job, warnings) = build_job(&(write_setup("NORMAL") + SPEC + &write_manager_list(&[network])));
+    assert_eq!(list_streams(&job), [(0, 1, "A on a: Writes, depth 1")]);
+    assert!(
+        any_contains(&warnings, "network worker `N` is ignored")
+            && any_contains(&warnings, "`B` has no access specification")
+    );
     let only = "'MANAGER LIST\n'Manager ID, manager name\n\t1,H\n'Worker\n\tN\n\
                 'Worker type\n\tNETWORK,TCP\n'END manager list\n";
     let errors = parse(&(SPEC.to_owned() + only)).0.job(DRIVE).unwrap_err();
-    assert!(says(&errors, "all workers are network workers"), "{errors:?}");
+    assert!(any_contains(&errors, "all workers are network workers"), "{errors:?}");
 }
 
 #[test]
 fn names_are_looked_up_in_the_file_then_among_the_standard_ones() {
-    let named = |name: &str| {
-        parse(&(SPEC.to_owned() + &managers(&[manager("H", &[("A", "1", &[name], &["a"])])]))).0.job(DRIVE)
+    let job_with_spec = |name: &str| {
+        parse(&(SPEC.to_owned() + &write_manager_list(&[write_manager("H", &[("A", "1", &[name], &["a"])])])))
+            .0
+            .job(DRIVE)
     };
-    let (job, warnings) = named("4 KiB; 75% Read; 0% random").unwrap();
+    let (job, warnings) = job_with_spec("4 KiB; 75% Read; 0% random").unwrap();
     assert_eq!(pattern(&job.workers[0]).spec.lines[0].reads, 75);
-    assert!(says(&warnings, "the standard one"));
-    let errors = named("Write").unwrap_err();
+    assert!(any_contains(&warnings, "the standard one"));
+    let errors = job_with_spec("Write").unwrap_err();
     assert_eq!(errors[0].nearest.as_deref(), Some("Writes"));
-    assert!(says(&parse("'TEST SETUP\n'END test setup\n").0.job(DRIVE).unwrap_err(), "no access specification"));
+    assert!(any_contains(
+        &parse("'TEST SETUP\n'END test setup\n").0.job(DRIVE).unwrap_err(),
+        "no access specification"
+    ));
 }
 
 #[test]
@@ -320,12 +340,12 @@ fn large_hostile_files_end_soon() {
     let names: Vec<String> = (0..3000).map(|index| format!("no such specification {index}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let long = "x".repeat(200_000);
-    let list = [manager("H", &[("A", "1", &names, &["a"]), ("B", "1", &[&long], &["a"])])];
+    let list = [write_manager("H", &[("A", "1", &names, &["a"]), ("B", "1", &[&long], &["a"])])];
     let unknown = format!("'TEST SETUP\n'{long}\n\tvalue\n'END test setup\n");
     let unnamed = "'ACCESS SPECIFICATIONS\n'size\n".to_owned()
         + &"2048 100 67 100 0 1\n".repeat(5000)
         + "'END access specifications\n";
-    let (config, _) = parse(&(unknown + &unnamed + &managers(&list)));
+    let (config, _) = parse(&(unknown + &unnamed + &write_manager_list(&list)));
     assert_eq!(config.specs[4999].spec.name, "2 KiB random 67% reads 5000");
     assert_eq!(config.job(DRIVE).unwrap_err().len(), 3001);
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());

@@ -1,9 +1,9 @@
-//! Results of Iometer: old and new columns, repeated blocks, rows that do not fit.
+//! Iometer's results.csv: old and new columns, repeated blocks, rows that do not fit their caption.
 
 use crate::shared_files;
 use seekwise_formats::iometer::results::{self, IometerTest, ResultSubject};
 
-/// As 2003 to 2008 wrote them: `MBps` counts MiB, no histogram, a processor's row with too few commas.
+/// A file as of 2003 to 2008: `MBps` counts MiB, no histogram, a processor's row with too few commas.
 const OLD: &str = "'Test Type,Test Description\r
 0,nightly\r
 'Version\r
@@ -26,7 +26,7 @@ DISK,PHYSICALDRIVE:1 ,,,,,50.25,,,1.#QNAN,,,,,,,,,\r
 2007-01-02 03:14:05:000\r
 ";
 
-/// As 1.1 writes them, of two specifications in one run, then aborted.
+/// A file of 1.1: two specifications in one run, then aborted.
 const NEW: &str = "'Test Type,Test Description
 0,
 'Version
@@ -130,15 +130,15 @@ fn real_heads_and_captions_are_read() {
             ("1.1.0", Some("<TS>"), Some("<TS>"))
         );
         assert_eq!((test.specs[0].lines[0].size, test.specs[0].lines[0].share), (65_536, 100));
-        let of = |subject: ResultSubject| test.rows.iter().filter(|row| row.subject == subject).count() as u64;
+        let rows_of = |subject: ResultSubject| test.rows.iter().filter(|row| row.subject == subject).count() as u64;
         let all = &test.rows[0];
         assert_eq!(
             (all.workers, all.disks),
-            (Some(of(ResultSubject::Worker)), Some(of(ResultSubject::Disk))),
+            (Some(rows_of(ResultSubject::Worker)), Some(rows_of(ResultSubject::Disk))),
             "{}",
             path.display()
         );
-        assert_eq!((all.managers, of(ResultSubject::Processor)), (Some(of(ResultSubject::Manager)), 32));
+        assert_eq!((all.managers, rows_of(ResultSubject::Processor)), (Some(rows_of(ResultSubject::Manager)), 32));
         assert!(all.spec == test.specs[0].name && all.iops.total.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Configurations from the wild: each becomes a job or is refused with a reason, and is read as Iometer read it.
+//! Iometer configurations of other people: each becomes a job or is refused with a reason, and is read as Iometer reads it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,8 @@ fn parse(path: &Path) -> (IometerConfig, Vec<String>) {
     (config, warnings.iter().map(ToString::to_string).collect())
 }
 
-fn named(paths: &[std::path::PathBuf], name: &str) -> Option<IometerConfig> {
+/// The configuration in the file of this name, if it is there.
+fn parse_named(paths: &[std::path::PathBuf], name: &str) -> Option<IometerConfig> {
     paths.iter().find(|path| path.ends_with(name)).map(|path| parse(path).0)
 }
 
@@ -74,7 +75,7 @@ fn a_file_is_read_as_iometer_read_it() {
     let sources = shared_files::files("wild/iometer/icf", &[".icf"]);
     let saved = shared_files::files("wild/iometer/icf-resaved", &[".save.txt"]);
     let (Some(mut source), Some(mut saved_again)) =
-        (named(&sources, "two_managers_run.icf"), named(&saved, "two_managers_run.save.txt"))
+        (parse_named(&sources, "two_managers_run.icf"), parse_named(&saved, "two_managers_run.save.txt"))
     else {
         return;
     };
@@ -100,22 +101,22 @@ fn as_many_streams_run_as_iometer_ran() {
     let sources = shared_files::files("wild/iometer/icf", &[".icf"]);
     for path in shared_files::files("wild/iometer/results-golden", &[".golden.txt"]) {
         let name = path.file_name().unwrap().to_string_lossy().replace(".golden.txt", ".icf");
-        let Some(config) = named(&sources, &name) else {
+        let Some(config) = parse_named(&sources, &name) else {
             continue;
         };
         let golden = std::fs::read_to_string(&path).unwrap();
         let all = golden.lines().find_map(|line| line.strip_prefix("ROW ALL,All,")?.split(" ERR").next()).unwrap();
         let workers = config.managers.iter().map(|manager| manager.workers.len()).sum::<usize>();
         let job = config.job(DRIVE).unwrap().0;
-        let ours = format!("{},{},{workers},{}", config.specs[0].spec.name, config.managers.len(), job.workers.len());
-        assert_eq!(ours, all, "{name}");
+        let here = format!("{},{},{workers},{}", config.specs[0].spec.name, config.managers.len(), job.workers.len());
+        assert_eq!(here, all, "{name}");
     }
 }
 
 #[test]
 fn rich_settings_survive() {
     let saved = shared_files::files("wild/iometer/icf-resaved", &[".save.txt"]);
-    let Some(config) = named(&saved, "multiline_allinone.save.txt") else {
+    let Some(config) = parse_named(&saved, "multiline_allinone.save.txt") else {
         return;
     };
     let worker = &config.managers[0].workers[0];

@@ -1,4 +1,4 @@
-//! Tests of whole formats, in one program: each would be linked by itself, of the same size.
+//! Tests of whole formats, in one program: as programs of their own each would be linked, and as large.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
@@ -23,11 +23,10 @@ mod iometer_standard;
 mod iometer_wild;
 mod traces;
 
-/// So many draws of a test: one in five, or all where `SEEKWISE_DRAWS=all` is set, as before a release. What they must have met at
-/// least follows them.
-fn drawn(all: u64) -> u64 {
-    let every = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
-    if every { all } else { all.div_ceil(5) }
+/// The number of random cases of a test: a fifth of `all_draws`, or all with `SEEKWISE_DRAWS=all`, as before a release.
+fn number_of_draws(all_draws: u64) -> u64 {
+    let is_full = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
+    if is_full { all_draws } else { all_draws.div_ceil(5) }
 }
 
 /// A file beside this one that is not named above would never run.
