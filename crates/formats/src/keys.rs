@@ -2,7 +2,7 @@
 //! of the guide (`docs/`) are generated from it.
 //!
 //! Keys of figures are defined next to their readers: `profile/keys` and `stack/*` of `seekwise-drives`, `scene/keys` here.
-//! This file adds the keys of studies, reviews and real devices.
+//! Beside these stand the keys of studies, reviews and real devices.
 
 mod concerns;
 

@@ -1,4 +1,4 @@
-//! This project's generator of fio's requests against fio's own: the same jobs, in fio under its null engine with `write_iolog`,
+//! The generator of fio's requests against fio itself: the same jobs, in fio under its null engine with `write_iolog`,
 //! here against a device that answers at once.
 //!
 //! With the job's own seed the streams must be equal, request for request. With another seed the stream is an independent draw
@@ -146,9 +146,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Jobs of further options of the generator.
-fn further_cases() -> Vec<Case> {
-    let strided = StridedZones { range: MIB, size: 256 * KIB, skip: MIB };
+/// Jobs of further distributions.
+fn distribution_cases() -> Vec<Case> {
     vec![
         case(
             "zipf 0.8",
@@ -165,6 +164,13 @@ fn further_cases() -> Vec<Case> {
             "--rw=randread --size=64m --random_distribution=zoned_abs:70/8m:30/40m",
             skewed_reads(Distribution::ZonedAbsolute(vec![(70, 8 * MIB), (30, 40 * MIB)])),
         ),
+    ]
+}
+
+/// Jobs of further options of the generator.
+fn further_cases() -> Vec<Case> {
+    let strided = StridedZones { range: MIB, size: 256 * KIB, skip: MIB };
+    vec![
         case(
             "random read, two passes",
             "--rw=randread --size=16m --loops=2",
@@ -310,7 +316,7 @@ fn jumps(entries: &[StreamRequest]) -> Vec<u64> {
 }
 
 /// Kolmogorov and Smirnov's comparison of two samples: the largest distance D between their distributions, and K, which is D
-/// times the root of n·m / (n + m). One independent pair in a thousand has K above 1.95.
+/// times the root of n·m / (n + m). K is above 1.95 for one independent pair in a thousand.
 fn kolmogorov_smirnov(mut a: Vec<u64>, mut b: Vec<u64>) -> (f64, f64) {
     a.sort_unstable();
     b.sort_unstable();
@@ -370,7 +376,7 @@ fn our_streams_beside_fios() {
         "{:<32}{:>7}{:>7}{:>10}{:>15}{:>9}{:>7}{:>8}{:>17}",
         "job", "fio", "ours", "identical", "% reads", "KS D", "K", "jumps K", "sizes chi2/dof"
     );
-    for case in cases().iter().chain(&further_cases()) {
+    for case in cases().iter().chain(&distribution_cases()).chain(&further_cases()) {
         compare(case, version == "fio-3.33");
     }
 }

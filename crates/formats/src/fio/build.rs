@@ -91,9 +91,9 @@ pub(super) fn build_job(
 /// Refuses flows whose jobs begin in different stages: they would wait for one another for ever, in fio too.
 fn check_flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     let settings = |clone: &JobClone| &file.sections[clone.section].settings;
-    for clone in clones.iter().filter(|clone| settings(clone).flow > 0) {
+    for clone in clones.iter().filter(|clone| settings(clone).flow.weight > 0) {
         let shares_flow =
-            |other: &JobClone| settings(other).flow > 0 && settings(other).flow_id == settings(clone).flow_id;
+            |other: &JobClone| settings(other).flow.weight > 0 && settings(other).flow.id == settings(clone).flow.id;
         let begins_apart = |other: &JobClone| shares_flow(other) && other.stage != clone.stage;
         if clone.number == 0 && clones.iter().any(begins_apart) {
             let message =
@@ -323,16 +323,16 @@ impl TemplateBuilder<'_> {
     /// The depth that takes effect; warns or refuses if it is not the given one.
     fn effective_depth(&mut self) -> u32 {
         let settings = self.settings;
-        let has_depth_1 = self.is_synchronous() && !settings.offload;
-        if has_depth_1 && settings.iodepth > 1 {
+        let has_depth_1 = self.is_synchronous() && !settings.depth.offload;
+        if has_depth_1 && settings.depth.iodepth > 1 {
             let message = format!(
                 "the engine {} holds one request at a time: the depth is 1, not {}",
-                settings.engine, settings.iodepth
+                settings.engine, settings.depth.iodepth
             );
             self.warn("iodepth", message);
         }
-        let depth = if has_depth_1 { 1 } else { settings.iodepth };
-        if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
+        let depth = if has_depth_1 { 1 } else { settings.depth.iodepth };
+        if settings.depth.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
             self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
         depth
@@ -365,8 +365,9 @@ impl TemplateBuilder<'_> {
         }
         // fio spins no longer than the pause.
         let think = ThinkTime { spin: settings.think.spin.min(settings.think.time), ..settings.think };
-        let sleep = Span::from_micros(settings.flow_sleep_us.into());
-        let flow = (settings.flow > 0).then_some(Flow { id: settings.flow_id, weight: settings.flow, sleep });
+        let sleep = Span::from_micros(settings.flow.sleep_us.into());
+        let flow =
+            (settings.flow.weight > 0).then_some(Flow { id: settings.flow.id, weight: settings.flow.weight, sleep });
         let rate = [rate(0), rate(1), rate(2)];
         Pace { think: thinks.then_some(think), rate, process: settings.rate_process, flow }
     }
@@ -403,9 +404,9 @@ impl TemplateBuilder<'_> {
             write_through: writes && settings.write_through,
             strided: self.build_strided_zones(),
             zoned: self.build_zoned(),
-            sizes_alike: settings.verify,
-            done_for_good: !settings.do_verify && settings.loops == 1 && !time_based,
-            verify: writes && settings.verify && settings.do_verify,
+            sizes_alike: settings.verify.is_on,
+            done_for_good: !settings.verify.do_verify && settings.loops == 1 && !time_based,
+            verify: writes && settings.verify.is_on && settings.verify.do_verify,
             backlog: settings.build_verify_backlog(),
             engine: self.build_io_engine(),
             priority: self.build_priority_percent(),
@@ -523,19 +524,19 @@ impl TemplateBuilder<'_> {
         let kind = match settings.engine {
             _ if self.is_synchronous() => EngineKind::OneAtATime,
             // fio's null engine behaves by the depth.
-            "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
+            "null" if settings.depth.iodepth == 1 => EngineKind::OneAtATime,
             "null" => EngineKind::OneGroupAtATime,
             "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let batch = match (settings.engine, settings.batch_submit) {
-            // This engine submits each request at once.
+        let batch = match (settings.engine, settings.depth.batch_submit) {
+            // The engine windowsaio submits each request at once.
             ("windowsaio", _) => 1,
-            (_, 0) => settings.iodepth,
-            (_, batch) => batch.min(settings.iodepth),
+            (_, 0) => settings.depth.iodepth,
+            (_, batch) => batch.min(settings.depth.iodepth),
         };
-        let (least, most) = (settings.batch_complete_min, settings.batch_complete_max);
-        IoEngine { kind, least, most: most.max(least), low: settings.iodepth_low, batch }
+        let (least, most) = (settings.depth.batch_complete_min, settings.depth.batch_complete_max);
+        IoEngine { kind, least, most: most.max(least), low: settings.depth.iodepth_low, batch }
     }
 
     /// Strided zones. As in fio, `zonesize` alone means them, and the default of `zonerange` is `zonesize`.
@@ -619,7 +620,7 @@ impl TemplateBuilder<'_> {
         if matches!(settings.direction, Direction::Trim | Direction::TrimWrite) {
             self.refuse("rw", "a trim in zonemode=zbd empties a zone, and asks nothing of a drive without zones");
         }
-        if settings.verify {
+        if settings.verify.is_on {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
     }
@@ -628,8 +629,8 @@ impl TemplateBuilder<'_> {
 impl FioSettings {
     /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
     fn build_verify_backlog(&self) -> Option<VerifyBacklog> {
-        let (every, batch) = (self.verify_backlog, self.verify_backlog_batch);
-        (every > 0 && self.verify && self.do_verify)
+        let (every, batch) = (self.verify.backlog, self.verify.backlog_batch);
+        (every > 0 && self.verify.is_on && self.verify.do_verify)
             .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 

@@ -37,7 +37,7 @@ pub(super) struct JobClone {
 pub(super) struct WorkerLayout {
     /// The part of each file in use.
     pub(super) files: Vec<Region>,
-    /// These files as a whole.
+    /// The whole extents of the same files.
     pub(super) whole_files: Vec<Region>,
     pub(super) names: Vec<String>,
     /// Bytes of one pass.

@@ -62,13 +62,7 @@ pub(super) struct FioSettings {
     pub(super) zone_skip: Amount,
     pub(super) zoned: Zoning,
     // Concurrency.
-    pub(super) iodepth: u32,
-    pub(super) batch_complete_min: u32,
-    pub(super) batch_complete_max: u32,
-    pub(super) iodepth_low: u32,
-    pub(super) batch_submit: u32,
-    pub(super) serialize_overlap: bool,
-    pub(super) offload: bool,
+    pub(super) depth: DepthSettings,
     pub(super) numjobs: u32,
     pub(super) grouping: Grouping,
     pub(super) logs: Logs,
@@ -84,10 +78,7 @@ pub(super) struct FioSettings {
     pub(super) fsync_on_close: bool,
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
-    pub(super) verify: bool,
-    pub(super) do_verify: bool,
-    pub(super) verify_backlog: u64,
-    pub(super) verify_backlog_batch: u64,
+    pub(super) verify: VerifySettings,
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -99,11 +90,61 @@ pub(super) struct FioSettings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: ArrivalProcess,
     pub(super) rate_ignore_thinktime: bool,
-    pub(super) flow: u32,
-    pub(super) flow_id: u32,
-    pub(super) flow_sleep_us: u32,
+    pub(super) flow: FlowSettings,
     /// The place at which each option was last given.
     places: BTreeMap<&'static str, FileLine>,
+}
+
+/// Requests in flight and how they are submitted: `iodepth` and options beside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DepthSettings {
+    pub(super) iodepth: u32,
+    pub(super) iodepth_low: u32,
+    pub(super) batch_submit: u32,
+    pub(super) batch_complete_min: u32,
+    pub(super) batch_complete_max: u32,
+    pub(super) serialize_overlap: bool,
+    /// True for `io_submit_mode=offload`.
+    pub(super) offload: bool,
+}
+
+impl Default for DepthSettings {
+    fn default() -> DepthSettings {
+        DepthSettings {
+            iodepth: 1,
+            iodepth_low: 0,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 0,
+            serialize_overlap: false,
+            offload: false,
+        }
+    }
+}
+
+/// The reading back of written data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VerifySettings {
+    /// True if written data can be verified (`verify`).
+    pub(super) is_on: bool,
+    /// True if the job itself reads its data back (`do_verify`).
+    pub(super) do_verify: bool,
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+}
+
+impl Default for VerifySettings {
+    fn default() -> VerifySettings {
+        VerifySettings { is_on: false, do_verify: true, backlog: 0, backlog_batch: 0 }
+    }
+}
+
+/// The share of a job in a flow of several; a weight of 0: none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowSettings {
+    pub(super) weight: u32,
+    pub(super) id: u32,
+    pub(super) sleep_us: u32,
 }
 
 /// Options that begin stages and groups of jobs, or report a group as one.
@@ -242,13 +283,7 @@ impl Default for FioSettings {
             zone_range: 0,
             zone_skip: Amount::Bytes(0),
             zoned: Zoning::default(),
-            iodepth: 1,
-            batch_complete_min: 1,
-            batch_complete_max: 0,
-            iodepth_low: 0,
-            batch_submit: 1,
-            serialize_overlap: false,
-            offload: false,
+            depth: DepthSettings::default(),
             numjobs: 1,
             grouping: Grouping::default(),
             logs: Logs::default(),
@@ -261,10 +296,7 @@ impl Default for FioSettings {
             end_fsync: false,
             fsync_on_close: false,
             survives: [false; 2],
-            verify: false,
-            do_verify: true,
-            verify_backlog: 0,
-            verify_backlog_batch: 0,
+            verify: VerifySettings::default(),
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -275,9 +307,7 @@ impl Default for FioSettings {
             rate_iops: [0; 3],
             rate_process: ArrivalProcess::Linear,
             rate_ignore_thinktime: false,
-            flow: 0,
-            flow_id: 0,
-            flow_sleep_us: 0,
+            flow: FlowSettings::default(),
             places: BTreeMap::new(),
         }
     }
@@ -310,7 +340,7 @@ impl FioSettings {
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batch_submit = value.as_number() as u32;
+                self.depth.batch_submit = value.as_number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -536,12 +566,12 @@ impl FioSettings {
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
             }
-            "iodepth" => self.iodepth = value.as_number() as u32,
-            "iodepth_low" => self.iodepth_low = value.as_number() as u32,
-            "iodepth_batch_complete_min" => self.batch_complete_min = value.as_number() as u32,
-            "iodepth_batch_complete_max" => self.batch_complete_max = value.as_number() as u32,
-            "serialize_overlap" => self.serialize_overlap = value.is_on(),
-            "io_submit_mode" => self.offload = value.is_word("offload"),
+            "iodepth" => self.depth.iodepth = value.as_number() as u32,
+            "iodepth_low" => self.depth.iodepth_low = value.as_number() as u32,
+            "iodepth_batch_complete_min" => self.depth.batch_complete_min = value.as_number() as u32,
+            "iodepth_batch_complete_max" => self.depth.batch_complete_max = value.as_number() as u32,
+            "serialize_overlap" => self.depth.serialize_overlap = value.is_on(),
+            "io_submit_mode" => self.depth.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.as_number() as u32,
             "stonewall" => self.grouping.stonewall = value.is_on(),
             "new_group" => self.grouping.new_group = value.is_on(),
@@ -555,10 +585,10 @@ impl FioSettings {
             "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
             "end_fsync" => self.end_fsync = value.is_on(),
             "fsync_on_close" => self.fsync_on_close = value.is_on(),
-            "verify" => self.verify = !value.is_zero(),
-            "do_verify" => self.do_verify = value.is_on(),
-            "verify_backlog" => self.verify_backlog = value.as_number(),
-            "verify_backlog_batch" => self.verify_backlog_batch = value.as_number(),
+            "verify" => self.verify.is_on = !value.is_zero(),
+            "do_verify" => self.verify.do_verify = value.is_on(),
+            "verify_backlog" => self.verify.backlog = value.as_number(),
+            "verify_backlog_batch" => self.verify.backlog_batch = value.as_number(),
             "continue_on_error" => self.survives = survived_errors(value),
             _ => return Ok(false),
         }
@@ -582,9 +612,9 @@ impl FioSettings {
                 self.rate_process =
                     if value.is_word("poisson") { ArrivalProcess::Poisson } else { ArrivalProcess::Linear }
             }
-            ("flow", _) => self.flow = value.as_number() as u32,
-            ("flow_id", _) => self.flow_id = value.as_number() as u32,
-            ("flow_sleep", _) => self.flow_sleep_us = value.as_number() as u32,
+            ("flow", _) => self.flow.weight = value.as_number() as u32,
+            ("flow_id", _) => self.flow.id = value.as_number() as u32,
+            ("flow_sleep", _) => self.flow.sleep_us = value.as_number() as u32,
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.is_on(),
             _ => return false,
         }
@@ -729,71 +759,5 @@ fn survived_errors(value: &OptionValue) -> [bool; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A valid text of a type.
-    fn sample_value(kind: OptionType) -> String {
-        match kind {
-            OptionType::Flag | OptionType::Switch => "1".to_owned(),
-            OptionType::Int(low, _) | OptionType::Ints(low, _) => low.to_string(),
-            OptionType::Size | OptionType::SizeRange => "4k".to_owned(),
-            OptionType::Ranges => "4k-8k".to_owned(),
-            OptionType::Time(_) | OptionType::TimeRange(_) | OptionType::Seed => "10".to_owned(),
-            OptionType::Word(words) => words[0].to_owned(),
-            OptionType::Decimals(_) => "0.5".to_owned(),
-            OptionType::Text | OptionType::Any => "4k/100".to_owned(),
-        }
-    }
-
-    /// A valid text of an option.
-    fn sample_option_value(known: &options::OptionSpec) -> String {
-        match known.name {
-            "ioengine" => "libaio".to_owned(),
-            "sync_file_range" => "write:8".to_owned(),
-            _ => sample_value(known.kind),
-        }
-    }
-
-    #[test]
-    fn every_honoured_option_is_taken_and_every_other_one_says_so() {
-        for known in options::OPTIONS {
-            let value = sample_option_value(known);
-            let place = ("a.fio".to_owned(), 1);
-            let option = ExpandedOption { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
-            let mut settings = FioSettings::default();
-            match (known.fate, settings.apply_option(&option)) {
-                (OptionFate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
-                (OptionFate::Label, taken) => {
-                    assert!(taken.is_ok_and(|notes| notes.is_empty()), "{}", known.name)
-                }
-                (OptionFate::Harmless(_), taken) => {
-                    assert!(taken.is_ok_and(|notes| notes.len() == 1), "{}", known.name)
-                }
-                (OptionFate::Refused(..), Ok(_)) => assert!(
-                    ["0", "none", "1"].iter().any(|zero| option.value.as_deref() == Some(zero)),
-                    "{}",
-                    known.name
-                ),
-                (OptionFate::Refused(..), Err(_)) => {}
-            }
-        }
-    }
-
-    #[test]
-    fn no_option_stands_twice_in_the_table() {
-        let mut names: Vec<_> = options::names().collect();
-        names.sort_unstable();
-        let all = names.len();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn a_colon_can_be_part_of_a_name() {
-        assert_eq!(split_colon_names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
-        assert_eq!(split_colon_names("c\\:disk").unwrap(), ["c:disk"]);
-        assert_eq!(split_colon_names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
-        assert!(split_colon_names(":").is_err());
-    }
-}
+#[path = "settings/tests.rs"]
+mod tests;
