@@ -247,7 +247,7 @@ fn layer_section(&LayerDescription { name, otherwise, what }: &LayerDescription)
     };
     let keys = keys_of(name).iter().map(|key| KeyEntry {
         key: format!("{name}.{}", key.path),
-        takes: key.accepts.range(),
+        takes: key.accepts.describe_values(),
         unit: key.unit,
         required: key.required,
         otherwise: match (key.required, name) {
@@ -267,7 +267,7 @@ fn scene_section() -> KeySection {
     let figures = scene::keys_by_prefix().into_iter().flat_map(|(prefix, keys)| {
         keys.iter().map(move |key| KeyEntry {
             key: format!("{prefix}.{}", key.path),
-            takes: key.accepts.range(),
+            takes: key.accepts.describe_values(),
             unit: key.unit,
             // A program's file has what its engine needs.
             required: key.required && !prefix.starts_with("program"),

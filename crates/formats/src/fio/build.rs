@@ -596,23 +596,29 @@ impl TemplateBuilder<'_> {
     }
 
     /// Refuses settings of zones that contradict one another; sizes are in bytes.
-    fn check_zones(&mut self, size: u64, capacity: u64, skip: u64) {
+    fn check_zones(&mut self, size_bytes: u64, capacity_bytes: u64, skip_bytes: u64) {
         let settings = self.settings;
         let block = (0..2).map(|direction| settings.least_block_of(direction)).max().unwrap_or(1);
-        if size == 0 {
+        if size_bytes == 0 {
             self.refuse("zonesize", "zonemode=zbd on a drive without zones needs it, as in fio");
         }
-        if [size, capacity].iter().any(|bytes| bytes % 512 != 0) {
+        if [size_bytes, capacity_bytes].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        if capacity > size {
-            self.refuse("zonecapacity", format!("{capacity} bytes are more than a zone of {size}"));
+        if capacity_bytes > size_bytes {
+            self.refuse("zonecapacity", format!("{capacity_bytes} bytes are more than a zone of {size_bytes}"));
         }
-        if size > 0 && block > capacity {
-            self.refuse("zonesize", format!("blocks of {block} bytes are larger than what a zone holds, {capacity}"));
+        if size_bytes > 0 && block > capacity_bytes {
+            self.refuse(
+                "zonesize",
+                format!("blocks of {block} bytes are larger than what a zone holds, {capacity_bytes}"),
+            );
         }
-        if size > 0 && !skip.is_multiple_of(size) {
-            self.refuse("zoneskip", format!("{skip} bytes are not whole zones of {size}, which fio asks for"));
+        if size_bytes > 0 && !skip_bytes.is_multiple_of(size_bytes) {
+            self.refuse(
+                "zoneskip",
+                format!("{skip_bytes} bytes are not whole zones of {size_bytes}, which fio asks for"),
+            );
         }
         if settings.zoned.job_max_open_zones > 0 && settings.zoned.max_open_zones == 0 {
             self.refuse("job_max_open_zones", "it needs max_open_zones, as in fio");

@@ -81,7 +81,7 @@ impl LineParser for Tencent {
         Ok(true)
     }
 
-    fn finish(&mut self, sink: &mut EntrySink) {
+    fn add_remaining(&mut self, sink: &mut EntrySink) {
         self.add_spread_over_second(sink);
     }
 }
