@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     same_or_only_ending(word, known.iter().copied())
         .or_else(|| nearest_by_edits(word, &known, 1))
         .or_else(|| find_containing(word, &known))
-        .or_else(|| nearest_by_edits(word, &known, edit_limit(word)))
+        .or_else(|| nearest_by_edits(word, &known, allowed_edits(word)))
         .or_else(|| nearest_ending(word, &known))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn same_or_only_ending<'a>(word: &str, known: impl IntoIterator<Item 
 
 /// True if two words differ at most in case and punctuation.
 pub fn is_same(word: &str, other: &str) -> bool {
-    !letters(word).is_empty() && letters(word) == letters(other)
+    !compared_letters(word).is_empty() && compared_letters(word) == compared_letters(other)
 }
 
 /// The known words that end in the last part of `word` and have its other parts before that, in the same order. Parts are
@@ -42,7 +42,7 @@ pub fn words_ending_in<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
         };
         known.iter().filter(fits).copied().collect::<Vec<_>>()
     };
-    let dotted = ending_by(|word| word.split('.').map(letters).collect());
+    let dotted = ending_by(|word| word.split('.').map(compared_letters).collect());
     if dotted.is_empty() { ending_by(split_parts) } else { dotted }
 }
 
@@ -51,12 +51,12 @@ const LEAST_LETTERS: usize = 3;
 
 /// The only known word that has all parts of `word` in the same order, or starts with it.
 fn find_containing<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let (sought, prefix) = (split_parts(word), letters(word));
+    let (sought, prefix) = (split_parts(word), compared_letters(word));
     let has_prefix = |known: &str| {
         let splits_number = |rest: &str| {
             prefix.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with(|c: char| c.is_ascii_digit())
         };
-        letters(known).strip_prefix(&prefix).is_some_and(|rest| !splits_number(rest))
+        compared_letters(known).strip_prefix(&prefix).is_some_and(|rest| !splits_number(rest))
     };
     let fits = |known: &&&str| {
         prefix.len() >= LEAST_LETTERS && (has_prefix(known) || is_subsequence(&sought, &split_parts(known)))
@@ -67,24 +67,24 @@ fn find_containing<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// The known words that begin with `word`; none if one of them is the word, or if they are too many to choose from.
 pub(crate) fn words_beginning_with<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 12;
-    let prefix = letters(word);
-    if prefix.len() < LEAST_LETTERS || known.iter().any(|known| letters(known) == prefix) {
+    let prefix = compared_letters(word);
+    if prefix.len() < LEAST_LETTERS || known.iter().any(|known| compared_letters(known) == prefix) {
         return Vec::new();
     }
-    let found: Vec<&str> = known.iter().filter(|known| letters(known).starts_with(&prefix)).copied().collect();
+    let found: Vec<&str> = known.iter().filter(|known| compared_letters(known).starts_with(&prefix)).copied().collect();
     if found.len() > MOST { Vec::new() } else { found }
 }
 
 /// The largest accepted edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
-fn edit_limit(word: &str) -> usize {
-    let length = letters(word).len();
+fn allowed_edits(word: &str) -> usize {
+    let length = compared_letters(word).len();
     if length <= 4 { 1 } else { (length / 3).max(2) }
 }
 
 /// The known word at the smallest edit distance, up to `limit`; its digits are those of `word`, in any order.
 fn nearest_by_edits<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
-    let sought = letters(word);
-    let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
+    let sought = compared_letters(word);
+    let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &compared_letters(known)), known));
     let near = distances.filter(|&(distance, known)| distance <= limit && sorted_digits(known) == sorted_digits(word));
     near.min().map(|(_, known)| known)
 }
@@ -93,7 +93,7 @@ fn nearest_by_edits<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&
 fn nearest_ending<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
     let ends: Vec<&str> = known.iter().map(last).collect();
-    let near = nearest_by_edits(word, &ends, edit_limit(word))?;
+    let near = nearest_by_edits(word, &ends, allowed_edits(word))?;
     only_distinct_word(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
 }
 
@@ -108,7 +108,7 @@ fn is_subsequence(few: &[String], many: &[String]) -> bool {
 }
 
 /// The letters and digits of a word, in lower case: all that is compared.
-fn letters(word: &str) -> String {
+fn compared_letters(word: &str) -> String {
     word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

@@ -378,7 +378,7 @@ impl StackFile {
             self.layers.iter().filter(|request| request.is_present() && request.layer != "drive").collect();
         let ordered = match &self.order {
             None => present,
-            Some(order) => self.arrange(&present, order).map_err(|wrong| vec![wrong])?,
+            Some(order) => self.order_layers(&present, order).map_err(|wrong| vec![wrong])?,
         };
         let mut kinds_above: Vec<&str> = Vec::new();
         for request in &ordered {
@@ -397,7 +397,11 @@ impl StackFile {
     }
 
     /// The layers `present` in the given order, which must name each once.
-    fn arrange<'a>(&self, present: &[&'a LayerRequest], order: &[String]) -> Result<Vec<&'a LayerRequest>, Diagnostic> {
+    fn order_layers<'a>(
+        &self,
+        present: &[&'a LayerRequest],
+        order: &[String],
+    ) -> Result<Vec<&'a LayerRequest>, Diagnostic> {
         let wrong = |message: String| Diagnostic::at(&self.file, self.order_line, message).with_key("order");
         let find = |name: &String| present.iter().find(|request| request.layer == *name).copied();
         let order: &[String] =

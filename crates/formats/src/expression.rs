@@ -24,7 +24,7 @@
 //! | `and`, `or`, `not` | combinations of conditions |
 //! | `… for each f, g in (a, b)` | the expression for each level; only at the end |
 //!
-//! A condition is judged by the mean over runs. This module parses expressions and checks their names; `lab` evaluates them.
+//! A condition is judged by the mean over runs. The module parses expressions and checks their names; `lab` evaluates them.
 
 mod names;
 mod parse;

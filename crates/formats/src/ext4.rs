@@ -282,8 +282,8 @@ impl Ext4BlockMap {
         }
     }
 
-    /// Describes the blocks that a journal descriptor lists. Its tags have 16 bytes with checksums (version 3), as in journals
-    /// that mkfs makes for file systems with `metadata_csum`.
+    /// Describes the blocks that a journal descriptor lists. The descriptor's tags have 16 bytes with checksums (version 3), as
+    /// in journals that mkfs makes for file systems with `metadata_csum`.
     fn describe_tags(&self, written: &[u8], read_medium: &MediumReader<'_>) -> String {
         const LAST_TAG: u32 = 8;
         const SAME_UUID: u32 = 2;

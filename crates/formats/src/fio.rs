@@ -25,7 +25,6 @@
 //! | `write_iolog` | logs of the requests that a job issues |
 //! | `replay` | `read_iolog`: a job that plays a log |
 //! | `open_flags` | how a worker opens a real file |
-//! | `option_groups` | values of options that belong together |
 //! | `real` | options of a job on a real file: honoured or refused |
 
 mod arithmetic;
@@ -38,7 +37,6 @@ mod layout;
 mod lines;
 mod number;
 mod open_flags;
-mod option_groups;
 mod options;
 mod real;
 mod replay;

@@ -2,7 +2,7 @@
 //! of the guide (`docs/`) are generated from it.
 //!
 //! Keys of figures are defined next to their readers: `profile/keys` and `stack/*` of `seekwise-drives`, `scene/keys` here.
-//! This file adds the keys of studies, reviews and real devices.
+//! Beside these stand the keys of studies, reviews and real devices.
 
 mod concerns;
 
@@ -247,7 +247,7 @@ fn layer_section(&LayerDescription { name, otherwise, what }: &LayerDescription)
     };
     let keys = keys_of(name).iter().map(|key| KeyEntry {
         key: format!("{name}.{}", key.path),
-        takes: key.accepts.range(),
+        takes: key.accepts.describe_values(),
         unit: key.unit,
         required: key.required,
         otherwise: match (key.required, name) {
@@ -267,7 +267,7 @@ fn scene_section() -> KeySection {
     let figures = scene::keys_by_prefix().into_iter().flat_map(|(prefix, keys)| {
         keys.iter().map(move |key| KeyEntry {
             key: format!("{prefix}.{}", key.path),
-            takes: key.accepts.range(),
+            takes: key.accepts.describe_values(),
             unit: key.unit,
             // A program's file has what its engine needs.
             required: key.required && !prefix.starts_with("program"),

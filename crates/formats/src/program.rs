@@ -80,7 +80,7 @@ pub fn find_program(name: &str) -> Option<&'static ProgramFile> {
 }
 
 /// The keys of all engines, without duplicates.
-pub(crate) fn keys() -> &'static [ProfileKey] {
+pub(crate) fn figure_keys() -> &'static [ProfileKey] {
     static ALL: LazyLock<&'static [ProfileKey]> = LazyLock::new(|| {
         let mut all: Vec<ProfileKey> = Vec::new();
         for key in ENGINES.iter().flat_map(|engine| engine.keys) {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_key_is_the_same_in_all_engines() {
         for key in ENGINES.iter().flat_map(|engine| engine.keys) {
-            let known = keys().iter().find(|known| known.path == key.path).unwrap();
+            let known = figure_keys().iter().find(|known| known.path == key.path).unwrap();
             assert_eq!((known.unit, known.accepts.to_string()), (key.unit, key.accepts.to_string()), "{}", key.path);
         }
     }

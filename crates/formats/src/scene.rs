@@ -174,7 +174,9 @@ impl SceneFile {
                 "partitions" => scene.partitions = read_table(&mut reader, "partitions", PARTITIONS, line, value),
                 "device" => scene.devices = read_named_tables(&mut reader, "device", DEVICE, line, value),
                 "volume" => scene.volumes = read_named_tables(&mut reader, "volume", VOLUME, line, value),
-                "program" => scene.programs = read_named_tables(&mut reader, "program", program::keys(), line, value),
+                "program" => {
+                    scene.programs = read_named_tables(&mut reader, "program", program::figure_keys(), line, value)
+                }
                 other => {
                     let error = reader.diagnostic(line, "unknown key").with_key(other);
                     reader.errors.push(error.with_expected(ROOTS.join(", ")).suggest_nearest(other, ROOTS));
@@ -205,7 +207,7 @@ impl SceneFile {
                 let (tables, keys) = match root {
                     "device" => (&mut self.devices, DEVICE),
                     "volume" => (&mut self.volumes, VOLUME),
-                    _ => (&mut self.programs, program::keys()),
+                    _ => (&mut self.programs, program::figure_keys()),
                 };
                 let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
                 let Some(table) = tables.iter_mut().find(|table| table.name == name) else {

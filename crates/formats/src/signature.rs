@@ -163,7 +163,7 @@ fn find_ext2_to_ext4(head: &[u8]) -> Option<Signature> {
     Some(Signature { name, at: SUPERBLOCK as u64 })
 }
 
-/// Linux's swap area. Its signature ends the first page; pages of 4 to 64 KiB are tried.
+/// Linux's swap area. The signature ends the first page; pages of 4 to 64 KiB are tried.
 fn find_swap(head: &[u8]) -> Option<Signature> {
     let page_sizes = (12..=16).map(|power| 1_usize << power);
     for page_bytes in page_sizes {

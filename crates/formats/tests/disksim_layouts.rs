@@ -211,8 +211,8 @@ fn cylinders_stream_at_the_rate_of_their_tracks() {
 }
 
 /// The reference program stops on three requests of this trace: 3206, 3417, 7171. Each ends in, or passes, the last block of
-/// a cylinder with a slip, which the slip has pushed into the cylinder's spares. It seeks that block on the next cylinder,
-/// where another lives.
+/// a cylinder with a slip, which the slip has pushed into the cylinder's spares. The program seeks that block on the next
+/// cylinder, where another lies.
 #[test]
 fn a_block_pushed_into_the_spares_stays_on_its_cylinder() {
     for ImportedDrive { profile, .. } in drives().iter().filter(|drive| drive.name == "st41601n") {

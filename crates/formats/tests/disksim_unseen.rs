@@ -148,7 +148,7 @@ fn draw_zones(heads: u64, scheme: u64, rng: &mut Rng) -> Vec<Zone> {
     (0..count).map(zone).collect()
 }
 
-/// One of the six forms of seeks, for a drive of so many cylinders.
+/// Draws one of the six forms of seeks, for a drive of so many cylinders.
 fn draw_seek(cylinders: u64, rng: &mut Rng) -> SeekForm {
     let single = 0.3 + 3.0 * draw_fraction(rng);
     let average = single + 1.0 + 9.0 * draw_fraction(rng);
@@ -343,7 +343,7 @@ fn write_files(drive: &Drive, rng: &mut Rng) -> BTreeMap<String, String> {
         0 => write_specs(model.trim_end(), rng),
         _ => {
             files.insert(format!("{folder}unseen.model"), model);
-            // What is sourced from a folder names its own files from there.
+            // A file that is sourced from a folder names its own files relative to that folder.
             write_specs(&format!("source {}unseen.model", if arrangement == 3 { "" } else { folder }), rng)
         }
     };

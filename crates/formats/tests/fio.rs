@@ -472,7 +472,7 @@ fn zones_that_fio_keeps_itself() {
     assert_eq!((zoned.files, zoned.cut), (vec![Region { start: 0, bytes: 5 << 20 }], 0));
     assert_eq!(fio.files, [Region { start: 2 << 20, bytes: 3 << 20 }]);
     assert_eq!(fio.bytes, 5 << 20);
-    // What is no whole zone counts to the size, and is not written.
+    // The part of a zone at the end counts to the size, and is not written.
     let fio = pattern("rw=write\nfilename=f\nzonemode=zbd\nzonesize=1m\nsize=2560k");
     assert_eq!((fio.files, fio.bytes), (vec![Region { start: 0, bytes: 2 << 20 }], 2560 << 10));
     assert_eq!(fio.zoned.map(|zoned| zoned.cut), Some(512 << 10));

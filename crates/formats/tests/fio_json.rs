@@ -193,7 +193,7 @@ fn files_from_the_wild_are_read() {
 /// Checks units: bytes over run time is the bandwidth, and the mean lies between least and largest.
 fn check_consistent(direction: &DirectionResult, name: &str) {
     if direction.bytes == 0 || name.starts_with("multiple_jobs") || name.starts_with("no_global") {
-        // Those fixtures were edited by hand, or count in-flight requests of a ramp.
+        // The fixtures of these names were edited by hand, or count in-flight requests of a ramp.
         return;
     }
     let rate = direction.bytes as f64 * 1000.0 / direction.runtime_ms as f64;

@@ -2,7 +2,7 @@
 //!
 //! A seeded generator (`fio_random/draw.rs`) writes job files over all options that shape a stream. fio runs each and
 //! logs what it issues (`write_iolog`), under its null engine or, where completions in flight matter, with libaio on
-//! files in memory. This project's reader takes the same text, and its generator issues requests to a device that answers at
+//! files in memory. Here the text is read too, and this project's generator issues requests to a device that answers at
 //! once. Streams are equal if each request of each thread is: operation, file, first byte, length.
 //!
 //! The test takes a sample of a few seconds. The large comparison, and one job of it by its number, are
@@ -12,7 +12,7 @@
 //! SEEKWISE_FIO_JOB=17 cargo test -p seekwise-formats --test whole fio_random::random_jobs -- --nocapture
 //! ```
 //!
-//! The same variables hold for `random_engines`, whose jobs vary depths, batches and pauses of engines.
+//! `random_engines` takes these variables too; its jobs vary depths, batches and pauses of engines.
 //! `SEEKWISE_FIO_FIRST=5000` beside the first variable begins at that number.
 //!
 //! The number of requests of a thread that ends by time depends on the machine: eight runs of job 1068 issued 992 to 1690
@@ -287,7 +287,7 @@ fn random_jobs_ask_what_fio_asks() {
     check_against_fio(draw::draw_job);
 }
 
-/// The same for jobs that try what engines do.
+/// As `random_jobs_ask_what_fio_asks`, for jobs that vary depths, batches and pauses of engines.
 #[test]
 fn random_engines_ask_what_fio_asks() {
     check_against_fio(draw::draw_engine_job);

@@ -1,4 +1,4 @@
-//! This project's generator of fio's requests against fio's own: the same jobs, in fio under its null engine with `write_iolog`,
+//! The generator of fio's requests against fio itself: the same jobs, in fio under its null engine with `write_iolog`,
 //! here against a device that answers at once.
 //!
 //! With the job's own seed the streams must be equal, request for request. With another seed the stream is an independent draw
@@ -146,7 +146,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Jobs whose places are not drawn evenly.
+/// Jobs of further distributions.
 fn distribution_cases() -> Vec<Case> {
     vec![
         case(
@@ -316,7 +316,7 @@ fn jumps(entries: &[StreamRequest]) -> Vec<u64> {
 }
 
 /// Kolmogorov and Smirnov's comparison of two samples: the largest distance D between their distributions, and K, which is D
-/// times the root of n·m / (n + m). One independent pair in a thousand has K above 1.95.
+/// times the root of n·m / (n + m). K is above 1.95 for one independent pair in a thousand.
 fn kolmogorov_smirnov(mut a: Vec<u64>, mut b: Vec<u64>) -> (f64, f64) {
     a.sort_unstable();
     b.sort_unstable();

@@ -1,8 +1,8 @@
 //! Every job file of fio's examples and of other people's repositories: each becomes a job or is refused with a named reason, and
 //! damaged files cause no panic.
 //!
-//! The files are not part of the project. They are looked for in $SEEKWISE_SHARED, else beside the workspace in
-//! `shared`; without them the test prints that it is skipped.
+//! The files are not part of the project: the tests look for them in $SEEKWISE_SHARED, else beside the workspace in
+//! `shared`, and print that they are skipped if there are none.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -191,7 +191,7 @@ fn parsers_return_on_changed_files() {
     let given_cases = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
     let cases =
         |name| given_cases.unwrap_or(crate::number_of_draws(if HEAVY.contains(&name) { CASES / 10 } else { CASES }));
-    // One thread a parser: the streams of chance are named, so order does not matter.
+    // Each parser has a thread. The streams of random numbers are named, so the order does not matter.
     std::thread::scope(|scope| {
         for (name, entry) in entries::ALL {
             let cases = cases(name);

@@ -275,15 +275,15 @@ fn each_test_type_grows_as_iometer_does() {
     let list = write_manager_list(&[one, write_manager("I", &[("C", "1", spec, &["a", "b"])])]);
     let streams_with = |kind: &str| streams_of_stages(&build_job(&(write_setup(kind) + SPEC + &list)).0);
     assert_eq!(streams_with("NORMAL"), [6]);
-    // One target a worker, then two, then three, as far as each has them.
+    // A target of each worker, then two, then three, as far as each has them.
     assert_eq!(streams_with("CYCLE_TARGETS"), [3, 5, 6]);
-    // One worker a manager, then two.
+    // A worker of each manager, then two.
     assert_eq!(streams_with("CYCLE_WORKERS"), [5, 6]);
     // n targets of each manager, down its workers.
     assert_eq!(streams_with("INCREMENT_TARGETS_PARALLEL"), [2, 4, 5, 6]);
     // n targets in all.
     assert_eq!(streams_with("INCREMENT_TARGETS_SERIAL"), [1, 2, 3, 4, 5, 6]);
-    // One worker a manager with 1, 2, 3 targets; then two workers a manager.
+    // A worker of each manager with 1, 2, 3 targets; then two workers of each manager.
     assert_eq!(streams_with("CYCLE_WORKERS_AND_TARGETS"), [2, 4, 5, 3, 5, 6]);
     assert_eq!(streams_with("CYCLE_OUTSTANDING_IOS"), [6, 6, 6]);
     assert_eq!(streams_with("CYCLE_OUTSTANDING_IOS_AND_TARGETS"), [3, 3, 3, 5, 5, 5, 6, 6, 6]);

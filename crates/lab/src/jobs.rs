@@ -348,20 +348,20 @@ fn lay_out_fio_job(
     }
     if query.real {
         let (job, opened, warnings) = file.real_job(sectors)?;
-        let logs = file.logs(sectors)?;
+        let logs = file.worker_iologs(sectors)?;
         let loaded = LoadedJob::on_drive_alone(job.into(), JobOrigin::Fio(Box::new(file)), warnings);
         return Ok(LoadedJob { opened: Some(opened), logs, ..loaded });
     }
     let Some((system, mut settings)) = SceneFile::system_of_job(name, query.scene)? else {
         let (job, warnings) = file.job(sectors)?;
-        let logs = file.logs(sectors)?;
+        let logs = file.worker_iologs(sectors)?;
         return Ok(LoadedJob {
             logs,
             ..LoadedJob::on_drive_alone(job.into(), JobOrigin::Fio(Box::new(file)), warnings)
         });
     };
     let (job, workers, warnings) = file.cached_job(sectors)?;
-    let logs = file.logs(sectors)?;
+    let logs = file.worker_iologs(sectors)?;
     settings.push(file_opening_setting(&workers));
     let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
     Ok(LoadedJob { system: settings, logs, ..LoadedJob::on_drive_alone(job, JobOrigin::Fio(Box::new(file)), warnings) })

@@ -71,7 +71,7 @@ impl Iologs {
         let mut all: Vec<Option<Mutex<OpenIolog>>> = (0..workers).map(|_| None).collect();
         for of in logs {
             let begun = OutputFile::create(Path::new(&of.path), force).map(BufWriter::new).and_then(|mut to| {
-                to.write_all(of.head().as_bytes())?;
+                to.write_all(of.head_lines().as_bytes())?;
                 Ok(OpenIolog { of: of.clone(), to, instants: None, failed: None })
             });
             all[usize::from(of.worker)] = Some(Mutex::new(begun.map_err(|why| log_error(of, &why))?));
@@ -98,7 +98,7 @@ impl Iologs {
             let OpenIolog { of, mut to, instants, failed: why } =
                 log.into_inner().unwrap_or_else(PoisonError::into_inner);
             let [first, last] = instants.unwrap_or([Instant::ZERO; 2]);
-            let done = why.map_or(Ok(()), Err).and_then(|()| to.write_all(of.tail(first, last).as_bytes()));
+            let done = why.map_or(Ok(()), Err).and_then(|()| to.write_all(of.tail_lines(first, last).as_bytes()));
             let done = done.and_then(|()| to.into_inner().map_err(|error| error.into_error())?.finish());
             done.map_err(|why| log_error(&of, &why))?;
             log::info!("{}: the log of the job's requests is written", of.path);

@@ -37,7 +37,7 @@ impl KeyDomain {
     }
 
     /// The accepted values, for a table.
-    pub fn range(&self) -> String {
+    pub fn describe_values(&self) -> String {
         match self {
             KeyDomain::Whole(low, high) => format!("{low} to {high}"),
             KeyDomain::Number(low, high) => format!("{low} to {high}"),

@@ -74,9 +74,9 @@ fn build_link(figures: &DriveFigures<'_>) -> Link {
 fn build_firmware(figures: &DriveFigures<'_>) -> Firmware {
     let mut firmware = Firmware::UNQUEUED;
     firmware.depth = figures.whole("firmware.depth") as u32;
-    firmware.queue = figures.discipline("firmware.queue");
+    firmware.queue = figures.build_queue_discipline("firmware.queue");
     firmware.ahead = figures.whole("firmware.queue.ahead") as u32;
-    firmware.destage = figures.discipline("firmware.destage");
+    firmware.destage = figures.build_queue_discipline("firmware.destage");
     firmware.dispatch = figures.span("firmware.dispatch_ms");
     firmware.revise = figures.span("firmware.revise_ms");
     firmware.zero_latency = figures.flag("firmware.zero_latency");
@@ -567,7 +567,7 @@ impl<'a> DriveFigures<'a> {
     }
 
     /// The discipline of the queue whose keys begin with `prefix`.
-    fn discipline(&self, prefix: &str) -> Discipline {
+    fn build_queue_discipline(&self, prefix: &str) -> Discipline {
         let key = |name: &str| format!("{prefix}.{name}");
         let plain = queue_discipline(
             self.word(&key("policy")),

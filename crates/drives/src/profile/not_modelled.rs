@@ -1,6 +1,6 @@
 //! The section `[not_modelled]` of a profile: parameters of a foreign description that would change a result and have no
-//! counterpart in the model. `seekwise import` writes them. They change no figure; `seekwise validate` names those that may
-//! explain a deviation.
+//! counterpart in the model. `seekwise import` writes the section, which changes no figure; `seekwise validate` names the
+//! parameters that may explain a deviation.
 //!
 //! ```toml
 //! [not_modelled]

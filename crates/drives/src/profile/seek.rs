@@ -4,9 +4,9 @@
 //! cylinders; `docs/validation.md`) and that of a Maxtor Atlas 10K V of 2004 (80,512 cylinders, published with Western Digital's
 //! DiskSim). Each was divided by its average less its single-track time. Then the curves agree in two terms:
 //!
-//! - Motion: the arm accelerates, then coasts. This time depends on `x`, the share of the whole stroke.
-//! - Settling: a move over a few tracks settles longer than one over a single track. This time depends on `d`, the number of
-//!   cylinders, and not on how many the drive has.
+//! - Motion: the arm accelerates, then coasts. The time of motion depends on `x`, the share of the whole stroke.
+//! - Settling: a move over a few tracks settles longer than one over a single track. The time of settling depends on `d`, the
+//!   number of cylinders, and not on how many the drive has.
 //!
 //! The shape is `S(d) = SETTLING · (1 - 1/√d) + √x`; from `x = COASTING` on, a tangent replaces the root. A drive with `C`
 //! cylinders has the curve `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`. The coefficients `a` and `b` make the

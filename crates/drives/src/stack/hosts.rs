@@ -1,5 +1,5 @@
-//! Presets of the layers above a drive: named drivers, controllers, arrays and others with all their figures. They are read from
-//! `hosts.toml`, whose figures have the form of a drive's.
+//! Presets of the layers above a drive: named drivers, controllers, arrays and others with all their figures, read from
+//! `hosts.toml`. The figures have the form of a drive's: unit, kind and source.
 
 use std::sync::LazyLock;
 

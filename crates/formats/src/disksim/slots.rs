@@ -78,7 +78,7 @@ pub(super) fn merge_holes(holes: &[SlotRun]) -> Vec<SlotHole> {
         .collect()
 }
 
-/// One of the repetitions of a hole, counted from 0, by itself.
+/// A single repetition of a hole, counted from 0, as a hole without repetitions.
 fn nth_hole(hole: &SlotHole, repetition: u64) -> SlotHole {
     [hole[0] + repetition * hole[2], hole[1], 0, 0]
 }

@@ -224,7 +224,7 @@ fn read_hits_on_writes_and_segments_for_writes_are_imported() {
     assert_eq!(with_line("Allow read hits on write data = 1").0, WrittenHits::All);
     assert_eq!(with_line("Use separate write segment = 1"), (WrittenHits::Cached, true, vec![]));
     assert_eq!(with_line("Use separate write segment = 0"), (WrittenHits::Cached, false, vec![]));
-    // One segment cannot be set aside and read into.
+    // The only segment cannot be set aside for writes: reads need it.
     let one =
         cache("Number of buffer segments = 4,", "Number of buffer segments = 1,\n Use separate write segment = 1,");
     assert_eq!(one, (WrittenHits::Cached, false, vec![(true, "reads would have no segment left".to_owned())]));

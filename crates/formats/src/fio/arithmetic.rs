@@ -64,20 +64,20 @@ pub(super) fn evaluate_plain(text: &str) -> Result<i128, String> {
 }
 
 /// Applies an operation: on whole numbers if both are whole, else on real ones.
-fn combine(
+fn combine_numbers(
     a: Number,
     b: Number,
-    whole: fn(i128, i128) -> Option<i128>,
-    real: fn(f64, f64) -> f64,
+    on_whole: fn(i128, i128) -> Option<i128>,
+    on_real: fn(f64, f64) -> f64,
 ) -> Result<Number, String> {
     match (a, b) {
-        (Whole(a), Whole(b)) => whole(a, b).map(Whole).ok_or_else(|| "the expression has no value".to_owned()),
-        _ => Ok(Real(real(a.as_real(), b.as_real()))),
+        (Whole(a), Whole(b)) => on_whole(a, b).map(Whole).ok_or_else(|| "the expression has no value".to_owned()),
+        _ => Ok(Real(on_real(a.as_real(), b.as_real()))),
     }
 }
 
 fn multiply(a: Number, b: Number) -> Result<Number, String> {
-    combine(a, b, i128::checked_mul, |a, b| a * b)
+    combine_numbers(a, b, i128::checked_mul, |a, b| a * b)
 }
 
 fn checked_power(base: i128, exponent: i128) -> Option<i128> {
@@ -98,8 +98,8 @@ impl ArithmeticReader<'_> {
         while let Some(operator) = self.take_operator(&['+', '-']) {
             let right = self.read_term()?;
             left = match operator {
-                '+' => combine(left, right, i128::checked_add, |a, b| a + b)?,
-                _ => combine(left, right, i128::checked_sub, |a, b| a - b)?,
+                '+' => combine_numbers(left, right, i128::checked_add, |a, b| a + b)?,
+                _ => combine_numbers(left, right, i128::checked_sub, |a, b| a - b)?,
             };
         }
         Ok(left)
@@ -111,7 +111,7 @@ impl ArithmeticReader<'_> {
             let right = self.read_power()?;
             left = match operator {
                 '*' => multiply(left, right)?,
-                _ => combine(left, right, i128::checked_div, |a, b| a / b)?,
+                _ => combine_numbers(left, right, i128::checked_div, |a, b| a / b)?,
             };
         }
         Ok(left)
@@ -126,7 +126,7 @@ impl ArithmeticReader<'_> {
         let value = match self.take_operator(&['^']) {
             Some(_) => {
                 let exponent = self.read_power()?;
-                combine(base, exponent, checked_power, f64::powf)?
+                combine_numbers(base, exponent, checked_power, f64::powf)?
             }
             None => base,
         };
@@ -138,7 +138,7 @@ impl ArithmeticReader<'_> {
         let mut left = self.read_operand()?;
         while self.take_operator(&['%']).is_some() {
             let right = self.read_operand()?;
-            left = combine(left, right, i128::checked_rem, |a, b| a % b)?;
+            left = combine_numbers(left, right, i128::checked_rem, |a, b| a % b)?;
         }
         Ok(left)
     }

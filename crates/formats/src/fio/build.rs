@@ -18,8 +18,7 @@ use super::job_file::{JobFile, JobSection, WorkerOrigin};
 use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
 use super::open_flags::{AccessHint, FioOpenFlags};
-use super::option_groups::Grouping;
-use super::settings::{FioSettings, REPLAYING, ZONING};
+use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
 
 /// fio's default `randseed`.
 const DEFAULT_SEED: u64 = 0x89;
@@ -324,16 +323,16 @@ impl TemplateBuilder<'_> {
     /// The depth that takes effect; warns or refuses if it is not the given one.
     fn effective_depth(&mut self) -> u32 {
         let settings = self.settings;
-        let has_depth_1 = self.is_synchronous() && !settings.offload;
-        if has_depth_1 && settings.iodepth > 1 {
+        let has_depth_1 = self.is_synchronous() && !settings.depth.offload;
+        if has_depth_1 && settings.depth.iodepth > 1 {
             let message = format!(
                 "the engine {} holds one request at a time: the depth is 1, not {}",
-                settings.engine, settings.iodepth
+                settings.engine, settings.depth.iodepth
             );
             self.warn("iodepth", message);
         }
-        let depth = if has_depth_1 { 1 } else { settings.iodepth };
-        if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
+        let depth = if has_depth_1 { 1 } else { settings.depth.iodepth };
+        if settings.depth.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
             self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
         depth
@@ -405,9 +404,9 @@ impl TemplateBuilder<'_> {
             write_through: writes && settings.write_through,
             strided: self.build_strided_zones(),
             zoned: self.build_zoned(),
-            sizes_alike: settings.verify.on,
-            done_for_good: !settings.verify.reads_back && settings.loops == 1 && !time_based,
-            verify: writes && settings.verify.on && settings.verify.reads_back,
+            sizes_alike: settings.verify.is_on,
+            done_for_good: !settings.verify.do_verify && settings.loops == 1 && !time_based,
+            verify: writes && settings.verify.is_on && settings.verify.do_verify,
             backlog: settings.build_verify_backlog(),
             engine: self.build_io_engine(),
             priority: self.build_priority_percent(),
@@ -525,28 +524,28 @@ impl TemplateBuilder<'_> {
         let kind = match settings.engine {
             _ if self.is_synchronous() => EngineKind::OneAtATime,
             // fio's null engine behaves by the depth.
-            "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
+            "null" if settings.depth.iodepth == 1 => EngineKind::OneAtATime,
             "null" => EngineKind::OneGroupAtATime,
             "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let batch = match (settings.engine, settings.batches.submit) {
-            // This engine submits each request at once.
+        let batch = match (settings.engine, settings.depth.batch_submit) {
+            // The engine windowsaio submits each request at once.
             ("windowsaio", _) => 1,
-            (_, 0) => settings.iodepth,
-            (_, batch) => batch.min(settings.iodepth),
+            (_, 0) => settings.depth.iodepth,
+            (_, batch) => batch.min(settings.depth.iodepth),
         };
-        let (least, most) = (settings.batches.complete_min, settings.batches.complete_max);
-        IoEngine { kind, least, most: most.max(least), low: settings.batches.low, batch }
+        let (least, most) = (settings.depth.batch_complete_min, settings.depth.batch_complete_max);
+        IoEngine { kind, least, most: most.max(least), low: settings.depth.iodepth_low, batch }
     }
 
     /// Strided zones. As in fio, `zonesize` alone means them, and the default of `zonerange` is `zonesize`.
     fn build_strided_zones(&mut self) -> Option<StridedZones> {
         let settings = self.settings;
-        let size = settings.zone.size;
+        let size = settings.zone_size;
         let is_strided = settings.zonemode.map_or(size > 0, |mode| mode == "strided");
-        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
-        if matches!(settings.zone.skip, Amount::Percent(_)) {
+        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
+        if matches!(settings.zone_skip, Amount::Percent(_)) {
             self.refuse("zoneskip", "a percentage is not a value for it");
         }
         if settings.zonemode == Some("none") && size > 0 {
@@ -555,7 +554,7 @@ impl TemplateBuilder<'_> {
         if is_strided && size == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zone.range > 0 { settings.zone.range } else { size };
+        let range = if settings.zone_range > 0 { settings.zone_range } else { size };
         if is_strided && [range, size, skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
@@ -572,14 +571,14 @@ impl TemplateBuilder<'_> {
     /// The zones of `zonemode=zbd`, without the files. The default capacity of a zone is its size.
     fn build_zoned(&mut self) -> Option<Zoned> {
         let settings = self.settings;
-        let (size, zoned) = (settings.zone.size, settings.zoned);
+        let (size, zoned) = (settings.zone_size, settings.zoned);
         if settings.zonemode != Some("zbd") {
             for key in ZONING.into_iter().filter(|key| settings.option_place(key).is_some()) {
                 self.warn(key, "without zonemode=zbd it does nothing, as in fio");
             }
             return None;
         }
-        let skip = if let Amount::Bytes(bytes) = settings.zone.skip { bytes } else { 0 };
+        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
         let capacity = if zoned.capacity == 0 { size } else { zoned.capacity };
         self.check_zones(size, capacity, skip);
         Some(Zoned {
@@ -597,23 +596,29 @@ impl TemplateBuilder<'_> {
     }
 
     /// Refuses settings of zones that contradict one another; sizes are in bytes.
-    fn check_zones(&mut self, size: u64, capacity: u64, skip: u64) {
+    fn check_zones(&mut self, size_bytes: u64, capacity_bytes: u64, skip_bytes: u64) {
         let settings = self.settings;
         let block = (0..2).map(|direction| settings.least_block_of(direction)).max().unwrap_or(1);
-        if size == 0 {
+        if size_bytes == 0 {
             self.refuse("zonesize", "zonemode=zbd on a drive without zones needs it, as in fio");
         }
-        if [size, capacity].iter().any(|bytes| bytes % 512 != 0) {
+        if [size_bytes, capacity_bytes].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        if capacity > size {
-            self.refuse("zonecapacity", format!("{capacity} bytes are more than a zone of {size}"));
+        if capacity_bytes > size_bytes {
+            self.refuse("zonecapacity", format!("{capacity_bytes} bytes are more than a zone of {size_bytes}"));
         }
-        if size > 0 && block > capacity {
-            self.refuse("zonesize", format!("blocks of {block} bytes are larger than what a zone holds, {capacity}"));
+        if size_bytes > 0 && block > capacity_bytes {
+            self.refuse(
+                "zonesize",
+                format!("blocks of {block} bytes are larger than what a zone holds, {capacity_bytes}"),
+            );
         }
-        if size > 0 && !skip.is_multiple_of(size) {
-            self.refuse("zoneskip", format!("{skip} bytes are not whole zones of {size}, which fio asks for"));
+        if size_bytes > 0 && !skip_bytes.is_multiple_of(size_bytes) {
+            self.refuse(
+                "zoneskip",
+                format!("{skip_bytes} bytes are not whole zones of {size_bytes}, which fio asks for"),
+            );
         }
         if settings.zoned.job_max_open_zones > 0 && settings.zoned.max_open_zones == 0 {
             self.refuse("job_max_open_zones", "it needs max_open_zones, as in fio");
@@ -621,7 +626,7 @@ impl TemplateBuilder<'_> {
         if matches!(settings.direction, Direction::Trim | Direction::TrimWrite) {
             self.refuse("rw", "a trim in zonemode=zbd empties a zone, and asks nothing of a drive without zones");
         }
-        if settings.verify.on {
+        if settings.verify.is_on {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
     }
@@ -631,7 +636,7 @@ impl FioSettings {
     /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
     fn build_verify_backlog(&self) -> Option<VerifyBacklog> {
         let (every, batch) = (self.verify.backlog, self.verify.backlog_batch);
-        (every > 0 && self.verify.on && self.verify.reads_back)
+        (every > 0 && self.verify.is_on && self.verify.do_verify)
             .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 

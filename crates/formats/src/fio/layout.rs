@@ -37,7 +37,7 @@ pub(super) struct JobClone {
 pub(super) struct WorkerLayout {
     /// The part of each file in use.
     pub(super) files: Vec<Region>,
-    /// These files as a whole.
+    /// The whole extents of the same files.
     pub(super) whole_files: Vec<Region>,
     pub(super) names: Vec<String>,
     /// Bytes of one pass.
@@ -248,7 +248,7 @@ fn plan_parts(
 
 /// Bytes at the end of a part that do not fill a zone: with `zonemode=zbd` fio uses whole zones, except for sequential reads.
 fn partial_zone_bytes(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
-    let zone = settings.zone.size;
+    let zone = settings.zone_size;
     if settings.zonemode != Some("zbd") || zone == 0 {
         return Ok(0);
     }

@@ -118,14 +118,20 @@ fn header_name(line: &str) -> Option<&str> {
 }
 
 /// Adds a line to a section, or the lines of the file that it includes.
-fn add_line(raw: RawLine, section: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
+fn add_line(
+    raw: RawLine,
+    section: &mut RawSection,
+    context: &FioContext,
+    errors: &mut Vec<Diagnostic>,
+    include_depth: usize,
+) {
     let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
         section.lines.push(raw);
         return;
     };
     let (path, (file, number)) = (path.trim().to_owned(), raw.place);
     let fault = |message: String| Diagnostic::at(&file, number, message).with_key("include");
-    if depth == DEEPEST_INCLUDE {
+    if include_depth == DEEPEST_INCLUDE {
         errors.push(fault(format!("{path} is included more than {DEEPEST_INCLUDE} files deep")));
         return;
     }
@@ -147,7 +153,7 @@ fn add_line(raw: RawLine, section: &mut RawSection, context: &FioContext, errors
             errors.push(Diagnostic::at(&name, index + 1, "a section in an included file").with_key("include"));
         } else if !line.is_empty() {
             let raw = RawLine { text: line.to_owned(), place: (name.clone(), index + 1) };
-            add_line(raw, section, context, errors, depth + 1);
+            add_line(raw, section, context, errors, include_depth + 1);
         }
     }
 }

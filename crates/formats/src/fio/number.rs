@@ -55,15 +55,15 @@ fn split_number(text: &str) -> Option<NumberParts<'_>> {
     }
 }
 
-/// The text itself, if it is an expression in parentheses.
-fn parenthesised(text: &str) -> Option<&str> {
+/// The text itself, with its parentheses, if it is an expression in parentheses.
+fn if_parenthesised(text: &str) -> Option<&str> {
     text.strip_prefix('(')?.strip_suffix(')').map(|_| text)
 }
 
 /// Parses a number with an optional size suffix.
 pub(super) fn parse_integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<i64> {
     let text = text.trim();
-    if let Some(expression) = parenthesised(text) {
+    if let Some(expression) = if_parenthesised(text) {
         let value = arithmetic::evaluate_with_units(expression, NumberUnits { is_time: false, implied_factor: 1 })?;
         return i64::try_from(value).map_err(|_| SIZE_FORM.to_owned());
     }
@@ -132,7 +132,7 @@ pub(super) fn parse_time_ns(text: &str, bare_unit_us: u64, notes: &mut Vec<Strin
         let nanos = micros.checked_mul(1000).and_then(|nanos| u64::try_from(nanos).ok());
         nanos.filter(|nanos| *nanos <= LONGEST).ok_or_else(|| "a time from 0 to 10 years".to_owned())
     };
-    if let Some(expression) = parenthesised(text) {
+    if let Some(expression) = if_parenthesised(text) {
         let units = NumberUnits { is_time: true, implied_factor: i128::from(bare_unit_us) };
         return nanoseconds(arithmetic::evaluate_with_units(expression, units)?);
     }

@@ -128,9 +128,9 @@ impl JobFile {
         let replay = &settings.logs.replay;
         let engine = settings.engine();
         let is_one_at_a_time =
-            engine.mode == EngineMode::Synchronous || (engine.name == "null" && settings.iodepth == 1);
+            engine.mode == EngineMode::Synchronous || (engine.name == "null" && settings.depth.iodepth == 1);
         let calls = is_one_at_a_time || matches!(engine.name, "libaio" | "windowsaio");
-        let depth = if is_one_at_a_time { 1 } else { settings.iodepth };
+        let depth = if is_one_at_a_time { 1 } else { settings.depth.iodepth };
         let stall = if replay.no_stall { Stall::None } else { Stall::Recorded };
         // The scale is in percent: 100 is as recorded, 200 twice as fast.
         let thousandths = replay.time_scale.saturating_mul(10).max(1);

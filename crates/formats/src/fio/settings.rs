@@ -13,7 +13,6 @@ use super::engines::{self, EngineMode, FioEngine};
 use super::job_option::{ExpandedOption, FileLine};
 use super::number::{self, Amount};
 use super::open_flags::AccessHint;
-use super::option_groups::{BatchOptions, FlowOptions, Grouping, Logs, VerifyOptions, ZoneOptions};
 use super::options::{self, OptionFate};
 use super::value::{self, OptionError, OptionType, OptionValue};
 
@@ -58,13 +57,12 @@ pub(super) struct FioSettings {
     pub(super) randrepeat: bool,
     pub(super) randseed: Option<u64>,
     pub(super) zonemode: Option<&'static str>,
-    pub(super) zone: ZoneOptions,
+    pub(super) zone_size: u64,
+    pub(super) zone_range: u64,
+    pub(super) zone_skip: Amount,
     pub(super) zoned: Zoning,
     // Concurrency.
-    pub(super) iodepth: u32,
-    pub(super) batches: BatchOptions,
-    pub(super) serialize_overlap: bool,
-    pub(super) offload: bool,
+    pub(super) depth: DepthSettings,
     pub(super) numjobs: u32,
     pub(super) grouping: Grouping,
     pub(super) logs: Logs,
@@ -80,7 +78,7 @@ pub(super) struct FioSettings {
     pub(super) fsync_on_close: bool,
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
-    pub(super) verify: VerifyOptions,
+    pub(super) verify: VerifySettings,
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -92,9 +90,97 @@ pub(super) struct FioSettings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: ArrivalProcess,
     pub(super) rate_ignore_thinktime: bool,
-    pub(super) flow: FlowOptions,
+    pub(super) flow: FlowSettings,
     /// The place at which each option was last given.
     places: BTreeMap<&'static str, FileLine>,
+}
+
+/// Requests in flight and how they are submitted: `iodepth` and options beside it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DepthSettings {
+    pub(super) iodepth: u32,
+    pub(super) iodepth_low: u32,
+    pub(super) batch_submit: u32,
+    pub(super) batch_complete_min: u32,
+    pub(super) batch_complete_max: u32,
+    pub(super) serialize_overlap: bool,
+    /// True for `io_submit_mode=offload`.
+    pub(super) offload: bool,
+}
+
+impl Default for DepthSettings {
+    fn default() -> DepthSettings {
+        DepthSettings {
+            iodepth: 1,
+            iodepth_low: 0,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 0,
+            serialize_overlap: false,
+            offload: false,
+        }
+    }
+}
+
+/// The reading back of written data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VerifySettings {
+    /// True if written data can be verified (`verify`).
+    pub(super) is_on: bool,
+    /// True if the job itself reads its data back (`do_verify`).
+    pub(super) do_verify: bool,
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+}
+
+impl Default for VerifySettings {
+    fn default() -> VerifySettings {
+        VerifySettings { is_on: false, do_verify: true, backlog: 0, backlog_batch: 0 }
+    }
+}
+
+/// The share of a job in a flow of several; a weight of 0: none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowSettings {
+    pub(super) weight: u32,
+    pub(super) id: u32,
+    pub(super) sleep_us: u32,
+}
+
+/// Options that begin stages and groups of jobs, or report a group as one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grouping {
+    pub(super) stonewall: bool,
+    pub(super) new_group: bool,
+    pub(super) group_reporting: bool,
+}
+
+/// The logs of a job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Logs {
+    /// The log that it plays (`read_iolog`).
+    pub(super) read: Option<String>,
+    pub(super) replay: IologOptions,
+    /// The log of its requests (`write_iolog`).
+    pub(super) write: Option<String>,
+}
+
+/// The way in which a log is played.
+#[derive(Clone, Debug)]
+pub(super) struct IologOptions {
+    pub(super) no_stall: bool,
+    pub(super) redirect: Option<String>,
+    /// `replay_time_scale`, in percent.
+    pub(super) time_scale: u32,
+    /// `replay_scale` and `replay_align`; 0: as recorded.
+    pub(super) scale: u64,
+    pub(super) align: u64,
+}
+
+impl Default for IologOptions {
+    fn default() -> IologOptions {
+        IologOptions { no_stall: false, redirect: None, time_scale: 100, scale: 0, align: 0 }
+    }
 }
 
 /// Options of a replay, besides `read_iolog`.
@@ -193,12 +279,11 @@ impl Default for FioSettings {
             randrepeat: true,
             randseed: None,
             zonemode: None,
-            zone: ZoneOptions { size: 0, range: 0, skip: Amount::Bytes(0) },
+            zone_size: 0,
+            zone_range: 0,
+            zone_skip: Amount::Bytes(0),
             zoned: Zoning::default(),
-            iodepth: 1,
-            batches: BatchOptions { submit: 1, complete_min: 1, complete_max: 0, low: 0 },
-            serialize_overlap: false,
-            offload: false,
+            depth: DepthSettings::default(),
             numjobs: 1,
             grouping: Grouping::default(),
             logs: Logs::default(),
@@ -211,7 +296,7 @@ impl Default for FioSettings {
             end_fsync: false,
             fsync_on_close: false,
             survives: [false; 2],
-            verify: VerifyOptions { on: false, reads_back: true, backlog: 0, backlog_batch: 0 },
+            verify: VerifySettings::default(),
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -222,7 +307,7 @@ impl Default for FioSettings {
             rate_iops: [0; 3],
             rate_process: ArrivalProcess::Linear,
             rate_ignore_thinktime: false,
-            flow: FlowOptions::default(),
+            flow: FlowSettings::default(),
             places: BTreeMap::new(),
         }
     }
@@ -255,7 +340,7 @@ impl FioSettings {
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batches.submit = value.as_number() as u32;
+                self.depth.batch_submit = value.as_number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -406,9 +491,9 @@ impl FioSettings {
             ("randrepeat", _) => self.randrepeat = value.is_on(),
             ("randseed", _) => self.randseed = Some(value.as_number()),
             ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
-            ("zonesize", _) => self.zone.size = value.plain_size()?,
-            ("zonerange", _) => self.zone.range = value.plain_size()?,
-            ("zoneskip", _) => self.zone.skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
+            ("zonesize", _) => self.zone_size = value.plain_size()?,
+            ("zonerange", _) => self.zone_range = value.plain_size()?,
+            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
             _ => return self.set_zoning(name, value),
         }
         Ok(true)
@@ -435,13 +520,13 @@ impl FioSettings {
 
     /// Converts sizes in zones to bytes. If the size of a zone is not known, the error is the name of an option that needs it.
     pub(super) fn convert_zones_to_bytes(&mut self) -> Result<(), &'static str> {
-        let zone_size = self.zone.size;
+        let zone_size = self.zone_size;
         let mut amounts = [
             ("size", self.size.as_mut()),
             ("io_size", self.io_size.as_mut()),
             ("offset", Some(&mut self.offset)),
             ("offset_increment", Some(&mut self.offset_increment)),
-            ("zoneskip", Some(&mut self.zone.skip)),
+            ("zoneskip", Some(&mut self.zone_skip)),
         ];
         for (name, amount) in &mut amounts {
             let Some(amount) = amount else { continue };
@@ -481,12 +566,12 @@ impl FioSettings {
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
             }
-            "iodepth" => self.iodepth = value.as_number() as u32,
-            "iodepth_low" => self.batches.low = value.as_number() as u32,
-            "iodepth_batch_complete_min" => self.batches.complete_min = value.as_number() as u32,
-            "iodepth_batch_complete_max" => self.batches.complete_max = value.as_number() as u32,
-            "serialize_overlap" => self.serialize_overlap = value.is_on(),
-            "io_submit_mode" => self.offload = value.is_word("offload"),
+            "iodepth" => self.depth.iodepth = value.as_number() as u32,
+            "iodepth_low" => self.depth.iodepth_low = value.as_number() as u32,
+            "iodepth_batch_complete_min" => self.depth.batch_complete_min = value.as_number() as u32,
+            "iodepth_batch_complete_max" => self.depth.batch_complete_max = value.as_number() as u32,
+            "serialize_overlap" => self.depth.serialize_overlap = value.is_on(),
+            "io_submit_mode" => self.depth.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.as_number() as u32,
             "stonewall" => self.grouping.stonewall = value.is_on(),
             "new_group" => self.grouping.new_group = value.is_on(),
@@ -500,8 +585,8 @@ impl FioSettings {
             "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
             "end_fsync" => self.end_fsync = value.is_on(),
             "fsync_on_close" => self.fsync_on_close = value.is_on(),
-            "verify" => self.verify.on = !value.is_zero(),
-            "do_verify" => self.verify.reads_back = value.is_on(),
+            "verify" => self.verify.is_on = !value.is_zero(),
+            "do_verify" => self.verify.do_verify = value.is_on(),
             "verify_backlog" => self.verify.backlog = value.as_number(),
             "verify_backlog_batch" => self.verify.backlog_batch = value.as_number(),
             "continue_on_error" => self.survives = survived_errors(value),
@@ -674,71 +759,5 @@ fn survived_errors(value: &OptionValue) -> [bool; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A valid text of a type.
-    fn sample_value(kind: OptionType) -> String {
-        match kind {
-            OptionType::Flag | OptionType::Switch => "1".to_owned(),
-            OptionType::Int(low, _) | OptionType::Ints(low, _) => low.to_string(),
-            OptionType::Size | OptionType::SizeRange => "4k".to_owned(),
-            OptionType::Ranges => "4k-8k".to_owned(),
-            OptionType::Time(_) | OptionType::TimeRange(_) | OptionType::Seed => "10".to_owned(),
-            OptionType::Word(words) => words[0].to_owned(),
-            OptionType::Decimals(_) => "0.5".to_owned(),
-            OptionType::Text | OptionType::Any => "4k/100".to_owned(),
-        }
-    }
-
-    /// A valid text of an option.
-    fn sample_option_value(known: &options::OptionSpec) -> String {
-        match known.name {
-            "ioengine" => "libaio".to_owned(),
-            "sync_file_range" => "write:8".to_owned(),
-            _ => sample_value(known.kind),
-        }
-    }
-
-    #[test]
-    fn every_honoured_option_is_taken_and_every_other_one_says_so() {
-        for known in options::OPTIONS {
-            let value = sample_option_value(known);
-            let place = ("a.fio".to_owned(), 1);
-            let option = ExpandedOption { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
-            let mut settings = FioSettings::default();
-            match (known.fate, settings.apply_option(&option)) {
-                (OptionFate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
-                (OptionFate::Label, taken) => {
-                    assert!(taken.is_ok_and(|notes| notes.is_empty()), "{}", known.name)
-                }
-                (OptionFate::Harmless(_), taken) => {
-                    assert!(taken.is_ok_and(|notes| notes.len() == 1), "{}", known.name)
-                }
-                (OptionFate::Refused(..), Ok(_)) => assert!(
-                    ["0", "none", "1"].iter().any(|zero| option.value.as_deref() == Some(zero)),
-                    "{}",
-                    known.name
-                ),
-                (OptionFate::Refused(..), Err(_)) => {}
-            }
-        }
-    }
-
-    #[test]
-    fn no_option_stands_twice_in_the_table() {
-        let mut names: Vec<_> = options::names().collect();
-        names.sort_unstable();
-        let all = names.len();
-        names.dedup();
-        assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn a_colon_can_be_part_of_a_name() {
-        assert_eq!(split_colon_names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
-        assert_eq!(split_colon_names("c\\:disk").unwrap(), ["c:disk"]);
-        assert_eq!(split_colon_names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
-        assert!(split_colon_names(":").is_err());
-    }
-}
+#[path = "settings/tests.rs"]
+mod tests;

@@ -32,7 +32,7 @@ pub struct WorkerIolog {
 
 impl JobFile {
     /// The logs that the job asks for, with its files laid out on a drive of this many sectors.
-    pub fn logs(&self, device_sectors: u64) -> Result<Vec<WorkerIolog>, Vec<Diagnostic>> {
+    pub fn worker_iologs(&self, device_sectors: u64) -> Result<Vec<WorkerIolog>, Vec<Diagnostic>> {
         let clones = build::list_clones(self);
         if self.sections.iter().all(|section| section.settings.logs.write.is_none()) {
             return Ok(Vec::new());
@@ -66,7 +66,7 @@ impl JobFile {
 
 impl WorkerIolog {
     /// The head of the log: its version and its files.
-    pub fn head(&self) -> String {
+    pub fn head_lines(&self) -> String {
         let lines =
             |action: &str| self.files.iter().map(|(name, _)| format!("0 {name} {action}\n")).collect::<String>();
         format!("fio version 3 iolog\n{}{}", lines("add"), lines("open"))
@@ -95,7 +95,7 @@ impl WorkerIolog {
     }
 
     /// The last lines of the log: its files are closed.
-    pub fn tail(&self, log_start: Instant, closed_at: Instant) -> String {
+    pub fn tail_lines(&self, log_start: Instant, closed_at: Instant) -> String {
         let micros = log_micros(closed_at.since(log_start));
         self.files.iter().map(|(name, _)| format!("{micros} {name} close\n")).collect()
     }

@@ -10,7 +10,7 @@ pub use super::config::{
 };
 use seekwise_drives::diagnostic::Diagnostic;
 
-use super::lines::decode;
+use super::lines::decode_text;
 use super::reader::IcfReader;
 
 /// Reads a configuration. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1.
@@ -21,7 +21,7 @@ use super::reader::IcfReader;
 /// All that is wrong: shares that do not sum to 100, numbers out of range, unknown words for values, or a file
 /// without any section of an Iometer configuration.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(IometerConfig, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let text = decode(bytes);
+    let text = decode_text(bytes);
     let mut reader = IcfReader::new(file, &text);
     let sections = reader.read_sections();
     if sections == 0 {

@@ -93,7 +93,7 @@ impl TextLine<'_> {
 }
 
 /// The text of a file: UTF-8 if valid, otherwise Latin-1, in which every byte is a character.
-pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn decode_text(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

@@ -10,7 +10,7 @@ use seekwise_disk::time::Span;
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_work::workload::{AccessLine, AccessSpec};
 
-use super::lines::{decode, split_fields};
+use super::lines::{decode_text, split_fields};
 
 /// Bytes of a MiB: the unit of `MiBps` columns, and of `MBps` columns before 1.1.
 const MIB: f64 = 1_048_576.0;
@@ -134,7 +134,7 @@ const HISTOGRAM_BINS: [(&str, u64); 21] = [
 /// # Errors
 /// A file without a results caption.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<IometerTest>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let text = decode(bytes);
+    let text = decode_text(bytes);
     let mut reader = ResultsReader { file, ..ResultsReader::default() };
     for (index, line) in text.lines().enumerate() {
         reader.read_line(index + 1, line.trim());
@@ -285,7 +285,7 @@ impl ResultsReader<'_> {
             return self.warn(line_number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()));
         }
         let mut cells = RowCells { columns: &self.columns, values: &values, not_numbers: Vec::new() };
-        let subject = parse_subject(cells.text("target type"));
+        let subject = parse_subject(cells.cell_text("target type"));
         let fits_caption = values.len() == self.columns.len()
             || values.len() == self.columns.len() + 1 && values.last().is_some_and(|last| last.is_empty());
         let has_figures = values.iter().skip(2).any(|value| !value.is_empty());
@@ -295,7 +295,7 @@ impl ResultsReader<'_> {
             IometerRow {
                 line: line_number,
                 subject,
-                name: cells.text("target name").to_owned(),
+                name: cells.cell_text("target name").to_owned(),
                 ..IometerRow::default()
             }
         } else {
@@ -332,12 +332,12 @@ struct RowCells<'a> {
 }
 
 impl<'a> RowCells<'a> {
-    fn text(&self, caption: &str) -> &'a str {
+    fn cell_text(&self, caption: &str) -> &'a str {
         self.columns.get(caption).and_then(|&index| self.values.get(index)).copied().unwrap_or("")
     }
 
-    fn figure(&mut self, caption: &str) -> Option<f64> {
-        let text = self.text(caption);
+    fn read_figure(&mut self, caption: &str) -> Option<f64> {
+        let text = self.cell_text(caption);
         let figure = text.parse().ok().filter(|figure: &f64| figure.is_finite());
         if figure.is_none() && !text.is_empty() {
             self.not_numbers.push(caption.to_owned());
@@ -345,63 +345,65 @@ impl<'a> RowCells<'a> {
         figure
     }
 
-    fn count(&mut self, caption: &str) -> Option<u64> {
+    fn read_count(&mut self, caption: &str) -> Option<u64> {
         // Some versions write counts with a decimal point.
-        self.figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
+        self.read_figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
     }
 
     /// Three figures by their captions; an empty caption gives none.
-    fn read_write_split(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
-        ReadWriteSplit { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
+    fn read_figures(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
+        ReadWriteSplit { total: self.read_figure(total), read: self.read_figure(read), write: self.read_figure(write) }
     }
 
     /// Bytes a second from the first column that the row has; `direction` is empty or the first word of the caption.
-    fn bytes_per_second(&mut self, direction: &str) -> Option<f64> {
+    fn read_bytes_per_second(&mut self, direction: &str) -> Option<f64> {
         let units = [("mibps (binary)", MIB), ("mbps (binary)", MIB), ("mbps (decimal)", MB), ("mbps", MIB)];
-        units.into_iter().find_map(|(unit, unit_bytes)| Some(self.figure(&format!("{direction}{unit}"))? * unit_bytes))
+        units
+            .into_iter()
+            .find_map(|(unit, unit_bytes)| Some(self.read_figure(&format!("{direction}{unit}"))? * unit_bytes))
     }
 
     fn build_row(&mut self, line_number: usize, subject: ResultSubject) -> IometerRow {
-        let time_stamp = self.text("timestamp");
+        let time_stamp = self.cell_text("timestamp");
         IometerRow {
             line: line_number,
             time_stamp: (!time_stamp.is_empty()).then(|| time_stamp.to_owned()),
             subject,
-            name: self.text("target name").to_owned(),
-            spec: self.text("access specification name").to_owned(),
-            managers: self.count("# managers"),
-            workers: self.count("# workers"),
-            disks: self.count("# disks"),
-            iops: self.read_write_split("iops", "read iops", "write iops"),
+            name: self.cell_text("target name").to_owned(),
+            spec: self.cell_text("access specification name").to_owned(),
+            managers: self.read_count("# managers"),
+            workers: self.read_count("# workers"),
+            disks: self.read_count("# disks"),
+            iops: self.read_figures("iops", "read iops", "write iops"),
             bytes_per_second: ReadWriteSplit {
-                total: self.bytes_per_second(""),
-                read: self.bytes_per_second("read "),
-                write: self.bytes_per_second("write "),
+                total: self.read_bytes_per_second(""),
+                read: self.read_bytes_per_second("read "),
+                write: self.read_bytes_per_second("write "),
             },
-            mean_ms: self.read_write_split(
+            mean_ms: self.read_figures(
                 "average response time",
                 "average read response time",
                 "average write response time",
             ),
-            max_ms: self.read_write_split(
+            max_ms: self.read_figures(
                 "maximum response time",
                 "maximum read response time",
                 "maximum write response time",
             ),
-            errors: self.read_write_split("errors", "read errors", "write errors"),
-            bytes: self.read_write_split("", "bytes read", "bytes written"),
-            ios: self.read_write_split("", "read i/os", "write i/os"),
-            starting_sector: self.count("starting sector"),
-            maximum_size: self.count("maximum size"),
-            queue_depth: self.count("queue depth"),
-            cpu_percent: self.figure("% cpu utilization"),
-            interrupts_per_second: self.figure("interrupts per second"),
-            cpu_effectiveness: self.figure("cpu effectiveness"),
-            histogram: self.histogram(),
+            errors: self.read_figures("errors", "read errors", "write errors"),
+            bytes: self.read_figures("", "bytes read", "bytes written"),
+            ios: self.read_figures("", "read i/os", "write i/os"),
+            starting_sector: self.read_count("starting sector"),
+            maximum_size: self.read_count("maximum size"),
+            queue_depth: self.read_count("queue depth"),
+            cpu_percent: self.read_figure("% cpu utilization"),
+            interrupts_per_second: self.read_figure("interrupts per second"),
+            cpu_effectiveness: self.read_figure("cpu effectiveness"),
+            histogram: self.read_histogram(),
         }
     }
 
-    fn histogram(&mut self) -> Vec<(u64, u64)> {
-        HISTOGRAM_BINS.iter().filter_map(|&(caption, edge)| Some((edge, self.count(caption)?))).collect()
+    fn read_histogram(&mut self) -> Vec<(u64, u64)> {
+        HISTOGRAM_BINS.iter().filter_map(|&(caption, edge)| Some((edge, self.read_count(caption)?))).collect()
     }
 }

@@ -33,7 +33,7 @@ const FILE_SERVER: [AccessLine; 8] = [
     row(65_536, 10, 80, 100),
 ];
 
-/// Web Server: a published .icf and a magazine's table. One has 66,560 for 65,536, a misprint.
+/// Web Server: a published .icf and a magazine's table agree, but for a misprint in one: 66,560 for 65,536.
 const WEB_SERVER: [AccessLine; 10] = [
     row(512, 22, 100, 100),
     row(1024, 15, 100, 100),
@@ -134,7 +134,7 @@ fn sequential_specs(size_bytes: u32, size_name: &str, read_percents: &[u8]) -> V
     read_percents.iter().map(spec).collect()
 }
 
-/// One specification of all rows in equal shares. The first rows have one percent more until the sum is 100.
+/// A specification of all rows in equal shares. The first rows have one percent more until the sum is 100.
 fn combine_in_equal_shares(name: &str, specs: &[AccessSpec]) -> AccessSpec {
     let rows: Vec<AccessLine> = specs.iter().flat_map(|spec| spec.lines.iter().copied()).collect();
     let count = rows.len();

@@ -169,6 +169,6 @@ pub(crate) fn keys_by_prefix() -> [(&'static str, &'static [ProfileKey]); 7] {
         ("device.NAME", DEVICE),
         ("volume.NAME", VOLUME),
         ("program.NAME", PROGRAM),
-        ("program.NAME", program::keys()),
+        ("program.NAME", program::figure_keys()),
     ]
 }

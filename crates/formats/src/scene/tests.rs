@@ -171,7 +171,7 @@ fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
     assert_ne!(own.trial_layout(DRIVE), own.trial_layout(DRIVE - 63));
     let cache = LayoutCache::default();
     let small = || SceneFile::parse("s.toml", COPY).unwrap().build(DRIVE / 10, None, &cache);
-    // It fitted, and does not where it is made larger, or the drive smaller.
+    // The scene fits, but not with a larger volume or on a smaller drive.
     for _ in 0..2 {
         assert!(build_with_cache(COPY, &[], &cache).is_ok());
         assert!(build_with_cache(COPY, &[("volume.d.size_gib", "160")], &cache).is_err());

@@ -88,22 +88,24 @@ impl LineParser for Blkparse {
         };
         let device = sink.devices.index_of(line, device)?;
         if action == b"C" {
-            self.pairing.complete(device, extent.lba, extent.sectors.into(), at_ns, sink);
+            self.pairing.complete_sectors(device, extent.lba, extent.sectors.into(), at_ns, sink);
             return Ok(true);
         }
         let raw = RawEntry { at_ns, fua, device, line: line.number, ..RawEntry::default() };
         if flush {
-            self.pairing.issue(RawEntry { op: Op::Flush, fua: false, ..raw }, sink);
+            self.pairing.add_request(RawEntry { op: Op::Flush, fua: false, ..raw }, sink);
         }
         match op.filter(|_| extent.sectors > 0) {
-            Some(op) => self.pairing.issue(RawEntry { op, lba: extent.lba, sectors: extent.sectors, ..raw }, sink),
+            Some(op) => {
+                self.pairing.add_request(RawEntry { op, lba: extent.lba, sectors: extent.sectors, ..raw }, sink)
+            }
             None if flush => {}
             None => sink.passed_over += 1,
         }
         Ok(true)
     }
 
-    fn finish(&mut self, sink: &mut EntrySink) {
-        self.pairing.finish(sink);
+    fn add_remaining(&mut self, sink: &mut EntrySink) {
+        self.pairing.add_remaining(sink);
     }
 }

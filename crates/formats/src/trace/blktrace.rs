@@ -213,7 +213,7 @@ impl EntryReader for Blktrace {
     fn read_more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() {
             let Some((record, index)) = self.next_event()? else {
-                self.pairing.finish(sink);
+                self.pairing.add_remaining(sink);
                 return Ok(false);
             };
             let processor = &self.processors[index];
@@ -232,7 +232,7 @@ impl EntryReader for Blktrace {
                     return Err(processor.fault(format!("its sector {sector} lies beyond 16 EiB")));
                 }
                 if event == self.request_event && kind & FLUSH != 0 {
-                    self.pairing.issue(RawEntry { at_ns, op: Op::Flush, device, ..RawEntry::default() }, sink);
+                    self.pairing.add_request(RawEntry { at_ns, op: Op::Flush, device, ..RawEntry::default() }, sink);
                 } else {
                     sink.passed_over += u64::from(event == self.request_event);
                 }
@@ -240,11 +240,11 @@ impl EntryReader for Blktrace {
             };
             let (lba, sectors) = (extent.lba, extent.sectors);
             if event == COMPLETED {
-                self.pairing.complete(device, lba, sectors.into(), at_ns, sink);
+                self.pairing.complete_sectors(device, lba, sectors.into(), at_ns, sink);
                 continue;
             }
             if kind & FLUSH != 0 {
-                self.pairing.issue(RawEntry { at_ns, op: Op::Flush, device, ..RawEntry::default() }, sink);
+                self.pairing.add_request(RawEntry { at_ns, op: Op::Flush, device, ..RawEntry::default() }, sink);
             }
             let op = match kind {
                 _ if kind & DISCARD != 0 => Op::Trim,
@@ -252,7 +252,8 @@ impl EntryReader for Blktrace {
                 _ => Op::Read,
             };
             let (fua, ragged) = (op == Op::Write && kind & FUA != 0, !u64::from(bytes).is_multiple_of(SECTOR));
-            self.pairing.issue(RawEntry { at_ns, op, fua, device, lba, sectors, ragged, ..RawEntry::default() }, sink);
+            self.pairing
+                .add_request(RawEntry { at_ns, op, fua, device, lba, sectors, ragged, ..RawEntry::default() }, sink);
         }
         Ok(true)
     }

@@ -89,7 +89,7 @@ impl<P: LineParser> EntryReader for Lines<P> {
             };
             if !goes_on {
                 self.at_end = true;
-                self.parser.finish(sink);
+                self.parser.add_remaining(sink);
                 return Ok(false);
             }
         }

@@ -42,7 +42,7 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// Adds a request.
-    pub fn issue(&mut self, raw: RawEntry, sink: &mut EntrySink) {
+    pub fn add_request(&mut self, raw: RawEntry, sink: &mut EntrySink) {
         let number = self.first_number + self.waiting.len() as u64;
         if raw.sectors > 0 {
             self.places.insert(PendingPlace { device: raw.device, lba: raw.lba, number });
@@ -54,7 +54,7 @@ impl Pairing {
     }
 
     /// Completes sectors of a device at `at_ns`; adds the requests that no earlier one holds back to `sink`.
-    pub fn complete(&mut self, device: u32, lba: u64, sectors: u64, at_ns: u64, sink: &mut EntrySink) {
+    pub fn complete_sectors(&mut self, device: u32, lba: u64, sectors: u64, at_ns: u64, sink: &mut EntrySink) {
         let end_lba = lba.saturating_add(sectors);
         let first = PendingPlace { device, lba: lba.saturating_sub(LONGEST_SECTORS), number: 0 };
         let end = PendingPlace { device, lba: end_lba, number: 0 };
@@ -75,7 +75,7 @@ impl Pairing {
     }
 
     /// Adds the remaining requests to `sink`, at the end of the trace.
-    pub fn finish(&mut self, sink: &mut EntrySink) {
+    pub fn add_remaining(&mut self, sink: &mut EntrySink) {
         while !self.waiting.is_empty() {
             self.pass_on_first(sink);
         }
@@ -100,11 +100,11 @@ mod tests {
         sink.devices.names.push("d".to_owned());
         for &(event, lba, sectors, at_ns) in events {
             match event {
-                'Q' => pairing.issue(RawEntry { lba, sectors, at_ns, ..RawEntry::default() }, &mut sink),
-                _ => pairing.complete(0, lba, sectors.into(), at_ns, &mut sink),
+                'Q' => pairing.add_request(RawEntry { lba, sectors, at_ns, ..RawEntry::default() }, &mut sink),
+                _ => pairing.complete_sectors(0, lba, sectors.into(), at_ns, &mut sink),
             }
         }
-        pairing.finish(&mut sink);
+        pairing.add_remaining(&mut sink);
         sink.ready.iter().map(|raw| (raw.lba, raw.response_ns)).collect()
     }
 

@@ -114,5 +114,5 @@ pub(super) trait LineParser {
     /// although the file goes on.
     fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
     /// Adds requests that are still held back to `sink`, at the end of the trace.
-    fn finish(&mut self, _: &mut EntrySink) {}
+    fn add_remaining(&mut self, _: &mut EntrySink) {}
 }

@@ -295,7 +295,7 @@ impl TraceSurvey {
         Diagnostic::at(file, 0, why).with_key("trace.length").with_expected("reads and writes of at most 1 GiB")
     }
 
-    /// Requests a second over the span of the trace, whose first request begins it.
+    /// Requests per second of the trace's time span.
     pub fn requests_per_s(&self) -> f64 {
         self.requests.saturating_sub(1) as f64 / (self.span.nanos() as f64 / 1e9)
     }

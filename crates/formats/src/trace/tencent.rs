@@ -1,7 +1,7 @@
 //! Tencent's block traces of 2018, as SNIA's repository of traces describes the lines:
 //! `Timestamp,Offset,Size,IOType,VolumeID`; sectors of 512 bytes, 0 for a read and 1 for a write.
 //!
-//! The timestamp is in whole seconds of Unix time, so that thousands of requests share one. This reader spreads the requests of
+//! The timestamp is in whole seconds of Unix time, so that thousands of requests share one. The reader spreads the requests of
 //! a second evenly over it, in their order.
 
 use seekwise_disk::block::Op;
@@ -81,7 +81,7 @@ impl LineParser for Tencent {
         Ok(true)
     }
 
-    fn finish(&mut self, sink: &mut EntrySink) {
+    fn add_remaining(&mut self, sink: &mut EntrySink) {
         self.add_spread_over_second(sink);
     }
 }

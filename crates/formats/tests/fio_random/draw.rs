@@ -52,9 +52,9 @@ impl Chance {
 /// How a section's requests are sent.
 #[derive(Clone, Copy, PartialEq)]
 enum Engine {
-    /// One at a time, to fio's null engine.
+    /// A request at a time, to fio's null engine.
     Null,
-    /// One at a time, on files in memory.
+    /// A request at a time, on files in memory.
     Calls,
     /// Several at a time in batches, to fio's null engine.
     NullDeep,
@@ -216,7 +216,7 @@ impl Section<'_> {
             Engine::NullDeep => {
                 let depth = self.chance.choose(&["2", "4", "16"]);
                 self.add_line(format!("ioengine=null\niodepth={depth}\niodepth_batch={depth}"));
-                // It hands back all that it has.
+                // The engine hands back all requests that it holds.
                 self.add_line(format!("iodepth_batch_complete_min={depth}\niodepth_batch_complete_max={depth}"));
             }
             Engine::Aio => {

@@ -3,7 +3,7 @@
 use super::draw::Drawn;
 use super::{Outcome, compare, fio_version};
 
-/// One section on files of this many bytes, with a log of its own.
+/// A job of one section on files of these numbers of bytes.
 fn job_of(files: &[u64], options: &str) -> Drawn {
     let names: Vec<String> = (0..files.len()).map(|file| format!("f{file}")).collect();
     let text = format!("[j0]\nfilename={}\n{options}\nwrite_iolog=log0\n", names.join(":"));
@@ -108,7 +108,7 @@ fn what_is_offered_again_takes_a_place_among_those_read_back() {
     let engine = "ioengine=null\niodepth=4\niodepth_batch_complete_max=2";
     let verified = "verify=null\nverify_backlog=10\nverify_backlog_batch=7";
     check_against_fio(&[1024 * KIB], &format!("{engine}\nrw=write\nbs=4k\nsize=1m\nfsync=7\n{verified}"));
-    // What a write overlaps is no more read back, though the write is put off.
+    // Data that a write overlaps is not read back any more, even if the write is put off.
     check_against_fio(
         &[1024 * KIB],
         &format!("{engine}\nrw=randwrite\nnorandommap\nbs=4k\nsize=1m\nio_size=3m\n{verified}"),

@@ -42,7 +42,7 @@ enum ColumnKind {
 struct TraceColumn {
     kind: ColumnKind,
     index: usize,
-    /// Of times, the unit in milliseconds, NaN if the name has none; of places and sizes, 1 for sectors, 512 for bytes.
+    /// For times, the unit in milliseconds, NaN if the name has none; for addresses and sizes, 1 for sectors, 512 for bytes.
     unit: f64,
     /// True if the column has the standard name of its kind.
     is_standard: bool,
