@@ -125,7 +125,7 @@ impl ProgressObserver {
 }
 
 impl Observer for ProgressObserver {
-    fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+    fn begin_work(&self, total: Option<u64>, done: u64, unit: &'static str) {
         // Pilot runs are not kept.
         if let Some((folder, again)) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
             // Work in other units is one run.
@@ -149,11 +149,11 @@ impl Observer for ProgressObserver {
         progress.as_ref().expect("it was just begun").skip_to(done);
     }
 
-    fn at(&self, done: u64) {
+    fn report_done(&self, done: u64) {
         self.with_progress(|progress| progress.set_done(done));
     }
 
-    fn doing(&self, what: &str) {
+    fn report_work(&self, what: &str) {
         self.with_progress(|progress| progress.set_step(what));
     }
 
@@ -226,16 +226,16 @@ mod tests {
             let bar = &progress.as_ref().expect("it has begun").bar;
             (bar.position(), bar.length(), bar.message())
         };
-        observer.begin(Some(10), 2, "runs");
+        observer.begin_work(Some(10), 2, "runs");
         assert_eq!(shown(), (2, Some(10), String::new()));
-        observer.at(7);
-        observer.doing("cell 3");
+        observer.report_done(7);
+        observer.report_work("cell 3");
         assert_eq!(shown(), (7, Some(10), "cell 3 ".to_owned()));
-        observer.begin(Some(12), 8, "runs");
+        observer.begin_work(Some(12), 8, "runs");
         assert_eq!(shown(), (8, Some(12), "cell 3 ".to_owned()), "more of the same work stays on its line");
-        observer.begin(None, 0, "requests");
-        observer.at(4);
-        observer.doing(&"w".repeat(WHAT + 9));
+        observer.begin_work(None, 0, "requests");
+        observer.report_done(4);
+        observer.report_work(&"w".repeat(WHAT + 9));
         assert_eq!(shown(), (4, None, "w".repeat(WHAT) + " "));
     }
 

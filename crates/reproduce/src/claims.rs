@@ -135,7 +135,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
             kept.path()
         }
     };
-    let locked = results::lock(folder)?;
+    let locked = results::lock_existing_folder(folder)?;
     let progress = Progress::begin(observer, Some(count_runs(claims, &wanted)?), 0);
     let running = ClaimsExecution { args: claims, bounds, folder, observer, progress };
     let mut verdicts: Vec<ClaimVerdict> = Vec::new();
@@ -284,7 +284,7 @@ impl ClaimsExecution<'_> {
         done: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
-        self.progress.count(done.len() as u64);
+        self.progress.add_ended(done.len() as u64);
         make_runs(planned, earlier, threads, &self.progress, done, &mut results)
     }
 
@@ -303,7 +303,7 @@ impl ClaimsExecution<'_> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| text_with_runs(text, runs));
         // Kept beside the results, so that one draw is not resumed as another.
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
-        let folder = results::below(self.folder, name)?;
+        let folder = results::checked_subfolder(self.folder, name)?;
         let plan = || match self.args.draw {
             Some(draw) => plan_drawn(&self.args.files, name, &text, draw),
             None => study_plan::plan_file(&self.args.files, name, &text),
@@ -311,7 +311,7 @@ impl ClaimsExecution<'_> {
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn_once(&planned.made.warnings);
-        self.progress.doing(name);
+        self.progress.report_work(name);
         let records = self.run_plan(&planned, None, results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
@@ -391,15 +391,18 @@ impl ClaimsExecution<'_> {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
             let inputs = planned.inputs(&self.args.files);
-            let prepared = study_plan::prepare(name, (&text, study.clone()), &cells, &inputs);
+            let prepared = study_plan::prepare_study(name, &text, study.clone(), &cells, &inputs);
             let located = |fault| locate_fault(name, whole, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
-        let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
+        let folder = results::checked_subfolder(
+            &results::checked_subfolder(self.folder, name)?,
+            &format!("{}-{how}", claim.id),
+        )?;
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
         warn_once(&again.made.warnings);
-        self.progress.doing(&format!("{name}, {} {how}", claim.id));
+        self.progress.report_work(&format!("{name}, {} {how}", claim.id));
         let records = self.run_plan(&again, Some(earlier), results, done, threads)?;
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
@@ -420,7 +423,7 @@ fn plan_drawn(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> Resul
     let inputs = files.inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(study_plan::prepare(name, (text, study), &cells, &inputs)?)
+    Ok(study_plan::prepare_study(name, text, study, &cells, &inputs)?)
 }
 
 /// The study's text with another number of runs.

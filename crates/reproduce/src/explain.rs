@@ -170,8 +170,8 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         explaining.find_side_effects(&carrier, &mut found, bounds)?;
     }
     if let Some(journal) = explaining.journal {
-        journal.failure().map_or(Ok(()), Err)?;
-        journal.done();
+        journal.take_failure().map_or(Ok(()), Err)?;
+        journal.remove();
     }
     let ClaimCarrier { name, claim, full: ClaimRuns { study, as_is, distance, .. }, short } = carrier;
     let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
@@ -241,8 +241,8 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = study_plan::prepare(name, ("", study.clone()), &cells, &self.inputs())?;
-        bounds.map(|bounds| bounds.admit(&planned.run_plan(self.asked.threads, false))).transpose()?;
+        let planned = study_plan::prepare_study(name, "", study.clone(), &cells, &self.inputs())?;
+        bounds.map(|bounds| bounds.choose_cores(&planned.to_run_plan(self.asked.threads, false))).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
         let cells = runs.cells.clone();
@@ -259,9 +259,9 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let planned = study_plan::prepare(name, ("", runs.study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare_study(name, "", runs.study.clone(), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
-        let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
+        let (earlier, progress) = (Some(&runs.earlier), Progress::silent(self.observer));
         let records = make_runs(&planned, earlier, self.asked.threads, &progress, Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
         let answer = (judged.holds, judged.distance.clone());
@@ -292,7 +292,7 @@ impl ExplainSession<'_> {
         let fits = cells.iter().all(|cell| plan::prepare_cell(name, cell, &inputs).is_ok());
         let holds = if fits { self.judge_cells(name, &claim, runs, cells, false)?.0 } else { None };
         if let Some(journal) = &self.journal {
-            journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
+            journal.append_answer(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
         }
         self.known.insert(question, vec![holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
         Ok(holds)
@@ -313,10 +313,10 @@ impl ExplainSession<'_> {
     fn search_levers(&mut self, carrier: &mut ClaimCarrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
         let wanted = carrier.full.as_is != Some(true);
         let tries: usize = all.iter().map(|lever| lever.values_to_try().len()).sum();
-        self.observer.begin(Some(tries as u64), 0, "values");
+        self.observer.begin_work(Some(tries as u64), 0, "values");
         let mut found = Vec::new();
         for lever in all {
-            self.observer.doing(&format!("{}, {}", carrier.claim.id, lever.key));
+            self.observer.report_work(&format!("{}, {}", carrier.claim.id, lever.key));
             let mut changes: Option<(Option<f64>, String)> = None;
             for (place, value) in lever.values_to_try() {
                 self.tries += 1;
@@ -329,7 +329,7 @@ impl ExplainSession<'_> {
                 if nearer(&changes) && self.confirm_answer(carrier, (lever, &value), Some(wanted))? {
                     changes = Some((place, value));
                 }
-                self.observer.at(self.tries as u64);
+                self.observer.report_done(self.tries as u64);
             }
             if let Some((place, value)) = changes {
                 let (place, to) = match place {
@@ -391,9 +391,9 @@ impl ExplainSession<'_> {
                 }
             }
         }
-        self.observer.begin(Some(others.len() as u64), 0, "claims");
+        self.observer.begin_work(Some(others.len() as u64), 0, "claims");
         for (place, id) in others.iter().enumerate() {
-            self.observer.doing(&format!("{id} beside {}", carrier.claim.id));
+            self.observer.report_work(&format!("{id} beside {}", carrier.claim.id));
             let mut other = self.load_carrier(id, bounds)?;
             let before = other.full.as_is;
             for (lever, found) in found.iter_mut() {
@@ -411,7 +411,7 @@ impl ExplainSession<'_> {
                     _ => {}
                 }
             }
-            self.observer.at(place as u64 + 1);
+            self.observer.report_done(place as u64 + 1);
         }
         for (lever, found) in found {
             let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);

@@ -10,7 +10,7 @@ use std::sync::MutexGuard;
 use seekwise::Bounds;
 use seekwise::outputs::{self, NewFile, OutputFile};
 use seekwise::places::NullPlace;
-use seekwise::reading::spoken;
+use seekwise::reading::display_name;
 #[cfg(target_os = "linux")]
 use seekwise::serve::FuseFolder;
 use seekwise::serve::{
@@ -42,7 +42,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     let ServedTarget { device, stack, about } = ServedTarget::from_args(args, files)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
-    let room = MemoryRoom::divide_limit(bounds.memory(), args.max_clients);
+    let room = MemoryRoom::divide_limit(bounds.memory_bytes(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let (content, image) = open_content(args, bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
@@ -65,7 +65,7 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
         control: control.as_ref().map(|control| control.display().to_string()),
     };
     let told = places.uri.iter().chain(&places.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
-    print_to_stderr(format!("Serving {}, {:.1} GB, at {told}", spoken(&args.target), bytes as f64 / 1e9));
+    print_to_stderr(format!("Serving {}, {:.1} GB, at {told}", display_name(&args.target), bytes as f64 / 1e9));
     if let Some(control) = &places.control {
         print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
@@ -132,11 +132,11 @@ struct ServedTarget {
 impl ServedTarget {
     fn from_args(args: &args::ServeArgs, files: &Files) -> Result<ServedTarget, CommandError> {
         if args.target == NullPlace::NAME {
-            setup::nothing_set(&args.set)?;
+            setup::reject_settings_without_stack(&args.set)?;
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
-        let (stack, changes, warnings) = setup::stack(files, &args.target, &args.set)?;
+        let (stack, changes, warnings) = setup::build_stack(files, &args.target, &args.set)?;
         print_warnings(&warnings);
         refuse_changes(&changes)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
@@ -276,7 +276,7 @@ fn open_recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, Co
     };
     let file = OutputFile::create(path, false).map_err(wrong)?;
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-    let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
+    let made_on = format!("{}{set}, seed {}", display_name(&args.target), args.seed);
     begin_recording(file, &made_on).map_err(wrong)
 }
 

@@ -66,8 +66,8 @@ impl ListedStudy {
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
         let some: Vec<_> = (0..probed).map(|place| cells[place * step % cells.len()].clone()).collect();
         let share = some.len() as f64 / cells.len() as f64;
-        let planned = study_plan::prepare(name, (text, study), &some, inputs)?;
-        let takes = bounds::forecast(&planned.run_plan(1, false))? / share;
+        let planned = study_plan::prepare_study(name, text, study, &some, inputs)?;
+        let takes = bounds::forecast_core_seconds(&planned.to_run_plan(1, false))? / share;
         let Study { title, question, runs, .. } = planned.study;
         let runs = cells.len() as u64 * u64::from(runs);
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })

@@ -5,8 +5,8 @@ mod text;
 
 use std::path::Path;
 
-use seekwise::shell::quoted;
-use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
+use seekwise::shell::quote_for_shell;
+use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, rerun_command};
 use seekwise::{Bounds, Files, results};
 
 use super::{print_json, print_text};
@@ -18,7 +18,7 @@ use crate::progress::ProgressObserver;
 /// Runs the command.
 pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
-    let goes_on = args.resume && results::says(folder);
+    let goes_on = args.resume && results::is_result_folder(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let mut options = StudyOptions::into(out);
     (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
@@ -34,7 +34,7 @@ pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: 
     if let seekwise::study::PendingStudy::Study(opened) = &opened {
         text::check_columns(&opened.planned.study, columns)?;
     }
-    print_to_stderr(format!("Again: {}", again(out)));
+    print_to_stderr(format!("Again: {}", rerun_command(out)));
     let came = opened.finish(&options, &line)?;
     drop(line);
     match came {
@@ -45,7 +45,7 @@ pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: 
 
 /// The command that continues with the results in `folder`.
 pub fn resume_command(folder: &Path) -> String {
-    format!("seekwise study {} --resume", quoted(&folder.display().to_string()))
+    format!("seekwise study {} --resume", quote_for_shell(&folder.display().to_string()))
 }
 
 /// Options of the output.

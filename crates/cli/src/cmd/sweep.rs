@@ -13,6 +13,7 @@ pub fn run_command(args: &args::SweepArgs, json: bool) -> CommandResult {
     let engine = engine.to_possible_value().expect("no engine is hidden").get_name().to_owned();
     let words = json!({"study": study, "engine": engine, "out": out, "address": address, "batch": batch, "force": force,
                        "json": json});
-    let else_ = format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quoted(study));
+    let else_ =
+        format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quote_for_shell(study));
     python_module::run_module_command("sweep", words, &else_)
 }

@@ -125,7 +125,7 @@ fn method_and_settings(compared: &BaselineComparison) -> String {
     if let Some([from, to]) = &compared.programs {
         text += &format!("\nNote: they were made by different programs: {from}; {to}.");
     }
-    let mut differ: Vec<String> = (0..compared.cells).flat_map(|cell| compared.differs(cell)).collect();
+    let mut differ: Vec<String> = (0..compared.cells).flat_map(|cell| compared.differing_settings(cell)).collect();
     differ.sort_unstable();
     differ.dedup();
     let more = differ.len().saturating_sub(NAMED);

@@ -17,7 +17,7 @@ use super::unflushed;
 use crate::args;
 use crate::screen::wrap_text;
 use crate::tables;
-use seekwise::reading::spoken;
+use seekwise::reading::display_name;
 
 /// Lost writes that are named one by one.
 pub const NAMED: usize = 12;
@@ -53,7 +53,7 @@ fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let what = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
-    format!("{} on {}{set}", spoken(what), spoken(&plan.target))
+    format!("{} on {}{set}", display_name(what), display_name(&plan.target))
 }
 
 /// The report in words, in lines of this width.
