@@ -44,7 +44,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
-    let files = Files::default().with_limit(bounds.memory());
+    let files = Files::default().with_limit(bounds.memory_bytes());
     match cli.command {
         CliCommand::Drives(args) => drives::run_command(&args, &files, cli.json),
         CliCommand::Studies(args) => studies::run_command(&args, &files, cli.json),

@@ -9,7 +9,7 @@ use seekwise::drives;
 use seekwise::error::{Diagnostic, RunError};
 use seekwise::jobs::{built_in_patterns, is_fio_option};
 use seekwise::keys::{find_term, is_same, job};
-use seekwise::reading::holds_results;
+use seekwise::reading::is_result_folder;
 use seekwise::study::{BUILT_IN, REVIEWS};
 
 use crate::output::print_to_stderr;
@@ -204,7 +204,7 @@ fn field_word_tip(name: &str) -> Option<String> {
 fn unknown_command_tip(word: &str) -> Option<String> {
     let is_study = || REVIEWS.iter().chain(BUILT_IN).any(|(name, _)| *name == word);
     let tip = match () {
-        () if holds_results(Path::new(word)) => format!("`seekwise report {word}` shows the results of a folder"),
+        () if is_result_folder(Path::new(word)) => format!("`seekwise report {word}` shows the results of a folder"),
         () if Path::new(word).is_file() => {
             format!("`seekwise run {word} --on DRIVE` runs a job, `seekwise study {word}` a study")
         }

@@ -132,7 +132,7 @@ impl ProgressObserver {
 }
 
 impl Observer for ProgressObserver {
-    fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+    fn begin_work(&self, total: Option<u64>, done: u64, unit: &'static str) {
         // Pilot runs are not kept.
         if let Some(KeptResults { path, resume_command }) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
             // Work that is not counted in runs is one run.
@@ -157,11 +157,11 @@ impl Observer for ProgressObserver {
         progress.as_ref().expect("it was just begun").skip_to(done);
     }
 
-    fn at(&self, done: u64) {
+    fn report_done(&self, done: u64) {
         self.with_progress(|progress| progress.set_done(done));
     }
 
-    fn doing(&self, step: &str) {
+    fn report_work(&self, step: &str) {
         self.with_progress(|progress| progress.set_step(step));
     }
 
@@ -234,16 +234,16 @@ mod tests {
             let bar = &progress.as_ref().expect("it has begun").bar;
             (bar.position(), bar.length(), bar.message())
         };
-        observer.begin(Some(10), 2, "runs");
+        observer.begin_work(Some(10), 2, "runs");
         assert_eq!(shown(), (2, Some(10), String::new()));
-        observer.at(7);
-        observer.doing("cell 3");
+        observer.report_done(7);
+        observer.report_work("cell 3");
         assert_eq!(shown(), (7, Some(10), "cell 3 ".to_owned()));
-        observer.begin(Some(12), 8, "runs");
+        observer.begin_work(Some(12), 8, "runs");
         assert_eq!(shown(), (8, Some(12), "cell 3 ".to_owned()), "more of the same work stays on its line");
-        observer.begin(None, 0, "requests");
-        observer.at(4);
-        observer.doing(&"w".repeat(STEP_CHARS + 9));
+        observer.begin_work(None, 0, "requests");
+        observer.report_done(4);
+        observer.report_work(&"w".repeat(STEP_CHARS + 9));
         assert_eq!(shown(), (4, None, "w".repeat(STEP_CHARS) + " "));
     }
 

@@ -12,7 +12,7 @@ use seekwise::fit::Fit;
 use seekwise::power_cut::CutTime;
 use seekwise::run::{PreparedRun, RunOptions};
 use seekwise::setup::Setup;
-use seekwise::shell::quoted;
+use seekwise::shell::quote_for_shell;
 use seekwise::study::review::{self, ReviewResult};
 use seekwise::study::{StudyOptions, StudyOutcome, StudyResult};
 use seekwise::validate::{Timing, ValidationOptions};
@@ -85,14 +85,14 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for CallValue<T> {
 /// Adds an option to a shell line, if it has a value.
 fn push_option(line: &mut String, name: &str, value: Option<impl ToString>) {
     if let Some(value) = value {
-        line.push_str(&format!(" --{name} {}", quoted(&value.to_string())));
+        line.push_str(&format!(" --{name} {}", quote_for_shell(&value.to_string())));
     }
 }
 
 /// A shell line with a text on its standard input.
 fn piped_line(text: Option<&str>, line: String) -> String {
     match text {
-        Some(text) => format!("printf %s {} | {line}", quoted(text)),
+        Some(text) => format!("printf %s {} | {line}", quote_for_shell(text)),
         None => line,
     }
 }
@@ -126,7 +126,7 @@ pub fn run(py: Python<'_>, call: CallValue<RunCall>, progress: Option<Py<PyAny>>
         let mut options = RunOptions::default();
         (options.log, options.out) = (log.as_deref(), out.as_deref());
         (options.force, options.bounds) = (force, Bounds::new(max_memory));
-        let mut kept = requests.then(|| RequestCollector::new(prepared.cell().target.is_measured()));
+        let mut kept = requests.then(|| RequestCollector::new(prepared.prepared_cell().target.is_measured()));
         let result = prepared.run(&options, observer, &mut |record| {
             if let Some(kept) = &mut kept {
                 kept.add_request(record);
@@ -182,7 +182,7 @@ pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py
         let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
         let metrics = call.metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
         let list = levels.join(",");
-        if levels.len() > 1 && values::of(&key, &list)? != levels {
+        if levels.len() > 1 && values::parse_values(&key, &list)? != levels {
             return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
         }
         let mut comparison = Comparison::new(named.to_setup(), key, levels);
@@ -190,7 +190,9 @@ pub fn compare(py: Python<'_>, call: CallValue<CompareCall>, progress: Option<Py
         comparison.sampling = sampling_rule(call.until_decided);
         let bounds = Bounds::new(max_memory);
         let compared = match &out {
-            _ if call.kept => seekwise::study::kept_in(&process_files(), out.as_ref().unwrap_or(&call.beside))?,
+            _ if call.kept => {
+                seekwise::study::read_study_folder(&process_files(), out.as_ref().unwrap_or(&call.beside))?
+            }
             Some(folder) => {
                 let mut options = StudyOptions::into(folder);
                 (options.force, options.bounds) = (force, bounds);
@@ -306,7 +308,7 @@ pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyA
         (options.bounds, options.files) = (Bounds::new(max_memory), files_with(&name, text));
         options.sampling = until_decided.map(sampling_rule);
         let came = seekwise::study::study(&name, &options, observer)?;
-        let mut line = format!("seekwise study {}", quoted(&name));
+        let mut line = format!("seekwise study {}", quote_for_shell(&name));
         push_option(&mut line, "out", shown_path(Some(&out)));
         push_option(&mut line, "max-memory", max_memory);
         line.push_str(match until_decided {
@@ -330,20 +332,22 @@ pub fn study(py: Python<'_>, call: CallValue<StudyCall>, progress: Option<Py<PyA
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
     run_watched(py, None, None, |_| {
         let files = process_files();
-        let line = format!("seekwise report {} --json", quoted(&folder.display().to_string()));
-        if results::says(&folder)
-            && let Some(kept) = results::kept_review(&files, &folder)?
+        let line = format!("seekwise report {} --json", quote_for_shell(&folder.display().to_string()));
+        if results::is_result_folder(&folder)
+            && let Some(kept) = results::read_review_manifest(&files, &folder)?
         {
-            return Ok((review_parts(&review::kept_in(&files, &folder, &kept.text)?)?, line));
+            return Ok((review_parts(&review::read_review_folder(&files, &folder, &kept.text)?)?, line));
         }
-        Ok((study_parts(&seekwise::study::kept_in(&files, &folder)?), line))
+        Ok((study_parts(&seekwise::study::read_study_folder(&files, &folder)?), line))
     })
 }
 
 /// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
 #[pyfunction]
 pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    run_watched(py, None, None, |_| seekwise::study::kept_in(&process_files(), &folder).map(|kept| kept.page_text()))
+    run_watched(py, None, None, |_| {
+        seekwise::study::read_study_folder(&process_files(), &folder).map(|kept| kept.page_text())
+    })
 }
 
 /// A measured trace to play on a modelled drive.
@@ -379,7 +383,7 @@ pub fn validate(
         (options.set, options.timing, options.seed) = (&set[..], timing, seed);
         (options.log, options.force) = (log.as_deref(), force);
         let result = seekwise::validate::validate(&trace, &options, observer)?;
-        let mut line = format!("seekwise validate {}", quoted(&trace));
+        let mut line = format!("seekwise validate {}", quote_for_shell(&trace));
         push_option(&mut line, "drive", Some(&drive));
         for (key, value) in &set {
             push_option(&mut line, "set", Some(format!("{key}={value}")));
@@ -417,12 +421,12 @@ pub struct FitCall {
 impl FitCall {
     /// The shell line that makes the same fit.
     fn command(&self) -> String {
-        let words: Vec<String> = self.data.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = self.data.iter().map(|word| quote_for_shell(word)).collect();
         let mut line = format!("seekwise fit {}", words.join(" "));
         push_option(&mut line, "drive", Some(&self.drive));
         push_option(&mut line, "hold", Some(&self.hold));
         push_option(&mut line, "only", Some(self.only.join(",")).filter(|only| !only.is_empty()));
-        line.push_str(&format!(" -o {}", quoted(&self.out.display().to_string())));
+        line.push_str(&format!(" -o {}", quote_for_shell(&self.out.display().to_string())));
         push_option(&mut line, "page", shown_path(self.page.as_deref()));
         push_option(&mut line, "generations", self.generations);
         push_option(&mut line, "time", Some(&self.time));

@@ -156,7 +156,7 @@ pub fn run_and_judge_claims(
             temporary.path()
         }
     };
-    let locked = results::lock(folder)?;
+    let locked = results::lock_existing_folder(folder)?;
     let progress = Progress::begin(observer, Some(count_planned_runs(request, &wanted)?), 0);
     let execution = ClaimsExecution { request, bounds, folder, observer, progress };
     let mut judged: Vec<ClaimVerdict> = Vec::new();
@@ -316,7 +316,7 @@ impl ClaimsExecution<'_> {
         done_records: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
-        self.progress.count(done_records.len() as u64);
+        self.progress.add_ended(done_records.len() as u64);
         make_runs(planned, earlier, threads, &self.progress, done_records, &mut results)
     }
 
@@ -335,7 +335,7 @@ impl ClaimsExecution<'_> {
         let text = self.request.runs.map_or_else(|| text.to_owned(), |runs| text_with_runs(text, runs));
         // The text is kept beside the results, so that one draw is not resumed as another.
         let text = self.request.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
-        let folder = results::below(self.folder, name)?;
+        let folder = results::checked_subfolder(self.folder, name)?;
         let plan = || match self.request.draw {
             Some(draw) => plan_with_draw(&self.request.files, name, &text, draw),
             None => study_plan::plan_file(&self.request.files, name, &text),
@@ -343,7 +343,7 @@ impl ClaimsExecution<'_> {
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn_once(&planned.made.warnings);
-        self.progress.doing(name);
+        self.progress.report_work(name);
         let records = self.run_missing(&planned, None, results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
@@ -426,15 +426,18 @@ impl ClaimsExecution<'_> {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
             let cells = changed_cells(study, &cells, claim, change);
             let inputs = planned.inputs(&self.request.files);
-            let prepared = study_plan::prepare(name, (&text, study.clone()), &cells, &inputs);
+            let prepared = study_plan::prepare_study(name, &text, study.clone(), &cells, &inputs);
             let located = |fault| locate_fault(name, study_text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
-        let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{word}", claim.id))?;
+        let folder = results::checked_subfolder(
+            &results::checked_subfolder(self.folder, name)?,
+            &format!("{}-{word}", claim.id),
+        )?;
         let opened = self.study_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: changed, results, done, threads } = opened;
         warn_once(&changed.made.warnings);
-        self.progress.doing(&format!("{name}, {} {word}", claim.id));
+        self.progress.report_work(&format!("{name}, {} {word}", claim.id));
         let records = self.run_missing(&changed, Some(earlier), results, done, threads)?;
         let evidence = Evidence::new(&changed.study, &changed.made, &records);
         let checks_only = Claim { show: Vec::new(), ..claim.clone() };
@@ -455,7 +458,7 @@ fn plan_with_draw(files: &Files, name: &str, text: &str, draw: ProfileDraw) -> R
     let inputs = files.inputs();
     let cells = plan::study_cells(&study);
     let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
-    Ok(study_plan::prepare(name, (text, study), &cells, &inputs)?)
+    Ok(study_plan::prepare_study(name, text, study, &cells, &inputs)?)
 }
 
 /// The study's text with another number of runs.

@@ -189,8 +189,8 @@ pub fn explain(request: &Explain, bounds: &Bounds, observer: &dyn Observer) -> R
         session.add_side_effects(&explained, &mut found, bounds)?;
     }
     if let Some(journal) = session.journal {
-        journal.failure().map_or(Ok(()), Err)?;
-        journal.done();
+        journal.take_failure().map_or(Ok(()), Err)?;
+        journal.remove();
     }
     let ExplainedClaim { study_name, claim, full: ClaimRuns { study, unchanged, .. }, screening } = explained;
     let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
@@ -260,8 +260,8 @@ impl ExplainSession<'_> {
         bounds: Option<&Bounds>,
     ) -> Result<ClaimRuns, Error> {
         let cells = checked_cells(&study, claim);
-        let planned = study_plan::prepare(study_name, ("", study.clone()), &cells, &self.inputs())?;
-        bounds.map(|bounds| bounds.admit(&planned.run_plan(self.request.threads, false))).transpose()?;
+        let planned = study_plan::prepare_study(study_name, "", study.clone(), &cells, &self.inputs())?;
+        bounds.map(|bounds| bounds.choose_cores(&planned.to_run_plan(self.request.threads, false))).transpose()?;
         let (earlier, unchanged) = (EarlierRuns::default(), ChecksResult::default());
         let mut runs = ClaimRuns { study, cells, planned, earlier, unchanged };
         let cells = runs.cells.clone();
@@ -279,9 +279,9 @@ impl ExplainSession<'_> {
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<ChecksResult, Error> {
-        let planned = study_plan::prepare(study_name, ("", runs.study.clone()), &cells, &self.inputs())?;
+        let planned = study_plan::prepare_study(study_name, "", runs.study.clone(), &cells, &self.inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
-        let (earlier, progress) = (Some(&runs.earlier), Progress::untold(self.observer));
+        let (earlier, progress) = (Some(&runs.earlier), Progress::silent(self.observer));
         let records = make_runs(&planned, earlier, self.request.threads, &progress, Vec::new(), &mut InMemory)?;
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
         let result = ChecksResult { holds: judged.holds, distance: judged.distance.clone() };
@@ -317,7 +317,7 @@ impl ExplainSession<'_> {
         };
         let answer = holds.map_or(-1.0, |holds| f64::from(u8::from(holds)));
         if let Some(journal) = &self.journal {
-            journal.write(&question, &[answer]);
+            journal.append_answer(&question, &[answer]);
         }
         self.known_answers.insert(question, vec![answer]);
         Ok(holds)
@@ -344,10 +344,10 @@ impl ExplainSession<'_> {
     ) -> Result<Vec<(Lever, FoundLever)>, Error> {
         let wanted = explained.full.unchanged.holds != Some(true);
         let tries: usize = levers.iter().map(|lever| lever.values_to_try().len()).sum();
-        self.observer.begin(Some(tries as u64), 0, "values");
+        self.observer.begin_work(Some(tries as u64), 0, "values");
         let mut found = Vec::new();
         for lever in levers {
-            self.observer.doing(&format!("{}, {}", explained.claim.id, lever.key));
+            self.observer.report_work(&format!("{}, {}", explained.claim.id, lever.key));
             let mut nearest: Option<(Option<f64>, String)> = None;
             for (position, value) in lever.values_to_try() {
                 self.tries += 1;
@@ -360,7 +360,7 @@ impl ExplainSession<'_> {
                 if is_nearer && self.gives_answer_with_value(explained, lever, &value, wanted)? {
                     nearest = Some((position, value));
                 }
-                self.observer.at(self.tries as u64);
+                self.observer.report_done(self.tries as u64);
             }
             if let Some((position, value)) = nearest {
                 let (position, to) = match position {
@@ -414,9 +414,9 @@ impl ExplainSession<'_> {
             return Ok(());
         }
         let other_ids = self.other_claims_with_levers(explained, found)?;
-        self.observer.begin(Some(other_ids.len() as u64), 0, "claims");
+        self.observer.begin_work(Some(other_ids.len() as u64), 0, "claims");
         for (index, id) in other_ids.iter().enumerate() {
-            self.observer.doing(&format!("{id} beside {}", explained.claim.id));
+            self.observer.report_work(&format!("{id} beside {}", explained.claim.id));
             let mut other = self.load_claim(id, bounds)?;
             let before = other.full.unchanged.holds;
             for (lever, found) in found.iter_mut() {
@@ -436,7 +436,7 @@ impl ExplainSession<'_> {
                     _ => {}
                 }
             }
-            self.observer.at(index as u64 + 1);
+            self.observer.report_done(index as u64 + 1);
         }
         for (lever, found) in found {
             let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);

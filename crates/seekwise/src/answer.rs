@@ -1,4 +1,5 @@
-//! Answers as the program prints them: JSON with the version of its schema, as `--json` has it. Nothing is printed here.
+//! Results as JSON texts, as `--json` prints them: pretty, with the version of the schema (docs/output.md), and safe to
+//! show on a terminal. Nothing is printed here.
 
 use serde::Serialize;
 
@@ -9,25 +10,27 @@ pub use seekwise_lab::run::SCHEMA;
 /// Whether a character is shown as it is.
 pub use seekwise_drives::diagnostic::is_text;
 
-/// A value as JSON, an object with the version of its schema (docs/output.md). Panics where a key is no string.
-pub fn json(value: &impl Serialize) -> String {
-    let mut value = serde_json::to_value(value).expect("results have no keys but strings");
+/// A result as JSON; an object gets the field `schema`, the version of the answers' schema. Panics if a map in it has
+/// keys that are no strings.
+pub fn json(result: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(result).expect("results have no keys but strings");
     if let Some(object) = value.as_object_mut() {
         object.insert("schema".to_owned(), SCHEMA.into());
     }
-    shown(&serde_json::to_string_pretty(&value).expect("results have no keys but strings"))
+    escape_json(&serde_json::to_string_pretty(&value).expect("results have no keys but strings"))
 }
 
-/// Escapes characters of a JSON text that are no plain text; its values stay the same.
-pub fn shown(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
+/// Writes control and direction characters of a JSON text as `\uXXXX`, so that a terminal shows them. The values of the
+/// JSON stay equal.
+pub fn escape_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         match is_text(c) || c == '\n' {
-            true => shown.push(c),
-            false => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            true => escaped.push(c),
+            false => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
         }
     }
-    shown
+    escaped
 }
 
 #[cfg(test)]
@@ -37,7 +40,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_shown() {
         let name = serde_json::json!({ "name": "a\u{9b}31m\u{202e}\u{7f}" });
-        let json = shown(&name.to_string());
+        let json = escape_json(&name.to_string());
         assert_eq!(json, "{\"name\":\"a\\u009b31m\\u202e\\u007f\"}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), name);
     }

@@ -1,4 +1,5 @@
-//! Bounds on what a command takes of the machine: memory, checked before the first run; wall time, forecast if it is long.
+//! How much of the machine a command may take: memory is checked before the first run, and a run that takes long is
+//! announced by a forecast of its wall time.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -13,29 +14,31 @@ use crate::system::clock::Clock;
 pub use seekwise_lab::demand::{JobExtent, job_extent};
 pub use seekwise_lab::plan::PreparedCell;
 
-/// Memory that is assumed if the system does not say how much there is.
-const UNKNOWN: u64 = 4 << 30;
+/// Bytes of memory that are assumed if the system does not say how much there is.
+const ASSUMED_MEMORY_BYTES: u64 = 4 << 30;
 
-/// Seconds from which on a forecast is logged.
-const LONG: f64 = 10.0;
+/// Forecasts above so many seconds are logged as a note.
+const NOTED_FORECAST_S: f64 = 10.0;
 
-/// Seconds from which on the forecast is a warning.
-const VERY_LONG: f64 = 3600.0;
+/// Forecasts above so many seconds are logged as a warning.
+const WARNED_FORECAST_S: f64 = 3600.0;
 
-/// Virtual seconds, and requests, below which nothing takes long, so that no probe is made. A core simulates some
-/// 100,000 requests a second (`seekwise bench`), and drives of the field serve a few hundred.
-const SHORT: (f64, f64) = (1800.0, 1e6);
+/// A plan that simulates fewer virtual seconds than these on each core takes no time worth a forecast. A core simulates
+/// some 100,000 requests a second (`seekwise bench`), and drives in use serve a few hundred.
+const SHORT_PLAN_S: f64 = 1800.0;
 
-/// Cells of a study that are probed for the forecast.
-const PROBED: usize = 20;
+/// A plan with fewer requests than these on each core gets no forecast either.
+const SHORT_PLAN_REQUESTS: f64 = 1e6;
 
-/// The bounds of a command.
+/// How many cells of a study are simulated in part for the forecast.
+const MAX_PROBED_CELLS: usize = 20;
+
+/// The memory that a command may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes.
-    memory: u64,
-    /// The user gave it; else it is a quarter of the machine's.
-    given: bool,
+    memory_bytes: u64,
+    /// Whether the user gave the limit; else it is a quarter of the machine's memory.
+    is_given: bool,
 }
 
 /// The runs that a command is about to make.
@@ -43,112 +46,113 @@ pub struct RunPlan<'a> {
     /// The cells, prepared.
     pub cells: &'a [PreparedCell],
     /// Runs of each cell.
-    pub runs: u64,
-    /// Cuts of a run.
-    pub cuts: u32,
-    /// How often the work of a run is done, judging included.
-    pub times: u64,
+    pub runs_per_cell: u64,
+    /// Power cuts that are judged within a run.
+    pub cuts_per_run: u32,
+    /// How often the job of a run is simulated: more than once if power cuts are judged.
+    pub passes_per_run: u64,
     /// Cores; 0: all.
     pub threads: usize,
-    /// The seed of the probes.
+    /// The seed of the partial runs from which the time is forecast.
     pub seed: u64,
     /// Runs are shortened, and end when all verdicts stand.
     pub until_decided: bool,
 }
 
 impl Bounds {
-    /// `given` bytes, else a quarter of the machine's.
-    pub fn new(given: Option<u64>) -> Bounds {
-        let memory = given.unwrap_or_else(|| machine_memory().map_or(UNKNOWN, |bytes| bytes / 4));
-        Bounds { memory, given: given.is_some() }
+    /// So many bytes, or a quarter of the machine's memory if none are given.
+    pub fn new(memory_bytes: Option<u64>) -> Bounds {
+        let quarter = || machine_memory_bytes().map_or(ASSUMED_MEMORY_BYTES, |bytes| bytes / 4);
+        Bounds { memory_bytes: memory_bytes.unwrap_or_else(quarter), is_given: memory_bytes.is_some() }
     }
 
-    /// Bytes.
-    pub fn memory(&self) -> u64 {
-        self.memory
+    /// The limit in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
-    /// Returns the number of cores on which `plan` keeps within the memory, and logs a forecast if the plan takes long.
-    /// An error if not even one run at a time fits.
-    pub fn admit(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
-        let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
-        let most = plan
+    /// Returns the number of cores on which `plan` keeps within the memory (0: all), and logs a forecast if the plan
+    /// takes long. An error if not even one run at a time fits.
+    pub fn choose_cores(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
+        let all_runs = plan.runs_per_cell.saturating_mul(plan.cells.len() as u64);
+        let run_bytes = plan
             .cells
             .iter()
-            .map(|cell| demand::run_memory_bytes(&cell.target, &cell.job, plan.cuts))
+            .map(|cell| demand::run_memory_bytes(&cell.target, &cell.job, plan.cuts_per_run))
             .max()
             .unwrap_or(0);
-        let measured = is_measured(plan.cells);
-        if measured && plan.threads > 1 {
+        let is_measured_plan = is_measured(plan.cells);
+        if is_measured_plan && plan.threads > 1 {
             log::info!("real-time runs are sequential; --threads is ignored");
         }
         let wanted = match plan.threads {
-            _ if measured => 1,
+            _ if is_measured_plan => 1,
             0 => available_parallelism().map_or(1, NonZero::get),
             threads => threads,
         };
-        let cores = wanted.min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1);
-        let fits = |cores: &usize| demand::plan_memory_bytes(most, *cores as u64, runs) <= self.memory;
-        let Some(within) = (1..=cores).rev().find(fits) else {
-            return Err(Error::new(self.refusal_text(demand::plan_memory_bytes(most, 1, runs))));
+        let cores = wanted.min(usize::try_from(all_runs).unwrap_or(usize::MAX)).max(1);
+        let fits = |cores: &usize| demand::plan_memory_bytes(run_bytes, *cores as u64, all_runs) <= self.memory_bytes;
+        let Some(fitting) = (1..=cores).rev().find(fits) else {
+            return Err(Error::new(self.refusal_text(demand::plan_memory_bytes(run_bytes, 1, all_runs))));
         };
-        if within < cores {
-            log::info!("using {within} of {cores} cores to stay within {} of memory", format_bytes(self.memory));
+        if fitting < cores {
+            log::info!("using {fitting} of {cores} cores to stay within {} of memory", format_bytes(self.memory_bytes));
         }
-        self.warn_of_time(plan, runs, within)?;
-        Ok(if within < cores { within } else { plan.threads })
+        self.warn_of_time(plan, all_runs, fitting)?;
+        Ok(if fitting < cores { fitting } else { plan.threads })
     }
 
     fn refusal_text(&self, bytes: u64) -> String {
-        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory changes it" };
+        let whose = if self.is_given { "--max-memory" } else { "a quarter of the machine's; --max-memory changes it" };
         format!(
             "this may take up to {} of memory; the limit is {} ({whose})",
             format_bytes(bytes),
-            format_bytes(self.memory)
+            format_bytes(self.memory_bytes)
         )
     }
 
-    fn warn_of_time(&self, plan: &RunPlan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
-        let times = plan.runs as f64 * plan.times as f64;
-        let short = |cell: &PreparedCell| {
+    fn warn_of_time(&self, plan: &RunPlan<'_>, all_runs: u64, cores: usize) -> Result<(), Error> {
+        let passes_per_cell = plan.runs_per_cell as f64 * plan.passes_per_run as f64;
+        // A pass over a job as a share of the longest plan that gets no forecast.
+        let share_of_short_plan = |cell: &PreparedCell| {
             let JobExtent { seconds, requests } = job_extent(&cell.job);
-            let share = |of: Option<f64>, most: f64| of.map_or(f64::INFINITY, |of| of / most);
-            share(seconds, SHORT.0).min(share(requests.map(|all| all as f64), SHORT.1))
+            let share = |extent: Option<f64>, short: f64| extent.map_or(f64::INFINITY, |extent| extent / short);
+            share(seconds, SHORT_PLAN_S).min(share(requests.map(|count| count as f64), SHORT_PLAN_REQUESTS))
         };
-        if plan.cells.iter().map(short).sum::<f64>() * times / (cores as f64) < 1.0 {
+        if plan.cells.iter().map(share_of_short_plan).sum::<f64>() * passes_per_cell / (cores as f64) < 1.0 {
             return Ok(());
         }
-        let seconds = forecast(plan)? / cores as f64;
-        if seconds > LONG {
-            let how = if seconds > VERY_LONG { log::Level::Warn } else { log::Level::Info };
-            let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
-            let ends = match plan.until_decided {
+        let seconds = forecast_core_seconds(plan)? / cores as f64;
+        if seconds > NOTED_FORECAST_S {
+            let level = if seconds > WARNED_FORECAST_S { log::Level::Warn } else { log::Level::Info };
+            let subject = if all_runs == 1 { "1 run will".to_owned() } else { format!("{all_runs} runs will") };
+            let advice = match plan.until_decided {
                 true => "; they are shortened and end when all verdicts stand, and",
                 false => "; a shorter runtime or fewer runs take less, and",
             };
-            let took = wall(seconds);
+            let time = format_wall_time(seconds);
             log::log!(
-                how,
-                "{what} take about {took} here, judging by their first requests{ends} Ctrl-C stops at any time"
+                level,
+                "{subject} take about {time} here, judging by their first requests{advice} Ctrl-C stops at any time"
             );
         }
         Ok(())
     }
 }
 
-/// Wall seconds that a plan takes on one core, judging by the first requests of some of its cells.
-pub fn forecast(plan: &RunPlan<'_>) -> Result<f64, Error> {
-    let step = plan.cells.len().div_ceil(PROBED);
-    let (mut took, clock) = (Vec::new(), Clock::start());
+/// Wall seconds that a plan takes on one core, extrapolated from the first requests of some of its cells.
+pub fn forecast_core_seconds(plan: &RunPlan<'_>) -> Result<f64, Error> {
+    let step = plan.cells.len().div_ceil(MAX_PROBED_CELLS);
+    let (mut cell_seconds, clock) = (Vec::new(), Clock::start());
     for cell in plan.cells.iter().step_by(step.max(1)) {
-        took.push(demand::forecast_seconds(&cell.target, &cell.job, plan.seed, &|| clock.elapsed_seconds())?);
+        cell_seconds.push(demand::forecast_seconds(&cell.target, &cell.job, plan.seed, &|| clock.elapsed_seconds())?);
     }
-    let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
-    Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)
+    let mean_s = cell_seconds.iter().sum::<f64>() / cell_seconds.len().max(1) as f64;
+    Ok(mean_s * plan.runs_per_cell as f64 * plan.passes_per_run as f64 * plan.cells.len() as f64)
 }
 
-/// A length of time in words.
-pub fn wall(seconds: f64) -> String {
+/// Seconds as a length of time in words, such as `4 min`.
+pub fn format_wall_time(seconds: f64) -> String {
     match seconds {
         ..90.0 => format!("{seconds:.0} s"),
         ..5400.0 => format!("{:.0} min", seconds / 60.0),
@@ -165,8 +169,8 @@ fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// The machine's memory, if the system says so.
-fn machine_memory() -> Option<u64> {
+/// The machine's memory, if the system tells it as Linux does.
+fn machine_memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -181,10 +185,18 @@ mod tests {
         Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s").prepare().unwrap()
     }
 
-    fn admitted(memory: u64, cell: &PreparedCell, runs: u64, threads: usize) -> Result<usize, String> {
+    fn admitted(memory_bytes: u64, cell: &PreparedCell, runs: u64, threads: usize) -> Result<usize, String> {
         let cells = std::slice::from_ref(cell);
-        let plan = RunPlan { cells, runs, cuts: 0, times: 1, threads, seed: 1, until_decided: false };
-        Bounds::new(Some(memory)).admit(&plan).map_err(|why| why.to_string())
+        let plan = RunPlan {
+            cells,
+            runs_per_cell: runs,
+            cuts_per_run: 0,
+            passes_per_run: 1,
+            threads,
+            seed: 1,
+            until_decided: false,
+        };
+        Bounds::new(Some(memory_bytes)).choose_cores(&plan).map_err(|why| why.to_string())
     }
 
     #[test]
@@ -209,15 +221,18 @@ mod tests {
 
     #[test]
     fn a_bound_is_what_was_given_or_a_quarter_of_the_machine_s() {
-        assert_eq!(Bounds::new(Some(7)).memory(), 7);
-        assert_eq!(Bounds::new(None).memory(), machine_memory().map_or(UNKNOWN, |bytes| bytes / 4));
+        assert_eq!(Bounds::new(Some(7)).memory_bytes(), 7);
+        assert_eq!(
+            Bounds::new(None).memory_bytes(),
+            machine_memory_bytes().map_or(ASSUMED_MEMORY_BYTES, |bytes| bytes / 4)
+        );
         let why = Bounds::new(None).refusal_text(1);
         assert!(why.ends_with("(a quarter of the machine's; --max-memory changes it)"), "{why}");
     }
 
     #[test]
     fn times_and_sizes_change_their_unit_where_it_is_too_small() {
-        let times = [0.4, 89.4, 89.999, 90.0, 5399.0, 5400.0, 36_000.0].map(wall);
+        let times = [0.4, 89.4, 89.999, 90.0, 5399.0, 5400.0, 36_000.0].map(format_wall_time);
         assert_eq!(times, ["0 s", "89 s", "90 s", "2 min", "90 min", "1.5 h", "10.0 h"]);
         let sizes = [0, 999_000_000, 1_000_000_000, 2_500_000_000, u64::MAX].map(format_bytes);
         assert_eq!(sizes, ["0.0 MB", "999.0 MB", "1.0 GB", "2.5 GB", "more than 10^18 bytes"]);

@@ -1,5 +1,5 @@
-//! A job on two or more values of one setting, on the same random numbers or in turn: a verdict on each metric asked for, with
-//! its cause.
+//! Comparisons, as `seekwise compare` makes them: a job runs with two or more values of one setting, on the same random
+//! numbers or in turn, and each metric gets a verdict (docs/statistics.md) and a cause.
 
 pub mod baseline;
 
@@ -21,8 +21,8 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading;
 use crate::setup::{Setup, reject_repeated_keys, require_job};
-use crate::shell::quoted;
-use crate::study::{self, StudyOptions, StudyResult, again, finished, run_session};
+use crate::shell::quote_for_shell;
+use crate::study::{self, StudyOptions, StudyResult, finish_session, rerun_command, run_session};
 use crate::study_plan::{self, StudySession};
 
 /// The figures that are judged, and how many runs are made of each side.
@@ -102,16 +102,17 @@ impl Comparison {
         study::run_in_memory(&self.setup.files, planned, &bounds, observer)
     }
 
-    /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
-    /// they are there ([`kept_in`](study::kept_in)).
+    /// Runs all sides, and keeps the runs in an empty folder of the caller's as they end, without a page. If the
+    /// observer cancels, they are there ([`read_study_folder`](study::read_study_folder)).
     pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<StudyResult, Error> {
         let options = StudyOptions { bounds, ..StudyOptions::into(folder) };
         run_session(self.open_session(&options, observer)?, observer)
     }
 
-    /// Runs all sides; results and a page go to the folder of `options`. The files of the setup are read, not those of `options`.
+    /// Runs all sides; results and a page go to the folder of `options`. The files of the setup are read, not those of
+    /// `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyResult, Error> {
-        finished(self.open_session(options, observer)?, options.folder, observer)
+        finish_session(self.open_session(options, observer)?, options.folder, observer)
     }
 
     fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
@@ -128,9 +129,9 @@ impl Comparison {
         let (key, values) = (self.key.as_str(), &self.values[..]);
         reject_repeated_keys(&[from_ref(&(key.to_owned(), String::new())), &self.setup.set[..]].concat())?;
         if key == JOB {
-            let names: Vec<&str> = values.iter().map(String::as_str).collect();
-            reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
-            names.iter().try_for_each(|name| require_job(&self.setup.files, name))?;
+            let jobs: Vec<&str> = values.iter().map(String::as_str).collect();
+            reading::reject_second_standard_input(&[&jobs[..], &[&self.setup.target]].concat())?;
+            jobs.iter().try_for_each(|name| require_job(&self.setup.files, name))?;
         }
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
@@ -164,43 +165,44 @@ impl Comparison {
             metrics.push(None);
         }
         let (key, base) = (&self.key, &self.values[0]);
-        let compare = |metric: Option<&Metric>, value: &String| {
-            let mut compare = ComparisonSpec::new(key, base, value);
-            if let Some(metric) = metric.filter(|it| **it != Metric::default()) {
-                compare.name += &format!(": {metric}");
+        let build_spec = |metric: Option<&Metric>, value: &String| {
+            let mut spec = ComparisonSpec::new(key, base, value);
+            if let Some(metric) = metric.filter(|metric| **metric != Metric::default()) {
+                spec.name += &format!(": {metric}");
             }
-            compare.headline = true;
-            compare.metric = metric.cloned();
-            compare
+            spec.headline = true;
+            spec.metric = metric.cloned();
+            spec
         };
-        metrics.iter().flat_map(|metric| self.values[1..].iter().map(|value| compare(*metric, value))).collect()
+        metrics.iter().flat_map(|metric| self.values[1..].iter().map(|value| build_spec(*metric, value))).collect()
     }
 
-    /// Credits each difference to everything in which its jobs differ: to name two jobs is to ask for that.
+    /// Lets each comparison credit its difference to everything in which its two jobs differ: whoever names two jobs
+    /// asks for that.
     fn credit_jobs(&self, mut study: Study) -> Result<Study, Error> {
         let made = study_plan::plan_built(&self.setup.files, "command line", study.clone())?.made;
-        let others = self.values.len() - 1;
-        for (place, compare) in study.compare.iter_mut().enumerate() {
-            let concerns = differing_concerns(&made, 0, 1 + place % others);
-            compare.credit = Some(concerns).filter(|concerns| !concerns.is_empty());
+        let specs_per_metric = self.values.len() - 1;
+        for (index, spec) in study.compare.iter_mut().enumerate() {
+            let concerns = differing_concerns(&made, 0, 1 + index % specs_per_metric);
+            spec.credit = Some(concerns).filter(|concerns| !concerns.is_empty());
         }
         Ok(study)
     }
 
-    /// The command that makes the comparison again.
-    pub fn command(&self, kept: Option<&Path>) -> String {
-        if let Some(folder) = kept {
-            return again(folder);
+    /// The command that makes the comparison again: from the folder that keeps its results, if there is one.
+    pub fn command(&self, result_folder: Option<&Path>) -> String {
+        if let Some(folder) = result_folder {
+            return rerun_command(folder);
         }
         let metrics: Vec<String> = self.metrics.iter().map(|metric| format!(" --metric '{metric}'")).collect();
         let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
         let (words, seed) = (self.setup.words(), self.setup.seed);
-        let varied = match words.strip_prefix(&quoted(&self.setup.job)) {
+        let varied = match words.strip_prefix(&quote_for_shell(&self.setup.job)) {
             Some(rest) if self.key == JOB => {
-                let jobs: Vec<String> = self.values.iter().map(|job| quoted(job)).collect();
+                let jobs: Vec<String> = self.values.iter().map(|job| quote_for_shell(job)).collect();
                 format!("{}{rest}", jobs.join(" "))
             }
-            _ => format!("{words} --vary {}", quoted(&format!("{}={list}", self.key))),
+            _ => format!("{words} --vary {}", quote_for_shell(&format!("{}={list}", self.key))),
         };
         let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
         format!("seekwise compare {varied}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
@@ -208,9 +210,11 @@ impl Comparison {
 }
 
 impl StudyResult {
-    /// The answer to a comparison, whose one factor is the setting that varied: cell n is its n-th value. An error for results of
-    /// anything else, and if a run has no value of a metric. After an interruption, it has all runs that ended, and the findings of
-    /// those values whose runs are all there. Fewer runs are not judged: an early verdict errs more often than it says.
+    /// The answer to a comparison, whose one factor is the setting that varied: cell n is its n-th value. An error for
+    /// results of anything else, and if a run has no value of a metric.
+    ///
+    /// After an interruption, the answer has all runs that ended, and the findings of those values whose runs are all
+    /// there. Fewer runs are not judged: an early verdict errs more often than it says.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -221,7 +225,7 @@ impl StudyResult {
     /// /// Cancels when two runs have ended.
     /// struct Two(AtomicU64);
     /// impl Observer for Two {
-    ///     fn at(&self, done: u64) {
+    ///     fn report_done(&self, done: u64) {
     ///         self.0.store(done, Ordering::Relaxed);
     ///     }
     ///     fn is_cancelled(&self) -> bool {
@@ -235,7 +239,7 @@ impl StudyResult {
     /// comparison.runs = 5;
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
-    /// let kept = study::kept_in(&Files::default(), folder.path())?;
+    /// let kept = study::read_study_folder(&Files::default(), folder.path())?;
     /// assert_eq!((kept.records.len(), kept.comparison()?.missing), (2, 8));
     /// # Ok::<(), seekwise::Error>(())
     /// ```
@@ -249,7 +253,8 @@ impl StudyResult {
         let values = self.study.factor[0].level_names();
         let (evidence, missing) = (self.evidence(), self.missing_runs());
         let mut findings = evidence.findings().0.to_vec();
-        // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is reported.
+        // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is
+        // reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
         let answer = ComparisonAnswer { key, values, runs: self.study.runs, missing, evidence, findings };
         if missing == 0 {
@@ -259,11 +264,12 @@ impl StudyResult {
     }
 }
 
-/// The answer that the records of a comparison give.
+/// The answer to a comparison, computed from its records.
 #[non_exhaustive]
 pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,
+    /// Its values, one for each cell; the first is the base.
     pub values: Vec<String>,
     /// Runs a side.
     pub runs: u32,
@@ -271,7 +277,8 @@ pub struct ComparisonAnswer<'a> {
     pub missing: usize,
     /// The records by cell.
     pub evidence: Evidence<'a>,
-    /// For each metric, each value but the first against the first; in an interrupted comparison those that can be judged.
+    /// For each metric, each value but the first against the first; in an interrupted comparison those that can be
+    /// judged.
     pub findings: Vec<Finding>,
 }
 
@@ -292,7 +299,7 @@ impl ComparisonAnswer<'_> {
         compares.step_by(self.values.len() - 1).map(|compare| self.evidence.judged_metric(compare)).collect()
     }
 
-    /// Whether every metric has a value on every side.
+    /// An error if a metric has no value on a side, or a finding no ratio.
     fn check_values(&self) -> Result<(), Error> {
         for metric in self.metrics() {
             let missing = (0..self.values.len()).find(|cell| self.evidence.metric_mean(*cell, metric).is_none());
@@ -300,7 +307,7 @@ impl ComparisonAnswer<'_> {
                 let side = format!("{}={}", self.key, self.values[cell]);
                 return Err(Error::new(format!(
                     "--metric {metric}: a run with {side} has no value{}",
-                    no_value(metric)
+                    no_value_reason(metric)
                 )));
             }
         }
@@ -315,94 +322,95 @@ impl ComparisonAnswer<'_> {
     }
 
     /// A side's name.
-    pub fn side(&self, cell: usize) -> String {
+    pub fn side_name(&self, cell: usize) -> String {
         format!("{}={}", self.key, self.values[cell])
     }
 
     /// The settings in which the sides of a finding differ.
-    pub fn differs(&self, finding: &Finding) -> Vec<String> {
+    pub fn differing_settings(&self, finding: &Finding) -> Vec<String> {
         differing_keys(self.evidence.made.cell_settings(finding.from), self.evidence.made.cell_settings(finding.to))
     }
 
-    /// A note if both sides of a finding lack a drive of their arrays: the finding does not show what a failed drive costs.
-    pub fn both_degraded(&self, finding: &Finding) -> Option<String> {
-        let lost =
+    /// A note if both sides of a finding lack a drive of their arrays: the finding does not show what a failed drive
+    /// costs.
+    pub fn degraded_note(&self, finding: &Finding) -> Option<String> {
+        let lost_drive =
             |cell: usize| self.evidence.made.find_setting(cell, array::LOSE).map(|setting| setting.value.as_str());
-        let (from, to) = (lost(finding.from)?, lost(finding.to)?);
+        let (from, to) = (lost_drive(finding.from)?, lost_drive(finding.to)?);
         let lose = array::LOSE;
-        let whole = format!("`--vary {lose}=none,{to}` compares a whole array with a degraded one");
-        (self.key == lose).then(|| format!("both sides lack a drive (number {from}, number {to}): {whole}"))
+        let advice = format!("`--vary {lose}=none,{to}` compares a whole array with a degraded one");
+        (self.key == lose).then(|| format!("both sides lack a drive (number {from}, number {to}): {advice}"))
     }
 
     /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.
-    pub fn mean_of(&self, cell: usize, metric: &Metric) -> Interval {
+    pub fn metric_mean(&self, cell: usize, metric: &Metric) -> Interval {
         self.evidence.metric_mean(cell, metric).expect("checked before")
     }
 
-    /// The whole answer in one value. The keys of the first comparison stand at the top too. An interrupted comparison has the
-    /// sides that ran, the comparisons that can be judged, and the number of missing runs.
+    /// The whole answer as JSON. The keys of the first comparison stand at the top too. An interrupted comparison has
+    /// the sides that ran, the comparisons that can be judged, and the number of missing runs.
     pub fn json(&self) -> Value {
-        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
-        let side = |cell: usize| {
+        let interval = |figure: Interval| json!({"estimate": figure.estimate, "low": figure.low, "high": figure.high});
+        let side_json = |cell: usize| {
             let iops = self.evidence.cell_mean(cell, |run| run.all.iops);
             let mean = self.evidence.cell_mean(cell, |run| run.all.mean_ms());
             let metrics = self.metrics().into_iter();
             let mean_of = |metric: &Metric| match self.missing {
-                0 => Some(self.mean_of(cell, metric)),
+                0 => Some(self.metric_mean(cell, metric)),
                 _ => self.evidence.metric_mean(cell, metric),
             };
             let metrics: serde_json::Map<String, Value> =
                 metrics.filter_map(|metric| Some((metric.to_string(), interval(mean_of(metric)?)))).collect();
-            json!({"name": self.side(cell), "iops": interval(iops), "metrics": metrics,
+            json!({"name": self.side_name(cell), "iops": interval(iops), "metrics": metrics,
                    "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
         };
-        let comparison = |finding: &Finding| {
-            let judgement = judged(finding);
+        let comparison_json = |finding: &Finding| {
+            let judgement = judgement_of(finding);
             let metric = self.metric(finding);
             let verdict =
                 finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
-            let mut said = json!({
+            let mut finding_json = json!({
                 "metric": metric.to_string(), "title": metric.title(),
                 "unit": metric.unit(), "better": metric.better_direction(),
-                "from": self.side(finding.from), "to": self.side(finding.to),
+                "from": self.side_name(finding.from), "to": self.side_name(finding.to),
                 "ratio": interval(judgement.ratio), "verdict": verdict,
                 "said": DifferenceWords::for_metric(metric).verdict_and_ratio(judgement), "refused": finding.refused,
                 "p": judgement.p, "p_adjusted": judgement.p_holm,
                 "cause": finding.cause,
                 "beside": finding.beside.iter().map(secondary_json).collect::<Vec<_>>(),
                 "too_few_requests": finding.thin,
-                "differs": self.differs(finding),
+                "differs": self.differing_settings(finding),
             });
             if let Some(unasked) = &finding.unasked {
-                said["unasked"] = unasked.as_str().into();
+                finding_json["unasked"] = unasked.as_str().into();
             }
-            if let Some(note) = self.both_degraded(finding) {
-                said["note"] = note.into();
+            if let Some(note) = self.degraded_note(finding) {
+                finding_json["note"] = note.into();
             }
-            said
+            finding_json
         };
-        let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
-        let mut value = comparisons.first().cloned().unwrap_or_default();
-        let ran = |cell: &usize| self.missing == 0 || !self.evidence.cell_runs(*cell).is_empty();
-        value["sides"] = (0..self.values.len()).filter(ran).map(side).collect();
-        value["runs"] = self.runs.into();
+        let comparisons: Vec<Value> = self.findings.iter().map(comparison_json).collect();
+        let mut answer_json = comparisons.first().cloned().unwrap_or_default();
+        let has_run = |cell: &usize| self.missing == 0 || !self.evidence.cell_runs(*cell).is_empty();
+        answer_json["sides"] = (0..self.values.len()).filter(has_run).map(side_json).collect();
+        answer_json["runs"] = self.runs.into();
         if self.missing > 0 {
-            value["missing_runs"] = self.missing.into();
+            answer_json["missing_runs"] = self.missing.into();
         }
         if let Some(account) = SamplingAccount::from_evidence(&self.evidence) {
-            value["sampling"] = json!(account);
+            answer_json["sampling"] = json!(account);
         }
         let doubts = self.doubts();
         if !doubts.is_empty() {
-            value["doubts"] = doubts.into();
+            answer_json["doubts"] = doubts.into();
         }
-        value["comparisons"] = comparisons.into();
-        value
+        answer_json["comparisons"] = comparisons.into();
+        answer_json
     }
 
-    /// The number of runs, and how they are paired, as a sentence without its point; then the cost of sampling until
-    /// decided.
-    pub fn method(&self) -> (String, Option<String>) {
+    /// A sentence without its point: the number of runs, and how they are paired. Then, for runs that are sampled until
+    /// decided, the sentences about what the sampling cost.
+    pub fn method_sentences(&self) -> (String, Option<String>) {
         let paired = pairing_words(self.evidence.made);
         match SamplingAccount::from_evidence(&self.evidence) {
             None if self.runs == 1 => (format!("One run a side, paired {paired}"), None),
@@ -411,8 +419,8 @@ impl ComparisonAnswer<'_> {
         }
     }
 
-    /// The interval that figures have: none with one run a side.
-    pub fn interval(&self) -> &'static str {
+    /// How figures are followed by intervals, in words: runs of one a side have none.
+    pub fn interval_words(&self) -> &'static str {
         if self.evidence.cell_runs(0).len() == 1 { "no interval" } else { "95 % interval" }
     }
 
@@ -421,15 +429,23 @@ impl ComparisonAnswer<'_> {
         let mut doubts = Vec::new();
         for cell in 0..self.values.len() {
             let runs = self.evidence.cell_runs(cell);
-            let known = &self.evidence.made.warnings;
-            let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
+            let study_warnings = &self.evidence.made.warnings;
+            let measured_warnings =
+                |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
             // Figures differ from run to run; the words before them do not.
-            let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
-            let said: Vec<BTreeSet<String>> =
-                runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
-            for doubt in said.iter().flatten().collect::<BTreeSet<_>>() {
-                let count = said.iter().filter(|run| run.contains(doubt)).count();
-                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side(cell), runs.len()));
+            let words_before_figures = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
+            let run_doubts: Vec<BTreeSet<String>> = runs
+                .iter()
+                .map(|run| {
+                    measured_warnings(run)
+                        .filter(|warning| !study_warnings.contains(warning))
+                        .map(words_before_figures)
+                        .collect()
+                })
+                .collect();
+            for doubt in run_doubts.iter().flatten().collect::<BTreeSet<_>>() {
+                let count = run_doubts.iter().filter(|run| run.contains(doubt)).count();
+                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side_name(cell), runs.len()));
             }
         }
         doubts
@@ -437,7 +453,7 @@ impl ComparisonAnswer<'_> {
 }
 
 /// Why a run has no value of a metric, to follow the statement that it has none.
-fn no_value(metric: &Metric) -> &'static str {
+fn no_value_reason(metric: &Metric) -> &'static str {
     match metric.whose {
         MetricScope::Flush => ": this job issues no flushes (fio: fsync=1)",
         MetricScope::Read => ": this job reads nothing",
@@ -447,14 +463,14 @@ fn no_value(metric: &Metric) -> &'static str {
 }
 
 /// The judgement of a finding. Panics where there is none: an answer is checked before it is handed out.
-pub fn judged(finding: &Finding) -> &Judgement {
+pub fn judgement_of(finding: &Finding) -> &Judgement {
     finding.judgement.as_ref().expect("checked before")
 }
 
-fn secondary_json(beside: &SecondaryFigure) -> Value {
-    let Interval { estimate, low, high } = beside.ratio;
-    json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
-           "worse": beside.worse, "text": beside.text()})
+fn secondary_json(figure: &SecondaryFigure) -> Value {
+    let Interval { estimate, low, high } = figure.ratio;
+    json!({"metric": figure.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
+           "worse": figure.worse, "text": figure.text()})
 }
 
 #[cfg(test)]
@@ -479,7 +495,7 @@ mod tests {
             // The last is being written.
             let kept: String = lines.split_inclusive('\n').take(runs).collect();
             fs::write(&file, kept + "{\"cell\":").unwrap();
-            let kept = study::kept_in(&Files::default(), folder.path()).unwrap();
+            let kept = study::read_study_folder(&Files::default(), folder.path()).unwrap();
             assert_eq!(json!(kept.records), json!(whole.records[..runs]));
             kept.comparison().unwrap().json()
         };

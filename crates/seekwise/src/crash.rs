@@ -1,5 +1,6 @@
-//! Crash tests: real software at work on a modelled disk, media as power cuts at many instants leave them, and what a check finds on
-//! each. The session and the checks need Linux (`ProgramSession`, `CheckBench`); the rest is computed from the recorded session.
+//! Crash tests, as `seekwise crash` makes them: real software works on a modelled disk, the power is cut at many
+//! instants, and a check is run on the medium of each cut. The session and the checks need Linux (`ProgramSession`,
+//! `CheckBench`); the rest is computed from the recorded session.
 
 #[cfg(target_os = "linux")]
 mod check_bench;

@@ -1,5 +1,6 @@
-//! Drives: those built in, profiles of others, the figures of each, and whether everyday work on it fits them. Fits to measurements
-//! and validations against them are in [`fit`](mod@crate::fit) and [`validate`](mod@crate::validate).
+//! Drives: those that are built in, profiles of others, the figures of each, and whether everyday work on a drive is as
+//! fast as its figures say. Fits to measurements and validations against them are in [`fit`](mod@crate::fit) and
+//! [`validate`](mod@crate::validate).
 
 /// The built-in drives, by name or by words that mean them.
 pub use seekwise_drives::drives::matching;

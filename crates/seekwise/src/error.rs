@@ -1,12 +1,12 @@
-//! Errors: diagnostics, each with file, line, key, what was expected and the nearest known word; if a run did not end, also
-//! why.
+//! The library's error: diagnostics, each with file, line, key, the expected form and the nearest known word. If a run
+//! did not end, the error also has the reason as a value.
 
 use std::fmt;
 use std::path::Path;
 
 use seekwise_lab::validate::ReplayError;
 
-/// A fault with its place, and why a run did not end.
+/// A fault with its place in a file, and why a run did not end.
 pub use seekwise_drives::diagnostic::Diagnostic;
 pub use seekwise_run::outcome::RunError;
 
@@ -46,8 +46,8 @@ impl Error {
         self.run == Some(RunError::Cancelled)
     }
 
-    /// Why a run did not end, if that is the fault: a job that does not fit, a model that stopped, or a cancellation; also
-    /// the [`source`](std::error::Error::source).
+    /// Why a run did not end, if that is the fault: a job that does not fit, a model that stopped, or a cancellation;
+    /// also the [`source`](std::error::Error::source).
     pub fn run(&self) -> Option<&RunError> {
         self.run.as_ref()
     }

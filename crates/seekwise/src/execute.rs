@@ -1,7 +1,9 @@
-//! The loop in which runs of a plan are made, whatever asks for them. No run is made twice, the next round follows from the
-//! records so far, a run is kept as soon as it has ended, and progress, cancelling and errors are handled here alone.
+//! The loop in which the runs of a plan are made: for a comparison, a study, a sweep or a check of claims alike. No run
+//! is made twice, the next round follows from the records so far, a run is kept as soon as it has ended, and progress,
+//! cancelling and errors are handled here alone.
 //!
-//! Which runs there are is the plan's, who runs them is [`seekwise_lab::study`]'s, and where records go is a [`store`](crate::store)'s.
+//! The plan says which runs there are, [`seekwise_lab::study`] runs them on all cores, and a [`store`](crate::store)
+//! takes their records.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,36 +21,37 @@ use crate::study_plan::PlannedStudy;
 /// Runs that were made earlier.
 pub use seekwise_lab::study::EarlierRuns;
 
-/// Runs that have ended, of one plan or of several, as the observer is told of them.
+/// Counts runs that have ended, of one plan or of several, and reports them to an observer.
 pub struct Progress<'a> {
     observer: &'a dyn Observer,
     ended: AtomicU64,
-    is_told: bool,
+    /// Whether the observer hears of runs; else it is only asked whether to go on.
+    is_reported: bool,
 }
 
 impl<'a> Progress<'a> {
-    /// Progress of `total` runs, of which `done` need not be made again.
+    /// Begins to report `total` runs, of which `done` need not be made again.
     pub fn begin(observer: &'a dyn Observer, total: Option<u64>, done: u64) -> Progress<'a> {
-        observer.begin(total, done, "runs");
-        Progress { observer, ended: AtomicU64::new(done), is_told: true }
+        observer.begin_work(total, done, "runs");
+        Progress { observer, ended: AtomicU64::new(done), is_reported: true }
     }
 
-    /// Progress that nobody is told of: the observer is only asked whether to go on.
-    pub fn untold(observer: &'a dyn Observer) -> Progress<'a> {
-        Progress { observer, ended: AtomicU64::new(0), is_told: false }
+    /// Counts runs without a report: the observer is only asked whether to go on.
+    pub fn silent(observer: &'a dyn Observer) -> Progress<'a> {
+        Progress { observer, ended: AtomicU64::new(0), is_reported: false }
     }
 
-    /// Counts so many runs more.
-    pub fn count(&self, runs: u64) {
+    /// Counts so many more runs that have ended, and reports the sum.
+    pub fn add_ended(&self, runs: u64) {
         let ended = self.ended.fetch_add(runs, Ordering::Relaxed) + runs;
-        if self.is_told {
-            self.observer.at(ended);
+        if self.is_reported {
+            self.observer.report_done(ended);
         }
     }
 
-    /// Tells the observer of what is done now.
-    pub fn doing(&self, what: &str) {
-        self.observer.doing(what);
+    /// Reports to the observer what is being done now, such as the name of a study.
+    pub fn report_work(&self, work: &str) {
+        self.observer.report_work(work);
     }
 
     fn is_cancelled(&self) -> bool {
@@ -56,9 +59,9 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Makes the runs of a plan after the first ones, whose `records` are there, on so many cores (0: all), and keeps each in `store`; runs
-/// of other plans that were made earlier are not made again. Returns all records in the plan's order, or an error if the observer
-/// cancelled: complete runs are then kept.
+/// Makes the runs of a plan that are missing, on so many cores (0: all), and keeps each in `store`. The first runs of
+/// the plan are those of `records`; runs of other plans that were made `earlier` are not made again. Returns all
+/// records in the plan's order, or an error if the observer cancelled: the runs that are complete are kept then.
 pub fn make_runs(
     planned: &PlannedStudy,
     earlier: Option<&EarlierRuns<'_>>,
@@ -69,11 +72,11 @@ pub fn make_runs(
 ) -> Result<Vec<RunRecord>, Error> {
     let mut failure = None;
     let PlannedStudy { study, prepared, made, .. } = planned;
-    let nothing = EarlierRuns::default();
-    let earlier = earlier.unwrap_or(&nothing);
-    let cancelled = || progress.is_cancelled();
+    let no_earlier_runs = EarlierRuns::default();
+    let earlier = earlier.unwrap_or(&no_earlier_runs);
+    let is_cancelled = || progress.is_cancelled();
     let workers = if is_measured(prepared) { Workers::Serial } else { Workers::with_threads(threads) };
-    let cutoff = RunCutoff::when_cancelled(&cancelled);
+    let cutoff = RunCutoff::when_cancelled(&is_cancelled);
     let mut order = Vec::new();
     loop {
         order = rounds::extend_order(order, study, made, &records);
@@ -84,10 +87,10 @@ pub fn make_runs(
         // Growth by doubling would waste megabytes.
         records.reserve_exact(order.len() - done);
         run_study_order(study, prepared, (&made.seeds, &order), earlier, done, (&workers, cutoff), |result| {
-            let kept = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
-            match kept {
+            let kept_record = result.map_err(Error::from).and_then(|record| store.keep(&record).map(|()| record));
+            match kept_record {
                 Ok(record) => {
-                    progress.count(1);
+                    progress.add_ended(1);
                     // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
                     records.push(record.clone());
                     if progress.is_cancelled() {

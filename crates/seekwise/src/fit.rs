@@ -1,4 +1,6 @@
-//! A fit: measurements of a drive become its profile.
+//! Fits, as `seekwise fit` makes them: figures of a drive's profile are moved until simulated response times are near
+//! measured ones. The search itself is in `seekwise_lab::fit`; inputs, the journal of the points, progress and outputs
+//! are handled here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +17,7 @@ use seekwise_lab::fit::{self, FitTask, parameter, report, write};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::workers::Workers;
 
-use crate::bounds::wall;
+use crate::bounds::format_wall_time;
 use crate::error::Error;
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
@@ -35,10 +37,10 @@ pub use seekwise_lab::fit::report::{
 pub use seekwise_lab::fit::strain::StrainedFigure;
 pub use seekwise_lab::validate::{ResponseErrors, Validation};
 
-/// Reads the share of the data that is held back.
+/// Reads the share of the data that is held back from the search.
 pub use seekwise_lab::fit::sources::parse_held_share;
 
-/// A fit to make.
+/// The inputs, options and outputs of a fit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Fit {
@@ -69,7 +71,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// A fit of this drive to these measurements, half of which the search does not see. The fitted profile goes to `out`.
+    /// A fit of this drive to these measurements, half of which the search does not see. The fitted profile goes to
+    /// `out`.
     pub fn new(data: Vec<String>, drive: impl Into<String>, out: impl Into<PathBuf>) -> Fit {
         Fit {
             data,
@@ -98,9 +101,9 @@ struct FitInputs {
     hash: String,
 }
 
-/// Fits a profile, which is written when the search is done or has to end. The observer may end it between two points: with the best
-/// so far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal
-/// beside the profile, and [`Fit::resume`] goes on with them.
+/// Fits a profile, which is written when the search is done or has to end. The observer may end it between two points:
+/// with the best so far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the
+/// points stay in the journal beside the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     let given = read_inputs(fit)?;
     // A fit that goes on replaces what it wrote when it ended early.
@@ -110,20 +113,20 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     }
     let parameters = movable_parameters(fit, &given)?;
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force, files: &fit.files };
-    let fits = |question: &str, answer: &[f64]| check_journal_answer(&given.data, question, answer);
-    let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
-    // From now on points are kept.
+    let check_answer = |question: &str, answer: &[f64]| check_journal_answer(&given.data, question, answer);
+    let (journal, known_answers) = SearchJournal::open(&fit.out, options, &check_answer)?;
+    // From here on, points are kept in the journal.
     let FittedDrive { report, profile, page } =
-        fit_parameters(fit, &given, parameters, Some(&journal), known, observer)?;
-    let written = |path: &PathBuf, text: &str| {
+        fit_parameters(fit, &given, parameters, Some(&journal), known_answers, observer)?;
+    let write_output = |path: &PathBuf, text: &str| {
         write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
     };
-    written(&fit.out, &profile)?;
+    write_output(&fit.out, &profile)?;
     if let Some(path) = &fit.page {
-        written(path, &page)?;
+        write_output(path, &page)?;
     }
     if report.ending.is_none() {
-        journal.done();
+        journal.remove();
     }
     warn_once(&report.warnings);
     Ok(report)
@@ -154,9 +157,9 @@ pub fn fit_in_memory(fit: &Fit, observer: &dyn Observer) -> Result<FittedDrive, 
 }
 
 /// The parameters that may move; an error if there are none.
-fn movable_parameters(args: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
-    let parameters = parameter::collect_parameters(&given.drive, &args.only);
-    if parameters.is_empty() { Err(nothing_to_fit(args)) } else { Ok(parameters) }
+fn movable_parameters(fit: &Fit, given: &FitInputs) -> Result<Vec<parameter::Parameter>, Error> {
+    let parameters = parameter::collect_parameters(&given.drive, &fit.only);
+    if parameters.is_empty() { Err(nothing_to_fit_error(fit)) } else { Ok(parameters) }
 }
 
 /// Searches, judges, and renders the profile and its page. Points go to the journal if there is one.
@@ -165,74 +168,76 @@ fn fit_parameters(
     given: &FitInputs,
     parameters: Vec<parameter::Parameter>,
     journal: Option<&SearchJournal>,
-    known: BTreeMap<String, Vec<f64>>,
+    known_answers: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<FittedDrive, Error> {
-    observer.begin(Some(fit::expected_point_count(&parameters, search_effort(fit, given))), 0, "points");
-    let (fitted, search) = run_search(fit, given, parameters, journal, known, observer)?;
+    observer.begin_work(Some(fit::expected_point_count(&parameters, search_effort(fit, given))), 0, "points");
+    let (fitted, loss_history) = run_search(fit, given, parameters, journal, known_answers, observer)?;
     let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let early = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
-    let shares = fitted_shares(&given.data) + early;
-    let profile = write::write_fitted_profile(&given.text, &given.drive, &fitted, &stem, &shares)
+    let ending = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
+    let provenance = describe_fitted_data(&given.data) + ending;
+    let profile = write::write_fitted_profile(&given.text, &given.drive, &fitted, &stem, &provenance)
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
     // Read before it is written: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
-    let page = fit::page::render_html(&given.drive.title, &report, &shares, &search);
+    let page = fit::page::render_html(&given.drive.title, &report, &provenance, &loss_history);
     Ok(FittedDrive { report, profile, page })
 }
 
-fn nothing_to_fit(args: &Fit) -> Error {
-    let why = if args.only.is_empty() {
+fn nothing_to_fit_error(fit: &Fit) -> Error {
+    let why = if fit.only.is_empty() {
         "all figures are from a datasheet or measured"
     } else {
         "--only names no figure that can be fitted"
     };
-    Error::new(format!("{}: nothing to fit: {why}; `seekwise keys drive` lists the keys", args.drive))
+    Error::new(format!("{}: nothing to fit: {why}; `seekwise keys drive` lists the keys", fit.drive))
 }
 
 /// Reads all inputs.
-fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
-    let named: Vec<FileArgument> = args.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
-    let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
-    reading::one_standard_input(&files)?;
-    let text = match (catalogue::find_text(&args.drive), args.files.find(&args.drive)?) {
+fn read_inputs(fit: &Fit) -> Result<FitInputs, Error> {
+    let arguments: Vec<FileArgument> =
+        fit.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
+    let files: Vec<&str> =
+        arguments.iter().map(|argument| argument.file.as_str()).chain([fit.drive.as_str()]).collect();
+    reading::reject_second_standard_input(&files)?;
+    let text = match (catalogue::find_text(&fit.drive), fit.files.find(&fit.drive)?) {
         (None, Some(text)) => {
-            reading::expect(&args.drive, &text, &[FileKind::Profile])?;
+            reading::expect_kind(&fit.drive, &text, &[FileKind::Profile])?;
             text
         }
         (Some(text), _) => text.to_owned(),
-        (None, None) => return Err(catalogue::load_drive(&args.drive).map_or_else(Error::from, |_| Error::new(""))),
+        (None, None) => return Err(catalogue::load_drive(&fit.drive).map_or_else(Error::from, |_| Error::new(""))),
     };
-    let drive = profile::parse(&args.drive, &text)?;
-    check_keys(&args.only)?;
-    if args.time.is_some() && cfg!(target_family = "wasm") {
+    let drive = profile::parse(&fit.drive, &text)?;
+    check_only_keys(&fit.only)?;
+    if fit.time.is_some() && cfg!(target_family = "wasm") {
         return Err(Error::new("--time: WebAssembly has no clock; expected a number of generations or points"));
     }
-    let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
-    let (this, only) = (ProgramVersion::current(), args.only.join(","));
-    let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
+    let generations = fit.generations.map_or("usual".to_owned(), |generations| generations.to_string());
+    let (program, only) = (ProgramVersion::current(), fit.only.join(","));
+    let mut hashed_text = format!("{program} {} {generations} {only}\n{text}", fit.hold);
     let mut texts = Vec::new();
-    for named in &named {
-        let read = args.files.read(&named.file)?;
-        all.push_str(&format!("\n{named:?}\n{read}"));
-        texts.push(read);
+    for argument in &arguments {
+        let data_text = fit.files.read(&argument.file)?;
+        hashed_text.push_str(&format!("\n{argument:?}\n{data_text}"));
+        texts.push(data_text);
     }
-    let (mut data, warnings) = sources::parse_data(&named, &texts, args.hold, &drive, &text)?;
+    let (mut data, warnings) = sources::parse_data(&arguments, &texts, fit.hold, &drive, &text)?;
     warn_once(&warnings);
-    for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::simulator_times::attach_simulator_times(&mut data, named, file, &args.files.read(file)?)?;
+    for (argument, file) in arguments.iter().filter_map(|argument| Some((argument, argument.beside.as_ref()?))) {
+        sources::simulator_times::attach_simulator_times(&mut data, argument, file, &fit.files.read(file)?)?;
     }
     if data.iter().all(|data| data.request_or_job_count(DataSplit::Seen) == 0) {
         return Err(Error::new(
             "all data is held out or skipped, so there is nothing to fit to; expected hold=none for some",
         ));
     }
-    Ok(FitInputs { hash: sha256(all.as_bytes()), text, drive, data })
+    Ok(FitInputs { hash: sha256(hashed_text.as_bytes()), text, drive, data })
 }
 
 /// An error if `--only` names something that is no key.
-fn check_keys(only: &[String]) -> Result<(), Error> {
+fn check_only_keys(only: &[String]) -> Result<(), Error> {
     let keys = || profile::keys::KEYS.iter().map(|key| key.path);
     for name in only {
         let below = format!("{name}.");
@@ -244,142 +249,147 @@ fn check_keys(only: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The progress of a search: (points tried, least error on seen data), at each pause at which the error had fallen.
-type Search = Vec<(u64, f64)>;
+/// The progress of a search, as its page draws it: (points tried, least error on seen data) at each pause at which the
+/// error had fallen.
+type LossHistory = Vec<(u64, f64)>;
 
-fn search_effort(args: &Fit, given: &FitInputs) -> SearchEffort {
-    SearchEffort::for_data(&given.data, args.generations.map(|generations| generations as usize))
+fn search_effort(fit: &Fit, given: &FitInputs) -> SearchEffort {
+    SearchEffort::for_data(&given.data, fit.generations.map(|generations| generations as usize))
 }
 
 /// The state of a search.
 #[derive(Default)]
 struct SearchState {
-    tried: u64,
-    /// The least loss.
-    least: Option<f64>,
-    search: Search,
+    tried_points: u64,
+    least_loss: Option<f64>,
+    loss_history: LossHistory,
     stage: &'static str,
 }
 
-/// Searches and reports the progress; logs a forecast beforehand.
+/// Forecasts the search, runs it and reports its progress; points go to the journal if there is one. Returns what was
+/// found, and how the error fell.
 fn run_search(
-    args: &Fit,
+    options: &Fit,
     given: &FitInputs,
     parameters: Vec<parameter::Parameter>,
     journal: Option<&SearchJournal>,
-    known: BTreeMap<String, Vec<f64>>,
+    known_answers: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
-) -> Result<(fit::FitResult, Search), Error> {
-    let effort = search_effort(args, given);
+) -> Result<(fit::FitResult, LossHistory), Error> {
+    let effort = search_effort(options, given);
     let clock = Clock::start();
-    let one = forecast_search(args, given, &parameters, effort, journal.is_some())?;
-    let now = Mutex::new(SearchState::default());
-    let heard = |event: FitEvent<'_>| {
-        let mut now = now.lock().expect("no holder panics");
+    let point_s = forecast_search(options, given, &parameters, effort, journal.is_some())?;
+    let state = Mutex::new(SearchState::default());
+    let on_event = |event: FitEvent<'_>| {
+        let mut state = state.lock().expect("no holder panics");
         match event {
             FitEvent::Tried { question, answer, known } => {
-                now.tried += 1;
-                observer.at(now.tried);
-                drop(now);
+                state.tried_points += 1;
+                observer.report_done(state.tried_points);
+                drop(state);
                 if let (Some(journal), false) = (journal, known) {
-                    journal.write(question, answer);
+                    journal.append_answer(question, answer);
                 }
             }
-            FitEvent::Best(loss) if now.least.is_none_or(|least| loss < least) => {
-                now.least = Some(loss);
-                observer.doing(&format!("{}: {loss:.4}", now.stage));
+            FitEvent::Best(loss) if state.least_loss.is_none_or(|least| loss < least) => {
+                state.least_loss = Some(loss);
+                observer.report_work(&format!("{}: {loss:.4}", state.stage));
             }
             FitEvent::Best(_) => {}
             FitEvent::Paused(loss) => {
-                if now.search.last().is_none_or(|step| loss < step.1) {
-                    let tried = now.tried;
-                    now.search.push((tried, loss));
+                if state.loss_history.last().is_none_or(|(_, least)| loss < *least) {
+                    let tried_points = state.tried_points;
+                    state.loss_history.push((tried_points, loss));
                 }
             }
             FitEvent::Stage { name, expected } => {
-                now.stage = name;
-                observer.begin(Some(now.tried + expected), now.tried, "points");
-                observer.doing(&now.least.map_or(name.to_owned(), |least| format!("{name}: {least:.4}")));
+                state.stage = name;
+                observer.begin_work(Some(state.tried_points + expected), state.tried_points, "points");
+                observer.report_work(&state.least_loss.map_or(name.to_owned(), |least| format!("{name}: {least:.4}")));
             }
         }
     };
-    // The best point still has to be judged.
-    let end = args.time.map(|time| time - (one * JUDGED).min(time / 4.0));
-    let enough = || observer.is_enough() || end.is_some_and(|end| clock.elapsed_seconds() >= end);
-    let listener = FitListener { on_event: &heard, cancelled: &|| observer.is_cancelled(), enough: &enough };
+    // The search ends early enough that its best point can be judged within the time.
+    let search_end_s = options.time.map(|time| time - (point_s * MAX_JUDGED_POINTS).min(time / 4.0));
+    let is_enough = || observer.is_enough() || search_end_s.is_some_and(|end| clock.elapsed_seconds() >= end);
+    let listener = FitListener { on_event: &on_event, cancelled: &|| observer.is_cancelled(), enough: &is_enough };
     let task = FitTask {
         drive: &given.drive,
         parameters,
         data: &given.data,
         effort,
-        point_limit: args.points,
-        known_answers: known,
+        point_limit: options.points,
+        known_answers,
     };
     let fitted = fit::fit_unless_cancelled(task, listener);
-    let SearchState { tried, mut search, .. } = now.into_inner().expect("no holder panics");
-    if let Some(&(_, least)) = search.last() {
-        search.push((tried, least));
+    let SearchState { tried_points, mut loss_history, .. } = state.into_inner().expect("no holder panics");
+    if let Some(&(_, least)) = loss_history.last() {
+        loss_history.push((tried_points, least));
     }
     // The work is not lost: the points are kept, and a fit that goes on knows them.
     let fitted = fitted.ok_or_else(Error::cancelled)?;
-    journal.and_then(SearchJournal::failure).map_or(Ok((fitted, search)), Err)
+    journal.and_then(SearchJournal::take_failure).map_or(Ok((fitted, loss_history)), Err)
 }
 
-/// Points on all data that judging takes at most, after the search: two for each of a dozen figures that moved, and those of the
-/// report.
-const JUDGED: f64 = 30.0;
+/// After the search, judging takes about so many points on all data at most: two for each of a dozen figures that
+/// moved, and those of the report.
+const MAX_JUDGED_POINTS: f64 = 30.0;
 
-/// A point of short jobs takes about this share of a point of whole jobs on all data: some 2,000 of 6,000 requests, of the half that
-/// is seen. A mean over a fit, in which some points are of whole jobs.
-const SHORT: f64 = 0.3;
+/// A point of short jobs takes about this share of the time that a point of whole jobs on all data takes: some 2,000 of
+/// 6,000 requests, of the half of the data that is seen. It is a mean over a fit, in which some points are of whole
+/// jobs.
+const SHORT_POINT_SHARE: f64 = 0.3;
 
-/// The forecast is right within this factor, which depends on the figures that the data react to.
-const WITHIN: f64 = 2.0;
+/// The forecast is right within this factor: how many points a search needs depends on the figures to which the data
+/// react.
+const FORECAST_FACTOR: f64 = 2.0;
 
-/// Seconds from which on the forecast of a fit is logged.
-const LONG: f64 = 10.0;
+/// Forecasts of this many seconds or more are logged.
+const NOTED_FORECAST_S: f64 = 10.0;
 
-/// Logs how long the search takes, judging by the first point, on a terminal or not. Returns the seconds of one point on all
-/// data.
+/// Logs how long the search takes, extrapolated from the first point, whether or not the output is a terminal. Returns
+/// the seconds of one point on all data.
 fn forecast_search(
-    args: &Fit,
+    fit: &Fit,
     given: &FitInputs,
     parameters: &[parameter::Parameter],
     effort: SearchEffort,
-    is_kept: bool,
+    keeps_journal: bool,
 ) -> Result<f64, Error> {
     let (clock, cache) = (Clock::start(), ReadingCache::default());
     for data in &given.data {
         data.simulate_values(&given.drive, &cache)?;
     }
-    let one = clock.elapsed_seconds();
+    let point_s = clock.elapsed_seconds();
     let points = fit::expected_point_count(parameters, effort);
     // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
-    let each = if effort.thorough { one / Workers::Shared.thread_count() as f64 } else { SHORT * one };
-    let [least, most] = [1.0 / WITHIN, WITHIN].map(|factor| factor * points as f64 * each);
-    if most >= LONG {
-        let bound = match args.time {
-            Some(time) if time < most => format!(", {} at most", wall(time)),
+    let search_point_s =
+        if effort.thorough { point_s / Workers::Shared.thread_count() as f64 } else { SHORT_POINT_SHARE * point_s };
+    let [least_s, most_s] =
+        [1.0 / FORECAST_FACTOR, FORECAST_FACTOR].map(|factor| factor * points as f64 * search_point_s);
+    if most_s >= NOTED_FORECAST_S {
+        let bound = match fit.time {
+            Some(time) if time < most_s => format!(", {} at most", format_wall_time(time)),
             _ => String::new(),
         };
-        let again = match is_kept {
-            true => format!("; {}.journal keeps the progress; --resume continues", args.out.display()),
+        let resume_hint = match keeps_journal {
+            true => format!("; {}.journal keeps the progress; --resume continues", fit.out.display()),
             false => String::new(),
         };
         log::info!(
             "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only and --generations make \
-             it shorter; Ctrl-C or --time end it with the best so far{again}",
+             it shorter; Ctrl-C or --time end it with the best so far{resume_hint}",
             parameters.len(),
-            wall(least),
-            wall(most)
+            format_wall_time(least_s),
+            format_wall_time(most_s)
         );
     }
-    Ok(one)
+    Ok(point_s)
 }
 
-/// The data that was fitted to, and how much of it, in words.
-fn fitted_shares(data: &[FitData]) -> String {
-    let one = |data: &FitData| match data {
+/// What the profile was fitted to, in words, as the profile's source has it: which data, and how much of each.
+fn describe_fitted_data(data: &[FitData]) -> String {
+    let describe = |data: &FitData| match data {
         FitData::Traced(traced) => {
             let file = traced.file.rsplit(['/', '\\']).next().unwrap_or(&traced.file);
             format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
@@ -388,6 +398,6 @@ fn fitted_shares(data: &[FitData]) -> String {
             format!("{} of {} jobs with figures", data.request_or_job_count(DataSplit::Seen), points.len())
         }
     };
-    let list: Vec<String> = data.iter().map(one).collect();
+    let list: Vec<String> = data.iter().map(describe).collect();
     format!("fitted by `seekwise fit` to {}; what it did not see stood against each change", list.join(" and "))
 }

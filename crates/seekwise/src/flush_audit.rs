@@ -1,5 +1,5 @@
-//! Flush audits: whether the flushes of a disk wait for its medium, judged by timing alone. Disks are opened, asked, and judged by
-//! the steps that are named here; nothing is printed.
+//! Flush audits: whether the flushes of a disk wait for its medium, judged by timing alone. Each step of an audit (open
+//! the disk, time it, judge the times) has its names here; nothing is printed.
 
 /// The requests of an audit, and when each was answered.
 pub use seekwise_run::audit::{

@@ -1,5 +1,5 @@
-//! Jobs that are built in: patterns, fio jobs, scenes and the programs of scenes; patterns as fio jobs. Files of jobs are read where
-//! they are run ([`setup`](crate::setup)).
+//! The jobs that are built in: patterns, fio jobs, scenes and the programs of scenes; and patterns as fio jobs. Files
+//! of jobs are read where they are run ([`setup`](crate::setup)).
 
 use crate::time::Span;
 
@@ -17,17 +17,18 @@ pub use seekwise_formats::program::{ProgramFile, find_program, programs};
 /// Whether fio's jobs have an option of that name.
 pub use seekwise_formats::fio::is_option as is_fio_option;
 
-/// The pattern as a fio job, if its lines differ in size alone and no sequence has both reads and writes.
+/// The pattern as a fio job file; `None` unless its lines differ in size alone and each sequence has either reads or
+/// writes.
 pub fn to_fio_job(pattern: &BuiltInPattern) -> Option<String> {
     let lines = &pattern.spec.lines;
     let first = lines.first()?;
-    let alike = |line: &AccessLine| {
-        let plain = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
-        plain && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
+    let differs_in_size_alone = |line: &AccessLine| {
+        let is_simple = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
+        is_simple && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
     };
     // fio continues a sequence from its last request of the same direction, Iometer from its last request of either.
-    let mixed = first.random < 100 && !matches!(first.reads, 0 | 100);
-    if mixed || !lines.iter().all(alike) {
+    let mixes_directions = first.random < 100 && !matches!(first.reads, 0 | 100);
+    if mixes_directions || !lines.iter().all(differs_in_size_alone) {
         return None;
     }
     let random = if first.random > 0 { "rand" } else { "" };

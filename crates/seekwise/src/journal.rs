@@ -1,13 +1,14 @@
-//! A journal of the questions that a fit or an explanation has tried, line by line beside its result, until the result is
-//! there. After an interruption it asks the same questions in the same order and finds the answers here.
+//! The journal of a fit or an explanation: the questions that it has tried and their answers, line by line in a file
+//! beside its result, until the result is there. After an interruption it asks the same questions in the same order and
+//! finds the answers here.
 //!
 //! ```text
 //! first line   the hash of all that the result is made from
 //! others       {"question":"…","answer":"VALUE …","sum":"…"}, numbers as short as they can be said and read back the same
 //! ```
 //!
-//! Lines are sealed (`seal`) with the first line, so that none stands for that of another journal. The last line
-//! may have been cut short by the end of its writer. Only one process at a time writes a journal.
+//! Lines end in a sum that includes the first line (`seal`), so that none stands for that of another journal. The last
+//! line may have been cut short when its writer was killed. Only one process at a time writes a journal.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,15 +20,15 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::foreign::{self, is_there};
+use crate::foreign::{self, entry_exists};
 use crate::lock::WriteLock;
 use crate::reading::Files;
-use crate::seal::{check_line, seal_line};
+use crate::seal::{LineFault, check_line, seal_line};
 use crate::system::outputs::open_append;
 use crate::system::unfinished::lock_unfinished;
 
-/// Attempts at a journal that others remove meanwhile.
-const ATTEMPTS: u32 = 100;
+/// How often a journal is opened again if another process removes it meanwhile.
+const MAX_OPEN_ATTEMPTS: u32 = 100;
 
 /// An open journal.
 pub struct SearchJournal {
@@ -39,9 +40,9 @@ pub struct SearchJournal {
 }
 
 /// Answers by their questions.
-type Known = BTreeMap<String, Vec<f64>>;
+type KnownAnswers = BTreeMap<String, Vec<f64>>;
 
-/// Whether values can answer a question; an error says why not.
+/// Says whether values can answer a question; an error says why not.
 pub(crate) type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>;
 
 /// How a journal is opened.
@@ -49,53 +50,57 @@ pub(crate) type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>
 pub struct JournalOptions<'a> {
     /// The hash of all that the result is made from.
     pub hash: &'a str,
-    /// Go on with what is known.
+    /// Go on with the answers that the journal has.
     pub resume: bool,
-    /// Replace what is there.
+    /// Replace a journal that is there.
     pub force: bool,
     /// Limits the journal's length.
     pub files: &'a Files,
 }
 
 impl SearchJournal {
-    /// Opens the journal beside `out`; returns it with the answers that are known already.
+    /// Opens the journal of the result `out`, which lies beside it, and returns it with the answers that it has
+    /// already.
     pub fn open(
         out: &Path,
         options: JournalOptions<'_>,
         check: AnswerCheck<'_>,
-    ) -> Result<(SearchJournal, Known), Error> {
+    ) -> Result<(SearchJournal, KnownAnswers), Error> {
         let mut path = OsString::from(out.as_os_str());
         path.push(".journal");
         let path = PathBuf::from(path);
-        let wrong = |why: String| Error::new(format!("{}: {why}", path.display()));
-        let failed = |error: io::Error| wrong(error.to_string());
-        let JournalOptions { hash, resume, force, files } = options;
-        if resume && !is_there(&path) {
-            return Err(wrong("there is nothing to go on with".to_owned()));
-        }
-        let (lock, mut file) = open_locked(&path, force && !resume).map_err(failed)?;
-        let (known, whole) = match resume {
-            true => read_answers(&foreign::text_of(files, &file).map_err(failed)?, hash, check)
-                .map_err(|(line, why)| Error::new(format!("{}:{line}: {why}; --force starts over", path.display())))?,
-            false if !force && !is_begun(&foreign::text_of(files, &file).map_err(failed)?, hash) => {
-                return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
-            }
-            false => (Known::new(), 0),
+        let error = |why: String| Error::new(format!("{}: {why}", path.display()));
+        let io_error = |why: io::Error| error(why.to_string());
+        let error_in_line = |LineFault { line, why }: LineFault| {
+            Error::new(format!("{}:{line}: {why}; --force starts over", path.display()))
         };
-        cut_off(&mut file, hash, whole).map_err(|error| {
-            if whole == 0 {
+        let JournalOptions { hash, resume, force, files } = options;
+        if resume && !entry_exists(&path) {
+            return Err(error("there is nothing to go on with".to_owned()));
+        }
+        let (lock, mut file) = open_locked(&path, force && !resume).map_err(io_error)?;
+        let (known_answers, good_bytes) = match resume {
+            true => read_answers(&foreign::read_opened_text(files, &file).map_err(io_error)?, hash, check)
+                .map_err(error_in_line)?,
+            false if !force && !has_no_answers(&foreign::read_opened_text(files, &file).map_err(io_error)?, hash) => {
+                return Err(error("its run was interrupted; --resume continues it, --force starts over".to_owned()));
+            }
+            false => (KnownAnswers::new(), 0),
+        };
+        truncate_or_begin(&mut file, hash, good_bytes).map_err(|why| {
+            if good_bytes == 0 {
                 // There is nothing in it. Why it could not be begun is the error that counts.
                 let _ = fs::remove_file(&path);
             }
-            failed(error)
+            io_error(why)
         })?;
-        lock_unfinished().count_kept_records(known.len() as u64);
+        lock_unfinished().count_kept_records(known_answers.len() as u64);
         let (lines, hash) = (Mutex::new(file), hash.to_owned());
-        Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known))
+        Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known_answers))
     }
 
-    /// Writes an answer down.
-    pub fn write(&self, question: &str, answer: &[f64]) {
+    /// Appends a question and its answer; [`take_failure`](SearchJournal::take_failure) has the error if that fails.
+    pub fn append_answer(&self, question: &str, answer: &[f64]) {
         let mut unfinished = lock_unfinished();
         let mut lines = self.lines.lock().expect("no holder panics");
         match lines.write_all(answer_line(&self.hash, question, answer).as_bytes()) {
@@ -107,29 +112,30 @@ impl SearchJournal {
         }
     }
 
-    /// The error of a write that failed.
-    pub fn failure(&self) -> Option<Error> {
+    /// The error of the first write that failed since the last call.
+    pub fn take_failure(&self) -> Option<Error> {
         self.failure.lock().expect("no holder panics").take()
     }
 
     /// Removes the journal, as the result is there.
-    pub fn done(self) {
+    pub fn remove(self) {
         let _unfinished = lock_unfinished();
         // A journal that stays is found by the next search, which reports it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Opens and locks the journal, made if there is none. With `instead` it replaces a link or anything else that is no file.
-fn open_locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
-    for _ in 0..ATTEMPTS {
-        if instead && path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+/// Opens and locks the journal, which is created if there is none. With `replace_non_file`, a link or anything else
+/// that is no file is removed first.
+fn open_locked(path: &Path, replace_non_file: bool) -> io::Result<(WriteLock, File)> {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
+        if replace_non_file && path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
             fs::remove_file(path)?;
         }
         let file = open_append(path)?;
-        let lock = WriteLock::of_opened(file.try_clone()?, path)?;
+        let lock = WriteLock::of_open_file(file.try_clone()?, path)?;
         // The last writer may have removed it since it was opened.
-        if is_at(path, &file)? {
+        if is_file_at(path, &file)? {
             return Ok((lock, file));
         }
     }
@@ -137,25 +143,25 @@ fn open_locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
 }
 
 #[cfg(unix)]
-fn is_at(path: &Path, file: &File) -> io::Result<bool> {
+fn is_file_at(path: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let own = file.metadata()?;
     Ok(path.symlink_metadata().is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
 }
 
 #[cfg(not(unix))]
-fn is_at(path: &Path, _: &File) -> io::Result<bool> {
-    Ok(is_there(path))
+fn is_file_at(path: &Path, _: &File) -> io::Result<bool> {
+    Ok(entry_exists(path))
 }
 
-/// Cuts off all but the `whole` bytes that are good; if none are, begins the journal.
-fn cut_off(file: &mut File, hash: &str, whole: u64) -> io::Result<()> {
-    file.set_len(whole)?;
-    if whole == 0 { file.write_all(format!("{hash}\n").as_bytes()) } else { Ok(()) }
+/// Cuts off all but the first `good_bytes`; if there are none, begins the journal with its first line.
+fn truncate_or_begin(file: &mut File, hash: &str, good_bytes: u64) -> io::Result<()> {
+    file.set_len(good_bytes)?;
+    if good_bytes == 0 { file.write_all(format!("{hash}\n").as_bytes()) } else { Ok(()) }
 }
 
-/// Whether `text` is no more than a writer leaves that was killed before its first answer.
-fn is_begun(text: &str, hash: &str) -> bool {
+/// Whether `text` is part of a journal without a whole answer, as a writer leaves it that is killed at once.
+fn has_no_answers(text: &str, hash: &str) -> bool {
     match text.split_once('\n') {
         Some((first, rest)) => first == hash && !rest.contains('\n'),
         None => hash.starts_with(text),
@@ -176,29 +182,30 @@ fn answer_line(hash: &str, question: &str, answer: &[f64]) -> String {
     seal_line(hash, &serde_json::to_string(&line).expect("it has no keys but strings"))
 }
 
-/// The answers of a journal, and how many of its bytes are good. An error names the line.
-fn read_answers(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), (usize, String)> {
-    if is_begun(text, hash) {
-        return Ok((Known::new(), 0));
+/// Reads the answers of a journal, and how many of its bytes are good; the rest is a line that was cut short.
+fn read_answers(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(KnownAnswers, u64), LineFault> {
+    if has_no_answers(text, hash) {
+        return Ok((KnownAnswers::new(), 0));
     }
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first != format!("{hash}\n") {
-        return Err((1, "it belongs to other data, another profile, other options or another build".to_owned()));
+        let why = "it belongs to other data, another profile, other options or another build".to_owned();
+        return Err(LineFault { line: 1, why });
     }
-    let (mut known, mut whole) = (Known::new(), first.len());
+    let (mut known_answers, mut good_bytes) = (KnownAnswers::new(), first.len());
     // The last line may have been cut short.
     for (index, line) in lines.enumerate().filter(|(_, line)| line.ends_with('\n')) {
-        let (question, answer) =
-            parse_line(hash, line.trim_end_matches('\n'), check).map_err(|why| (index + 2, why))?;
-        known.insert(question, answer);
-        whole += line.len();
+        let answered = parse_answer_line(hash, line.trim_end_matches('\n'), check);
+        let (question, answer) = answered.map_err(|why| LineFault { line: index + 2, why })?;
+        known_answers.insert(question, answer);
+        good_bytes += line.len();
     }
-    Ok((known, whole as u64))
+    Ok((known_answers, good_bytes as u64))
 }
 
 /// The question and the answer of a line.
-fn parse_line(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
+fn parse_answer_line(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
     check_line(hash, line)?;
     let AnswerLine { question, answer } = serde_json::from_str(line).map_err(|_| "it is no answer")?;
     let answer: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
@@ -225,11 +232,11 @@ mod tests {
         let (known, bytes) = read_answers(&torn, "abc", ANY).unwrap();
         assert_eq!((known.len(), bytes), (2, whole.len() as u64));
         assert_eq!((known["Seen 0.1 2"][0], known["Held 0.1 2"][1]), (1.0 / 3.0, 1e-9));
-        assert!(read_answers(&torn, "abd", ANY).unwrap_err().1.contains("other data"));
-        assert_eq!(read_answers("abc\nSeen 1\n", "abc", ANY).unwrap_err().0, 2);
+        assert!(read_answers(&torn, "abd", ANY).unwrap_err().why.contains("other data"));
+        assert_eq!(read_answers("abc\nSeen 1\n", "abc", ANY).unwrap_err().line, 2);
         let refused =
             read_answers(&whole, "abc", &|question, _| Err(format!("{question} has no such answer"))).unwrap_err();
-        assert_eq!(refused, (2, "Seen 0.1 2 has no such answer".to_owned()));
+        assert_eq!(refused, LineFault { line: 2, why: "Seen 0.1 2 has no such answer".to_owned() });
     }
 
     /// Of each byte every bit but the highest, which makes no text.
@@ -243,7 +250,7 @@ mod tests {
                 bytes[at] ^= 1 << bit;
                 let changed = String::from_utf8(bytes).unwrap();
                 match read_answers(&changed, "abc", ANY) {
-                    Err((line, _)) => assert_eq!(line, 1 + whole[..at].matches('\n').count(), "{changed}"),
+                    Err(LineFault { line, .. }) => assert_eq!(line, 1 + whole[..at].matches('\n').count(), "{changed}"),
                     Ok((known, _)) => {
                         assert!(at == whole.len() - 1, "only a last line without its end may be left out: {changed}");
                         assert!(known.iter().all(|(question, answer)| before[question] == *answer));
@@ -283,7 +290,7 @@ mod tests {
         let said = open().map(drop).unwrap_err().to_string();
         assert!(said.contains("f.journal: ") && said.contains(" is writing here"), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the journal alone");
-        first.done();
+        first.remove();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! Keys of stacks, jobs, drives, studies and scenes: their ranges and meanings, words that lead to them, and their values in built-in
-//! drives and presets. Nothing is set here.
+//! The keys of stacks, jobs, drives, studies and scenes: their ranges and meanings, words of the field that lead to
+//! them, and their values in built-in drives and presets. Nothing is set here.
 
 use seekwise_formats::keys::explain_word;
 use seekwise_lab::catalogue;
@@ -22,46 +22,48 @@ pub use seekwise_drives::stack::{HostPreset, StackFile, hosts, layers};
 pub use seekwise_drives::limits::terms::{Term, find as find_term};
 pub use seekwise_drives::spelling::{is_same, nearest};
 
-/// Finds the section of that name, the key of that name, the keys to which a word of the field leads, or else the keys
-/// whose text has all words; without a word, all keys.
-pub fn find_keys(asked: &str) -> Vec<KeySection> {
-    let all = sections();
-    if asked.is_empty() {
-        return all;
+/// Finds keys by words of a user: those of the section of that name, else the key of that name, else the keys to which
+/// a word of the field leads, else the keys whose texts have all the words. Without a word, all keys.
+pub fn find_keys(words: &str) -> Vec<KeySection> {
+    let all_sections = sections();
+    if words.is_empty() {
+        return all_sections;
     }
-    if let Some(section) = all.iter().find(|section| is_same(section.name, asked)) {
+    if let Some(section) = all_sections.iter().find(|section| is_same(section.name, words)) {
         return vec![section.clone()];
     }
-    let exact = |entry: &KeyEntry| is_same(&entry.key, asked);
-    let is_key = all.iter().any(|section| section.keys.iter().any(exact));
-    if let Some(led) = (!is_key).then(|| explain_word(asked)).flatten() {
-        return led;
+    let has_name = |entry: &KeyEntry| is_same(&entry.key, words);
+    let is_key = all_sections.iter().any(|section| section.keys.iter().any(has_name));
+    if let Some(explained) = (!is_key).then(|| explain_word(words)).flatten() {
+        return explained;
     }
-    let words: Vec<String> = asked.split_whitespace().map(str::to_lowercase).collect();
-    let about = |entry: &KeyEntry| {
+    let lowercase: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let mentions_all_words = |entry: &KeyEntry| {
         let text = format!("{} {} {} {}", entry.key, entry.also.join(" "), entry.takes, entry.meaning).to_lowercase();
-        words.iter().all(|word| text.contains(word))
+        lowercase.iter().all(|word| text.contains(word))
     };
-    let kept = |mut section: KeySection| {
-        section.keys.retain(|entry| if is_key { exact(entry) } else { about(entry) });
+    let with_matches = |mut section: KeySection| {
+        section.keys.retain(|entry| if is_key { has_name(entry) } else { mentions_all_words(entry) });
         (!section.keys.is_empty()).then_some(section)
     };
-    all.into_iter().filter_map(kept).collect()
+    all_sections.into_iter().filter_map(with_matches).collect()
 }
 
-/// Presets or built-in drives with a figure of this key.
-pub fn named_figures(key: &str) -> Result<Vec<(String, Figure)>, Error> {
+/// The figures that presets and built-in drives have for this key, each with the name of the preset or drive.
+pub fn figures_of_key(key: &str) -> Result<Vec<(String, Figure)>, Error> {
     let Some((layer, path)) = key.split_once('.') else { return Ok(Vec::new()) };
-    let mut having = Vec::new();
+    let mut figures = Vec::new();
     if layer == "drive" {
         for name in catalogue::names() {
-            having.extend(catalogue::load_drive(name)?.figure(path).map(|figure| (name.to_owned(), figure.clone())));
+            figures.extend(catalogue::load_drive(name)?.figure(path).map(|figure| (name.to_owned(), figure.clone())));
         }
     }
     for host in hosts()?.iter().filter(|host| host.layer == layer) {
-        having.extend(host.figures.iter().find(|f| f.key == path).map(|figure| (host.name.clone(), figure.clone())));
+        figures.extend(
+            host.figures.iter().find(|figure| figure.key == path).map(|figure| (host.name.clone(), figure.clone())),
+        );
     }
-    Ok(having)
+    Ok(figures)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Leftovers of killed runs in the system, such as mounts, loop devices and settings of devices: notes of them, and their removal.
-//! Linux only; half-written files are in [`unfinished`](crate::unfinished).
+//! What killed runs left in the system, such as mounts, loop devices and settings of devices: notes of it, and its
+//! removal. Linux only; half-written files are in [`unfinished`](crate::unfinished).
 
 /// Notes of mounts, sockets, folders and processes, and the removal of those whose run is over.
 pub use seekwise_os::kernel::GroupParent;

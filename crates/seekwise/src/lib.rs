@@ -1,10 +1,11 @@
 //! Seekwise, a laboratory for hard-disk stacks, as a library.
 //!
-//! The work of the program `seekwise` as typed values, without a terminal: runs, comparisons, studies, fits, validations, power cuts,
-//! served disks, crash tests. Progress comes through an [`Observer`], which can cancel it; faults are [`Error`]s made of diagnostics,
-//! results are values that serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
+//! The work of the program `seekwise` as typed values, without a terminal: runs, comparisons, studies, fits,
+//! validations, power cuts, served disks, crash tests. Progress goes to an [`Observer`], which can also cancel the
+//! work. A failure is an [`Error`], made of diagnostics. Results are values that serde can write, and equal settings
+//! give equal bytes. Notes and warnings go through the `log` crate.
 //!
-//! Types of the crates below have their names here too, in the module whose calls take or return them.
+//! Types of the crates below are exported here too, by the module whose calls take or return them.
 //!
 //! ```
 //! use seekwise::{Setup, run};

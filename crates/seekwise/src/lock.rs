@@ -1,5 +1,5 @@
-//! The lock of the one process that writes a result folder or a journal: the system's lock of that folder or file (flock(2)).
-//! No file is made for it, and the system releases it when the process ends.
+//! The write lock of a result folder or a journal, which one process at a time holds: the system's lock of that folder
+//! or file (flock(2)). No file is created for it, and the system releases it when the process ends.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -7,25 +7,25 @@ use std::path::Path;
 
 use crate::system::outputs::{lock_holder, open_folder};
 
-/// The right to write something, until it is dropped.
+/// The right to write a folder or a file, until it is dropped.
 #[derive(Debug)]
 pub struct WriteLock(File);
 
 impl WriteLock {
     /// The lock of a folder.
     pub(crate) fn of_folder(folder: &Path) -> io::Result<WriteLock> {
-        WriteLock::of_opened(open_folder(folder)?, folder)
+        WriteLock::of_open_file(open_folder(folder)?, folder)
     }
 
     /// The lock of a folder; `None` if the folder does not exist.
-    pub(crate) fn of_known(folder: &Path) -> io::Result<Option<WriteLock>> {
+    pub(crate) fn of_existing_folder(folder: &Path) -> io::Result<Option<WriteLock>> {
         if folder.is_dir() { WriteLock::of_folder(folder).map(Some) } else { Ok(None) }
     }
 
     /// The lock of an open file or folder, which is at `path`.
-    pub(crate) fn of_opened(opened: File, path: &Path) -> io::Result<WriteLock> {
+    pub(crate) fn of_open_file(opened: File, path: &Path) -> io::Result<WriteLock> {
         match opened.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(in_use(&opened)),
+            Err(TryLockError::WouldBlock) => return Err(in_use_error(&opened)),
             // Some file systems have no locks, and some none of folders.
             Err(TryLockError::Error(error)) => {
                 log::warn!("{}: cannot be locked ({error}); make sure that nobody else writes there", path.display());
@@ -38,14 +38,18 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // An error has no receiver. Closing is not enough: a program that is being started has a copy of the descriptor.
+        // An error has no receiver. Closing is not enough: a program that is being started has a copy of the
+        // descriptor.
         let _ = self.0.unlock();
     }
 }
 
-fn in_use(opened: &File) -> io::Error {
-    let who = lock_holder(opened).map_or("another process".to_owned(), |number| format!("process {number}"));
-    io::Error::new(ErrorKind::ResourceBusy, format!("{who} is writing here; wait until it ends, or use another name"))
+fn in_use_error(opened: &File) -> io::Error {
+    let holder = lock_holder(opened).map_or("another process".to_owned(), |number| format!("process {number}"));
+    io::Error::new(
+        ErrorKind::ResourceBusy,
+        format!("{holder} is writing here; wait until it ends, or use another name"),
+    )
 }
 
 #[cfg(all(test, unix))]
@@ -59,7 +63,7 @@ mod tests {
         let theirs = folder.path().join(".lock");
         fs::write(&theirs, "theirs").unwrap();
         let first = WriteLock::of_folder(folder.path()).unwrap();
-        let said = WriteLock::of_known(folder.path()).unwrap_err().to_string();
+        let said = WriteLock::of_existing_folder(folder.path()).unwrap_err().to_string();
         assert!(said.contains(" is writing here"), "{said}");
         #[cfg(target_os = "linux")]
         assert!(said.starts_with(&format!("process {} ", std::process::id())), "{said}");
@@ -67,7 +71,7 @@ mod tests {
         drop(first);
         drop(WriteLock::of_folder(folder.path()).unwrap());
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
-        assert!(WriteLock::of_known(&folder.path().join("none")).unwrap().is_none());
+        assert!(WriteLock::of_existing_folder(&folder.path().join("none")).unwrap().is_none());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The log of all requests, where one is wanted and this build can write it.
+//! The log of all requests of a run or a replay. Without the feature `parquet`, this build cannot write one: asking for
+//! it is an error.
 
 use std::path::Path;
 
@@ -6,13 +7,23 @@ use seekwise_disk::record::Record;
 
 use crate::error::Error;
 #[cfg(feature = "parquet")]
-use crate::reading::spoken;
-#[cfg(feature = "parquet")]
-use crate::request_log::{LogHeader, ParquetLog};
+use crate::request_log::ParquetLog;
 #[cfg(feature = "parquet")]
 use crate::system::outputs::prepare_output;
 
-/// The log of all requests, where one is wanted.
+/// The run whose requests are logged, for the head of the log.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no log is written"))]
+pub(crate) struct LogHeader<'a> {
+    /// The job that ran, as a title has it.
+    pub job: &'a str,
+    /// The target that it ran on, as a title has it.
+    pub target: &'a str,
+    pub seed: u64,
+    /// Whether times are measured, not virtual.
+    pub measured: bool,
+}
+
+/// The log of all requests, if the caller wants one.
 #[cfg(feature = "parquet")]
 pub(crate) struct RequestLog {
     log: Option<ParquetLog>,
@@ -22,30 +33,23 @@ pub(crate) struct RequestLog {
 #[cfg(feature = "parquet")]
 impl RequestLog {
     /// Begins the log at `path`; without one, nothing is logged.
-    pub fn create(
-        (job, target): (&str, &str),
-        seed: u64,
-        path: Option<&Path>,
-        force: bool,
-        measured: bool,
-    ) -> Result<RequestLog, Error> {
+    pub fn create(path: Option<&Path>, force: bool, header: &LogHeader<'_>) -> Result<RequestLog, Error> {
         let Some(path) = path else { return Ok(RequestLog { log: None, failure: None }) };
         prepare_output(path, force).map_err(|why| Error::of_file(path, &why))?;
-        let of = LogHeader { job: spoken(job), target: spoken(target), seed, measured };
-        let log = ParquetLog::create(path, force, &of)?;
+        let log = ParquetLog::create(path, force, header)?;
         Ok(RequestLog { log: Some(log), failure: None })
     }
 
     /// Logs a request.
     #[inline]
-    pub fn take(&mut self, record: &Record) {
+    pub fn log_request(&mut self, record: &Record) {
         if let (Some(log), None) = (&mut self.log, &self.failure) {
-            self.failure = log.take(record).err();
+            self.failure = log.add_row(record).err();
         }
     }
 
-    /// An error where a request could not be logged.
-    pub fn check(&mut self) -> Result<(), Error> {
+    /// An error, once, if a request could not be logged.
+    pub fn check_written(&mut self) -> Result<(), Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
@@ -55,14 +59,14 @@ impl RequestLog {
     }
 }
 
-/// None: the feature `parquet` is off.
+/// Stands for the log where the feature `parquet` is off.
 #[cfg(not(feature = "parquet"))]
 pub(crate) struct RequestLog;
 
 #[cfg(not(feature = "parquet"))]
 impl RequestLog {
     /// An error where a log is asked for.
-    pub fn create(_: (&str, &str), _: u64, path: Option<&Path>, _: bool, _: bool) -> Result<RequestLog, Error> {
+    pub fn create(path: Option<&Path>, _: bool, _: &LogHeader<'_>) -> Result<RequestLog, Error> {
         match path {
             Some(_) => Err(Error::new("a log of requests needs the feature `parquet`, which this build is without")),
             None => Ok(RequestLog),
@@ -70,10 +74,10 @@ impl RequestLog {
     }
 
     /// Logs nothing.
-    pub fn take(&mut self, _: &Record) {}
+    pub fn log_request(&mut self, _: &Record) {}
 
     /// Nothing was logged.
-    pub fn check(&mut self) -> Result<(), Error> {
+    pub fn check_written(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -90,9 +94,10 @@ mod tests {
     #[test]
     fn a_request_that_could_not_be_logged_is_told_once() {
         let mut log = RequestLog { log: None, failure: Some(Error::new("no space left")) };
-        assert_eq!(log.check(), Err(Error::new("no space left")));
-        assert_eq!(log.check(), Ok(()));
-        let mut none = RequestLog::create(("j", "d"), 1, None, false, false).unwrap();
-        assert_eq!(none.check(), Ok(()));
+        assert_eq!(log.check_written(), Err(Error::new("no space left")));
+        assert_eq!(log.check_written(), Ok(()));
+        let header = LogHeader { job: "j", target: "d", seed: 1, measured: false };
+        let mut none = RequestLog::create(None, false, &header).unwrap();
+        assert_eq!(none.check_written(), Ok(()));
     }
 }

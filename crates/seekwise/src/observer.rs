@@ -1,28 +1,29 @@
-//! Observers of long work: how far it is, and whether it is to go on.
+//! Observers of long work: they hear how far it is, and say whether it is to go on.
 
 /// Watches long work. All methods have a default that does nothing; `()` watches nothing.
 pub trait Observer: Sync {
-    /// Work of `total` steps begins, of which `done` need not be done again; `unit` says what a step is (`runs`,
-    /// `requests`, [`PILOT_RUNS`]). `None` if nobody knows how many there are.
-    fn begin(&self, _total: Option<u64>, _done: u64, _unit: &'static str) {}
-    /// Reports that so many steps are done.
-    fn at(&self, _done: u64) {}
-    /// Reports what is being done now.
-    fn doing(&self, _what: &str) {}
-    /// Whether the work is to end. A run, a validation and power cuts ask every 1024 requests in virtual time, and before each
-    /// in real time; work of several runs asks within each of them, and keeps those that are complete; a fit asks before each
-    /// point, and keeps those that it tried. All then end with [`Error::is_cancelled`](crate::Error::is_cancelled).
+    /// Work of `total` steps begins, of which `done` need not be done again; `total` is `None` if nobody knows how many
+    /// there are. `unit` says what a step is (`runs`, `requests`, [`PILOT_RUNS`]).
+    fn begin_work(&self, _total: Option<u64>, _done: u64, _unit: &'static str) {}
+    /// So many steps are done now.
+    fn report_done(&self, _done: u64) {}
+    /// Work of this name is being done now, such as a study or a stage of a fit.
+    fn report_work(&self, _name: &str) {}
+    /// Whether the work is to end, with [`Error::is_cancelled`](crate::Error::is_cancelled). A run, a validation and
+    /// power cuts ask every 1024 requests in virtual time, and before each request in real time. Work of several runs
+    /// asks within each of them, and keeps those that are complete. A fit asks before each point, and keeps the points
+    /// that it tried.
     fn is_cancelled(&self) -> bool {
         false
     }
-    /// Whether the best of a fit so far is enough, asked before each point: the fit then judges and returns it, and says that
-    /// it ended early. The points are kept, and the fit can be resumed. No other work asks.
+    /// Whether the best of a fit so far is enough. A fit asks before each point; it then judges and returns the best,
+    /// and says that it ended early. Its points are kept, so that it can be resumed. No other work asks.
     fn is_enough(&self) -> bool {
         false
     }
 }
 
-/// The unit of pilot runs, of which nothing is kept: they find how long the runs of a study are to be.
+/// The unit of pilot runs, which find how long the runs of a study are to be. None of them is kept.
 pub const PILOT_RUNS: &str = "pilot runs";
 
 /// Watches nothing.
@@ -147,10 +148,10 @@ mod tests {
     }
 
     impl Observer for StageWords {
-        fn begin(&self, _: Option<u64>, _: u64, _: &'static str) {
+        fn begin_work(&self, _: Option<u64>, _: u64, _: &'static str) {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
-        fn doing(&self, what: &str) {
+        fn report_work(&self, what: &str) {
             self.doing.lock().unwrap().push(what.to_owned());
         }
     }

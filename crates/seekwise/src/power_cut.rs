@@ -1,4 +1,5 @@
-//! Power cuts of a job's run, and what they would lose.
+//! Power cuts, as `seekwise power-cut` judges them: the job runs on a modelled stack, and what cuts of the power during
+//! the run or after it would lose is worked out from its history.
 
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::reading::spoken;
+use crate::reading::display_name;
 use crate::setup::Setup;
 
 /// Losses by cuts: of writes, files and operations, and data at risk over time.
@@ -24,8 +25,8 @@ pub use seekwise_lab::cut::{
     Ages, ClassLosses, CutReport, CutTime, InFlightWrites, PartialWrites, StripeLosses, TornSectors,
 };
 
-pub use seekwise_disk::block::assurance::Assurance;
 /// Promises of a stack, and the levels that broke them.
+pub use seekwise_disk::block::assurance::Assurance;
 pub use seekwise_lab::cut::blame::{BlamedLevel, list_levels, list_settings};
 
 /// The losses by cuts of a run.
@@ -56,8 +57,8 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     crate::study::warn_once(&prepared.warnings);
     let stack = modelled_stack(&prepared.target).map_err(Error::new)?;
     cut_array(stack, &prepared.job).map_err(Error::new)?;
-    // At random instants the job runs twice: once to learn how long it is.
-    let (runs, times, threads, cuts) = match when {
+    // For cuts at random instants the job runs twice: once to learn how long it takes.
+    let (runs, passes_per_run, threads, cuts) = match when {
         CutTime::Random(cuts) => (1, 2, 1, cuts),
         CutTime::At(ref instants) => (1, 1, 1, instants.len() as u32),
         CutTime::After { cuts, .. } | CutTime::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
@@ -67,21 +68,29 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
         return Err(Error::new("--cuts 0: expected 1 or more"));
     }
     let cells = from_ref(&prepared);
-    let cuts = if runs == 1 { cuts } else { 1 };
-    bounds.admit(&RunPlan { cells, runs, cuts, times, threads, seed: setup.seed, until_decided: false })?;
+    let cuts_per_run = if runs == 1 { cuts } else { 1 };
+    bounds.choose_cores(&RunPlan {
+        cells,
+        runs_per_cell: runs,
+        cuts_per_run,
+        passes_per_run,
+        threads,
+        seed: setup.seed,
+        until_decided: false,
+    })?;
     let unit = if runs == 1 { "requests" } else { "runs" };
-    observer.begin(None, 0, unit);
-    let known = AtomicBool::new(false);
-    let cancelled = || observer.is_cancelled();
-    let cutoff = RunCutoff::when_cancelled(&cancelled);
-    let report = judge_cuts(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
-        if of.is_some() && !known.swap(true, Ordering::Relaxed) {
-            observer.begin(of, 0, unit);
+    observer.begin_work(None, 0, unit);
+    let total_is_known = AtomicBool::new(false);
+    let is_cancelled = || observer.is_cancelled();
+    let cutoff = RunCutoff::when_cancelled(&is_cancelled);
+    let report = judge_cuts(cutoff, stack, &prepared.job, setup.seed, &when, &|done, total| {
+        if total.is_some() && !total_is_known.swap(true, Ordering::Relaxed) {
+            observer.begin_work(total, 0, unit);
         }
-        observer.at(done);
+        observer.report_done(done);
     })
     .map_err(|error| error.with_change_in_words(prepared.target.changes()))?;
-    require_figures(&when, &report)?;
+    require_losses(&when, &report)?;
     Ok(PowerCut { prepared, when, report })
 }
 
@@ -91,11 +100,11 @@ impl PowerCut {
         self.prepared.target.stack().expect("only a modelled stack is cut")
     }
 
-    /// The whole result in one value.
+    /// The whole result as JSON.
     pub fn json(&self, setup: &Setup) -> Value {
         let mut value = serde_json::to_value(&self.report).expect("a report has no keys but strings");
-        value["target"] = spoken(&setup.target).into();
-        value["job"] = spoken(&setup.job).into();
+        value["target"] = display_name(&setup.target).into();
+        value["job"] = display_name(&setup.job).into();
         value["seed"] = setup.seed.into();
         value["instants"] = instants_word(&self.when).into();
         value["warnings"] = self.prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
@@ -106,15 +115,16 @@ impl PowerCut {
     }
 }
 
-/// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
-fn require_figures(when: &CutTime, report: &CutReport) -> Result<(), Error> {
+/// An error if the cuts had nothing to lose: a given instant is after the run's end, or no write was acknowledged in
+/// the whole run.
+fn require_losses(when: &CutTime, report: &CutReport) -> Result<(), Error> {
     if let CutTime::At(instants) = when {
-        let end = report.elapsed_s;
-        let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
-        if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
-            let late = seconds(late);
-            let other = "expected a time within the run; --after cuts after its end";
-            return Err(Error::new(format!("--at {late} s: the run ended at {end:.3} s; {other}")));
+        let end_s = report.elapsed_s;
+        let to_seconds = |at: &Instant| at.nanos() as f64 / 1e9;
+        if let Some(late) = instants.iter().find(|at| to_seconds(at) > end_s) {
+            let late_s = to_seconds(late);
+            let expected = "expected a time within the run; --after cuts after its end";
+            return Err(Error::new(format!("--at {late_s} s: the run ended at {end_s:.3} s; {expected}")));
         }
     }
     match report.writes {

@@ -1,6 +1,6 @@
-//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; an input
-//! that can be read only once is kept (`buffered_input`). No text is longer than its limit (`text_limit`). Nothing is kept beyond the
-//! value that reads.
+//! Reads the files that a command names, with an error that says which file and why not. `-` is standard input. An
+//! input that can be read only once is kept (`buffered_input`), and no text is longer than its limit (`text_limit`).
+//! Nothing is kept beyond the value that reads ([`Files`]).
 
 mod buffered_input;
 mod text_limit;
@@ -18,7 +18,7 @@ use seekwise_formats::trace::{HEAD_BYTES, TracePart, unpack};
 use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::trace;
 
-use self::buffered_input::{BufferedInput, OnceInputs};
+use self::buffered_input::{BufferedInput, OneTimeInputs};
 use crate::error::Error;
 use crate::system::outputs::mark_input;
 use crate::system::places::PLACES;
@@ -26,22 +26,23 @@ use crate::system::places::PLACES;
 /// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// A file's name as a title has it.
-pub fn spoken(name: &str) -> &str {
+/// The name of a file for titles: that of standard input is in words.
+pub fn display_name(name: &str) -> &str {
     if name == STANDARD_INPUT { "standard input" } else { name }
 }
 
 /// An error if two inputs of a command are on standard input.
-pub(crate) fn one_standard_input(names: &[&str]) -> Result<(), Error> {
+pub(crate) fn reject_second_standard_input(names: &[&str]) -> Result<(), Error> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
         _ => Err(Error::new("-: standard input can only be used once; expected a file for the other argument")),
     }
 }
 
-/// Marks the files of these names, if there are any, as inputs of the command: none of its outputs may take their place.
+/// Marks the files of these names, if there are any, as inputs of the command: none of its outputs may take their
+/// place.
 pub fn mark_inputs(names: &[&str]) {
-    names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|of| mark_input(&of));
+    names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|metadata| mark_input(&metadata));
 }
 
 /// The files of a command, by their names; `-` is standard input. Clones share what can be read only once.
@@ -56,32 +57,32 @@ pub fn mark_inputs(names: &[&str]) {
 /// ```
 #[derive(Clone)]
 pub struct Files {
-    /// Bytes of a text.
-    limit: u64,
-    /// Texts that the caller has in memory.
+    /// Bytes of the longest text.
+    max_text_bytes: u64,
+    /// Texts that the caller has in memory, by their names.
     texts: BTreeMap<String, Arc<[u8]>>,
-    once: Arc<OnceInputs>,
+    one_time_inputs: Arc<OneTimeInputs>,
 }
 
 impl Default for Files {
     /// The files of the system, each text of 256 MiB at most.
     fn default() -> Files {
-        Files { limit: text_limit::MOST, texts: BTreeMap::new(), once: Arc::default() }
+        Files { max_text_bytes: text_limit::MAX_TEXT_BYTES, texts: BTreeMap::new(), one_time_inputs: Arc::default() }
     }
 }
 
 impl fmt::Debug for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Files { limit, texts, .. } = self;
-        f.debug_struct("Files").field("limit", limit).field("texts", &texts.keys()).finish_non_exhaustive()
+        let Files { max_text_bytes, texts, .. } = self;
+        f.debug_struct("Files").field("limit", max_text_bytes).field("texts", &texts.keys()).finish_non_exhaustive()
     }
 }
 
 impl Files {
     /// With texts no longer than a quarter of so many bytes of memory, within the limits of any text.
     #[must_use]
-    pub fn with_limit(self, memory: u64) -> Files {
-        Files { limit: text_limit::text_limit(memory), ..self }
+    pub fn with_limit(self, memory_bytes: u64) -> Files {
+        Files { max_text_bytes: text_limit::text_limit_bytes(memory_bytes), ..self }
     }
 
     /// With a text that the caller has in memory, read under this name in place of a file.
@@ -96,7 +97,7 @@ impl Files {
     pub fn text(&self, path: &str) -> io::Result<String> {
         let bytes = match self.buffered_input(path)? {
             Some(input) => buffered_text(&input)?,
-            None => self.whole(open_input(path)?)?,
+            None => self.read_within_limit(open_input(path)?)?,
         };
         if bytes.contains(&0) {
             return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
@@ -121,53 +122,55 @@ impl Files {
 
     /// Whether a file is a trace, which need not be held in memory.
     pub(crate) fn is_trace(&self, path: &str) -> bool {
-        let head = |(_, part): TracePart| {
+        let read_head = |(_, part): TracePart| {
             let mut head = Vec::new();
             part.take(HEAD_BYTES).read_to_end(&mut head).map(|_| head)
         };
-        let first = self.trace_parts(path).ok().and_then(|parts| parts.into_iter().next());
-        first.and_then(|part| head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))
+        let first_part = self.trace_parts(path).ok().and_then(|parts| parts.into_iter().next());
+        first_part.and_then(|part| read_head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))
     }
 
-    /// The inputs that a plan is read from: files, and traces that are opened and not read whole.
+    /// The inputs from which a plan is made: files, read when they are named, and traces, which are opened and not read
+    /// whole.
     pub fn inputs(&self) -> Inputs<'static> {
         let files = self.clone();
-        self.add_traces(Inputs::from_loader(Box::new(move |path: &str| files.text(path))))
+        self.with_traces_and_places(Inputs::from_loader(Box::new(move |path: &str| files.text(path))))
     }
 
-    /// The inputs of a plan that is made again: texts that were kept, and traces.
-    pub(crate) fn kept_inputs(&self, kept: InputTexts) -> Inputs<'static> {
-        self.add_traces(Inputs::from_kept(kept))
+    /// The inputs from which a plan is made again: texts that were kept, and traces.
+    pub(crate) fn kept_inputs(&self, kept_texts: InputTexts) -> Inputs<'static> {
+        self.with_traces_and_places(Inputs::from_kept(kept_texts))
     }
 
-    fn add_traces(&self, inputs: Inputs<'static>) -> Inputs<'static> {
+    fn with_traces_and_places(&self, inputs: Inputs<'static>) -> Inputs<'static> {
         let files = self.clone();
         inputs.with_opener(Arc::new(move |path: &str| files.trace_parts(path))).with_places(PLACES)
     }
 
     /// Reads all of an input; an error if it is longer than a text may be.
-    pub(crate) fn whole(&self, input: impl Read) -> io::Result<Vec<u8>> {
-        text_limit::read_whole(input, self.limit)
+    pub(crate) fn read_within_limit(&self, input: impl Read) -> io::Result<Vec<u8>> {
+        text_limit::read_whole(input, self.max_text_bytes)
     }
 
-    /// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
+    /// Reads a line with its end into `line`, replacing its contents; the last line may have no end.
     pub(crate) fn read_line(&self, input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
-        text_limit::read_line(input, line, self.limit)
+        text_limit::read_line(input, line, self.max_text_bytes)
     }
 
     /// An input that is in memory, or that can be read only once; `None` for a file.
     fn buffered_input(&self, name: &str) -> io::Result<Option<BufferedInput>> {
         match self.texts.get(name) {
             Some(text) => Ok(Some(BufferedInput::Memory(Arc::clone(text)))),
-            None if buffered_input::is_once(name)? => self.once.buffered_input(name).map(Some),
+            None if buffered_input::is_readable_once(name)? => self.one_time_inputs.read_or_recall(name).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie beside it.
+    /// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie
+    /// beside it.
     fn trace_parts(&self, path: &str) -> io::Result<Vec<TracePart>> {
         if let Some(input) = self.buffered_input(path)? {
-            return Ok(vec![(spoken(path).to_owned(), unpack(input.reader())?)]);
+            return Ok(vec![(display_name(path).to_owned(), unpack(input.reader())?)]);
         }
         let open = |path: String| -> io::Result<TracePart> {
             let input = unpack(Box::new(open_input(&path)?))?;
@@ -201,24 +204,24 @@ fn buffered_text(input: &BufferedInput) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
+/// The files of all processors if `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
 fn processor_files(path: &str) -> Vec<String> {
-    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    let Some((stem, _)) = path.rsplit_once(".blktrace.").filter(|(_, rest)| number(rest)) else {
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((stem, _)) = path.rsplit_once(".blktrace.").filter(|(_, rest)| is_number(rest)) else {
         return vec![path.to_owned()];
     };
     let folder = Path::new(stem).parent().filter(|folder| !folder.as_os_str().is_empty());
     let listed = fs::read_dir(folder.unwrap_or(Path::new(".")));
     let name = Path::new(stem).file_name().unwrap_or_default().to_string_lossy();
-    let head = format!("{name}.blktrace.");
+    let prefix = format!("{name}.blktrace.");
     let names = listed.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut beside: Vec<u32> =
-        names.filter_map(|name| name.strip_prefix(&head).filter(|rest| number(rest))?.parse().ok()).collect();
-    beside.sort_unstable();
-    if beside.is_empty() {
+    let mut processors: Vec<u32> =
+        names.filter_map(|name| name.strip_prefix(&prefix).filter(|rest| is_number(rest))?.parse().ok()).collect();
+    processors.sort_unstable();
+    if processors.is_empty() {
         vec![path.to_owned()]
     } else {
-        beside.iter().map(|it| format!("{stem}.blktrace.{it}")).collect()
+        processors.iter().map(|processor| format!("{stem}.blktrace.{processor}")).collect()
     }
 }
 
@@ -233,12 +236,12 @@ fn read_error(path: &str, error: &io::Error) -> Error {
     Error::new(format!("{path}: cannot be read: {error}"))
 }
 
-/// The file of a result folder that tells the origin of its results.
-pub const MADE: &str = "made-from.json";
+/// The file of a result folder that tells from what its results were made.
+pub const ORIGIN_FILE: &str = "made-from.json";
 
-/// Whether a folder tells the origin of results.
-pub fn holds_results(folder: &Path) -> bool {
-    folder.join(MADE).symlink_metadata().is_ok()
+/// Whether a folder has the file that tells from what its results were made.
+pub fn is_result_folder(folder: &Path) -> bool {
+    folder.join(ORIGIN_FILE).symlink_metadata().is_ok()
 }
 
 /// The kind of a file, as far as its text tells.
@@ -262,11 +265,11 @@ impl FileKind {
     /// The kind of `text`; `None` if it might be any.
     pub fn of(text: &str) -> Option<FileKind> {
         let lines = || text.lines().map(str::trim_start);
-        let sets = |keys: &[&str]| {
-            let key = |line: &str| line.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim_end()));
-            lines().any(key)
+        let sets_key = |keys: &[&str]| {
+            let is_setting = |line: &str| line.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim_end()));
+            lines().any(is_setting)
         };
-        let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
+        let has_line_beginning = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
         let is_json = text.trim_start().starts_with('{');
         match () {
             () if is_json && text.contains("\"fio version\"") => Some(FileKind::FioOutput),
@@ -274,16 +277,20 @@ impl FileKind {
                 Some(FileKind::Answer)
             }
             () if SceneFile::looks_like(text) || recording::is_recording(text) => Some(FileKind::Job),
-            () if opens(&["[geometry"]) => Some(FileKind::Profile),
-            () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(FileKind::Study),
+            () if has_line_beginning(&["[geometry"]) => Some(FileKind::Profile),
+            () if has_line_beginning(&["[[factor]]", "[[compare]]"]) || sets_key(&["question"]) => {
+                Some(FileKind::Study)
+            }
             () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(FileKind::Trace),
-            () if sets(&["rw", "readwrite", "ioengine"]) || opens(&["'ACCESS SPECIFICATIONS"]) => Some(FileKind::Job),
-            () if sets(&["drive"]) => Some(FileKind::Stack),
+            () if sets_key(&["rw", "readwrite", "ioengine"]) || has_line_beginning(&["'ACCESS SPECIFICATIONS"]) => {
+                Some(FileKind::Job)
+            }
+            () if sets_key(&["drive"]) => Some(FileKind::Stack),
             () => None,
         }
     }
 
-    /// The kind in words, and the command that uses a file of this kind.
+    /// The kind in words, and what a file of this kind is good for: the command that uses it.
     fn describe_use(self, name: &str) -> (&'static str, String) {
         match self {
             FileKind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
@@ -306,14 +313,14 @@ impl FileKind {
     }
 }
 
-/// An error if a file is of another kind than is wanted: its reader would find every line of it wrong.
-pub fn expect(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> {
+/// An error if a file is of another kind than is wanted. Without it, its reader would report every line of it.
+pub fn expect_kind(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> {
     match FileKind::of(text).filter(|kind| !wanted.contains(kind)) {
         None => Ok(()),
         Some(kind) => {
-            let (what, does) = kind.describe_use(name);
+            let (kind_words, use_hint) = kind.describe_use(name);
             let wanted: Vec<&str> = wanted.iter().map(|kind| kind.describe_use(name).0).collect();
-            Err(Error::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
+            Err(Error::new(format!("{name}: is {kind_words}; expected {}; {use_hint}", wanted.join(" or "))))
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Every counted request as Parquet: one row a request, times in nanoseconds of the place's time, parts as columns.
+//! Writes every counted request to a Parquet file (`--log`): one row a request, times in nanoseconds of the place's
+//! time, a column for each part of a response time.
 //!
 //! The file's key-value metadata explains each column: `column.NAME` is its unit and its meaning (`parquet-cli meta`,
-//! DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what made the file. Written
-//! as all files are ([`crate::outputs`]).
+//! DuckDB's `parquet_kv_metadata` and pyarrow's `schema.metadata` show it). The other keys say what made the file. It
+//! is written as all outputs are ([`crate::outputs`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +20,14 @@ use seekwise_disk::record::Part;
 use seekwise_lab::provenance::ProgramVersion;
 
 use crate::error::Error;
+use crate::logging::LogHeader;
 use crate::system::outputs::OutputFile;
 
 /// A request that ended, with the parts of its response time.
 pub use seekwise_disk::record::Record;
 
-/// Rows held back and written together: 18 columns of them are 19 MB.
-const ROWS: usize = 131_072;
+/// So many rows are held in memory and written together: 18 columns of them are 19 MB.
+const ROWS_PER_GROUP: usize = 131_072;
 
 /// Columns before the parts: name, unit and meaning; the place's clock gives the unit of instants.
 const COLUMNS: [(&str, &str); 9] = [
@@ -41,21 +43,21 @@ const COLUMNS: [(&str, &str); 9] = [
 ];
 
 /// The rule that the parts keep together.
-const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
+const PARTS_RULE: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
 
-/// The columns, each with its unit and meaning.
-pub fn columns(measured: bool) -> Vec<(String, String)> {
-    let clock = if measured { "ns of the wall clock" } else { "ns of virtual time" };
-    let own = COLUMNS.map(|(name, meaning)| match name.ends_with("_ns") {
+/// The columns of a log: (name, unit and meaning).
+pub fn columns(is_measured: bool) -> Vec<(String, String)> {
+    let clock = if is_measured { "ns of the wall clock" } else { "ns of virtual time" };
+    let own_columns = COLUMNS.map(|(name, meaning)| match name.ends_with("_ns") {
         true => (name.to_owned(), format!("{clock}; {meaning}")),
         false => (name.to_owned(), meaning.to_owned()),
     });
-    let part =
+    let part_column =
         |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", part.meaning()));
-    own.into_iter().chain(Part::ALL.map(part)).collect()
+    own_columns.into_iter().chain(Part::ALL.map(part_column)).collect()
 }
 
-/// A request, a value for each of the columns.
+/// The row of a request: a value for each of the columns.
 pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
     let (request, completion) = (&record.request, &record.completion);
     let op = match request.op {
@@ -66,7 +68,7 @@ pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
         Op::Trim => 4,
         Op::Compute => 5,
     };
-    let own = [
+    let own_values = [
         u64::from(record.worker),
         op,
         u64::from(completion.status != Status::Done),
@@ -78,29 +80,18 @@ pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
         completion.finished.nanos(),
     ];
     let parts = Part::ALL.into_iter().map(|part| completion.parts.get(part).nanos());
-    own.into_iter().chain(parts).map(|value| value as i64)
-}
-
-/// The run that a log is of.
-pub(crate) struct LogHeader<'a> {
-    /// The job that ran.
-    pub job: &'a str,
-    /// The target that it ran on.
-    pub target: &'a str,
-    pub seed: u64,
-    /// Whether times are measured, not virtual.
-    pub measured: bool,
+    own_values.into_iter().chain(parts).map(|value| value as i64)
 }
 
 impl LogHeader<'_> {
-    /// The key-value metadata of the file.
+    /// The key-value metadata of the file with these columns, each a name and its words.
     fn file_metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
         let own = [
             ("program", ProgramVersion::current().to_string()),
             ("job", self.job.to_owned()),
             ("target", self.target.to_owned()),
             ("seed", self.seed.to_string()),
-            ("parts", PARTS.to_owned()),
+            ("parts", PARTS_RULE.to_owned()),
         ];
         let own = own.map(|(key, value)| KeyValue::new(key.to_owned(), value)).into_iter();
         own.chain(columns.iter().map(|(name, words)| KeyValue::new(format!("column.{name}"), words.clone()))).collect()
@@ -116,27 +107,31 @@ pub(crate) struct ParquetLog {
 
 impl ParquetLog {
     /// Begins the log `path`; a file that is there is replaced only with `force`.
-    pub fn create(path: &Path, force: bool, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
-        let all = columns(of.measured);
-        let fields: String = all.iter().map(|(name, _)| format!("required int64 {name};")).collect();
+    pub fn create(path: &Path, force: bool, header: &LogHeader<'_>) -> Result<ParquetLog, Error> {
+        let named_columns = columns(header.measured);
+        let fields: String = named_columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema =
             parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| parquet_error(path, &e))?;
         let file = OutputFile::create(path, force).map_err(|error| Error::of_file(path, &error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(of.file_metadata(&all)))
+            .set_key_value_metadata(Some(header.file_metadata(&named_columns)))
             .build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(|error| parquet_error(path, &error))?;
-        Ok(ParquetLog { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); all.len()] })
+        Ok(ParquetLog {
+            path: path.to_owned(),
+            writer,
+            columns: vec![Vec::with_capacity(ROWS_PER_GROUP); named_columns.len()],
+        })
     }
 
-    /// Adds a request.
-    pub fn take(&mut self, record: &Record) -> Result<(), Error> {
+    /// Adds the row of a request; rows are written in groups.
+    pub fn add_row(&mut self, record: &Record) -> Result<(), Error> {
         for (column, value) in self.columns.iter_mut().zip(row(record)) {
             column.push(value);
         }
-        if self.columns[0].len() == ROWS { self.write_rows() } else { Ok(()) }
+        if self.columns[0].len() == ROWS_PER_GROUP { self.write_rows() } else { Ok(()) }
     }
 
     fn write_rows(&mut self) -> Result<(), Error> {

@@ -1,5 +1,6 @@
-//! A result folder: the origin of the results, written once before the first run, and one JSON line a run. The folder is complete after
-//! each run, in the plan's order whatever the number of cores; a killed study goes on where it stopped.
+//! Result folders: each keeps the origin of its results, written once before the first run, and one JSON line a run. A
+//! folder is complete after each run, in the plan's order whatever the number of cores, so that a killed study goes on
+//! where it stopped.
 //!
 //! ```text
 //! out/study.toml       the study, byte for byte
@@ -10,14 +11,15 @@
 //! ```
 //!
 //! Nothing else is read to make the report again or to go on: a folder can be carried anywhere. A review's folder holds
-//! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and a result
-//! folder for each part.
+//! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and
+//! a result folder for each part.
 //!
-//! Files are checked against their sums when they are read, and a record's figures against one another. A folder may come from
-//! somebody else: no link in it is followed ([`foreign`]). Only one process at a time writes it ([`lock`](crate::lock)).
+//! Files are checked against their sums when they are read, and the figures of a record against one another. A folder
+//! may come from somebody else, so that no link in it is followed ([`foreign`]). Only one process at a time writes it
+//! ([`lock`](crate::lock)).
 //!
-//! A process that is killed before its first run leaves some of the first three files. Whoever starts the same study there again
-//! takes them over; another study needs `force`.
+//! A process that is killed before its first run leaves some of the first three files. The next start of the same study
+//! in that folder takes them over; another study needs `force`.
 
 mod sums;
 
@@ -29,34 +31,39 @@ use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
-use crate::foreign::{self, is_there};
+use crate::foreign::{self, entry_exists};
 use crate::lock::WriteLock;
-use crate::reading::{Files, MADE, holds_results};
+use crate::reading::{Files, ORIGIN_FILE};
+#[cfg(feature = "parquet")]
+use crate::seal::LineFault;
 use crate::seal::{check_line, seal_line};
-use crate::shell::quoted;
+use crate::shell::quote_for_shell;
 use crate::store::Store;
 use crate::system::outputs::{check_output_folder, create_folder, open_append, open_read, open_update, write_whole};
 use crate::system::unfinished::lock_unfinished;
 use sums::SUMS;
 
+/// Whether a folder says from what its results were made.
+pub use crate::reading::is_result_folder;
+
 /// The origin of results: of a study, and of a review's parts.
 pub use seekwise_lab::provenance::parts::ReviewProvenance;
 pub use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 
-const STUDY: &str = "study.toml";
-const LINES: &str = "results.jsonl";
+const STUDY_FILE: &str = "study.toml";
+const RECORDS_FILE: &str = "results.jsonl";
 
-/// The page.
+/// The file of the page.
 pub const PAGE: &str = "report.html";
 
 /// An open result folder, which nobody else writes.
 pub struct ResultFolder {
-    path: PathBuf,
-    lines: File,
+    records_path: PathBuf,
+    records_file: File,
     _lock: WriteLock,
 }
 
-/// The manifest of a result folder.
+/// What a result folder says of its results.
 pub struct StudyManifest {
     /// The study's text.
     pub study: String,
@@ -70,21 +77,21 @@ pub struct StudyManifest {
 pub enum FolderError {
     /// The folder or a file in it could not be read or written.
     Io(PathBuf, io::Error),
-    /// The folder holds results already, and going on was not asked for.
+    /// The folder holds results already, and nobody asked to go on with them or to replace them.
     Holds(PathBuf),
-    /// The folder has no results yet, and this file of it is that of another study or was changed.
+    /// The folder has no results yet, and this file of it belongs to another study or was changed.
     Begun(PathBuf),
-    /// A file lies where one of a result folder is to be, and the folder is none of ours.
+    /// A file lies where a result folder has one, but the folder is none of ours.
     Foreign(PathBuf),
-    /// The folder does not say what made its results.
+    /// The folder does not say from what its results were made.
     Unknown(PathBuf),
     /// The folder has results and no sums.
     Unsealed(PathBuf),
-    /// A file does not fit the others.
+    /// A file does not fit the others; why.
     Unfit(PathBuf, String),
-    /// A line is not the record that the plan has there.
+    /// A line of a file, counted from 1, is not the record that the plan has there; why.
     Line(PathBuf, usize, String),
-    /// A line is not as it was written.
+    /// A line of a file, counted from 1, is not as it was written; why.
     Changed(PathBuf, usize, String),
 }
 
@@ -103,7 +110,7 @@ impl std::fmt::Display for FolderError {
                 "{}: already holds results; --force overwrites them, another --out keeps them, `seekwise study {} \
                  --resume` continues them",
                 path.display(),
-                quoted(&path.to_string_lossy())
+                quote_for_shell(&path.to_string_lossy())
             ),
             FolderError::Begun(path) => write!(
                 f,
@@ -113,12 +120,12 @@ impl std::fmt::Display for FolderError {
             ),
             FolderError::Foreign(path) => write!(
                 f,
-                "{}: exists, but no {MADE} shows that Seekwise wrote it, so it is not overwritten; use another --out",
+                "{}: exists, but no {ORIGIN_FILE} shows that Seekwise wrote it, so it is not overwritten; use another --out",
                 path.display()
             ),
             FolderError::Unknown(path) => write!(
                 f,
-                "{}: has no {MADE} and no {STUDY}, so the origin of its results is unknown; run the study again, \
+                "{}: has no {ORIGIN_FILE} and no {STUDY_FILE}, so the origin of its results is unknown; run the study again, \
                  into another folder",
                 path.display()
             ),
@@ -148,52 +155,47 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     move |error| FolderError::Io(path, error)
 }
 
-/// Whether a folder holds results.
-pub fn holds(folder: &Path) -> bool {
+/// Whether a folder holds records of runs.
+pub fn holds_records(folder: &Path) -> bool {
     // An empty file is what a process leaves that was killed before its first run ended.
-    folder.join(LINES).symlink_metadata().is_ok_and(|there| !there.is_file() || there.len() > 0)
+    folder.join(RECORDS_FILE).symlink_metadata().is_ok_and(|there| !there.is_file() || there.len() > 0)
 }
 
-/// Whether a folder says what made its results.
-pub fn says(folder: &Path) -> bool {
-    holds_results(folder)
-}
-
-/// Locks a folder for writing, if it is there already.
-pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
+/// Locks a folder for writing; `None` if it does not exist yet.
+pub fn lock_existing_folder(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
     check_output_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
-    WriteLock::of_known(folder).map_err(io_error(folder))
+    WriteLock::of_existing_folder(folder).map_err(io_error(folder))
 }
 
-/// The folder of this name in another one, which must not lead out of it.
-pub fn below(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
+/// The folder of this name in `parent`; an error if a link leads out of it.
+pub fn checked_subfolder(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
     let folder = parent.join(name);
     check_output_folder(&folder).map_err(io_error(&folder))?;
     Ok(folder)
 }
 
-/// A text of a folder.
+/// Reads a file of a result folder.
 fn read_text(files: &Files, folder: &Path, name: &str) -> Result<String, FolderError> {
     let path = folder.join(name);
-    foreign::text(files, &path).map_err(io_error(&path))
+    foreign::read_regular_text(files, &path).map_err(io_error(&path))
 }
 
-/// Reads the manifest of a folder.
-pub fn kept(files: &Files, folder: &Path) -> Result<StudyManifest, FolderError> {
+/// Reads what the result folder of a study says of its results; checks it against its sums.
+pub fn read_study_manifest(files: &Files, folder: &Path) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
     fs::read_dir(folder).map_err(io_error(folder))?;
-    let read = |name: &str| match read_text(files, folder, name) {
+    let read_kept = |name: &str| match read_text(files, folder, name) {
         Err(FolderError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {
             Err(FolderError::Unknown(folder.to_owned()))
         }
         read => read,
     };
-    let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
-    let (study, made) = (read(STUDY)?, read(MADE)?);
+    let unfit = |why: String| FolderError::Unfit(folder.join(ORIGIN_FILE), why);
+    let (study, made) = (read_kept(STUDY_FILE)?, read_kept(ORIGIN_FILE)?);
     // A process that was killed while it began a folder left no sums: they are written when it goes on.
-    if !sums::check_sums(files, folder, &[(STUDY, &study), (MADE, &made)])? && holds(folder) {
+    if !sums::check_sums(files, folder, &[(STUDY_FILE, &study), (ORIGIN_FILE, &made)])? && holds_records(folder) {
         return Err(FolderError::Unsealed(folder.to_owned()));
     }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
@@ -201,7 +203,7 @@ pub fn kept(files: &Files, folder: &Path) -> Result<StudyManifest, FolderError> 
     Ok(StudyManifest { study, made })
 }
 
-/// The manifest of the folder of a review.
+/// What a review's folder says of its parts.
 pub struct ReviewManifest {
     /// The review's text.
     pub text: String,
@@ -209,47 +211,49 @@ pub struct ReviewManifest {
     pub made: ReviewProvenance,
 }
 
-/// Reads the manifest of a review's folder; `None` if it is a study's. Each part must be the one that the review was made of.
-pub fn kept_review(files: &Files, folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
-    let bytes = read_text(files, folder, MADE)?;
-    let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
-    let text = read_text(files, folder, STUDY)?;
-    if !sums::check_sums(files, folder, &[(STUDY, &text), (MADE, &bytes)])? {
+/// Reads what a review's folder says of its parts; `None` if it is a study's folder. An error unless each part is the
+/// one that the review was made of.
+pub fn read_review_manifest(files: &Files, folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
+    let origin = read_text(files, folder, ORIGIN_FILE)?;
+    let Ok(made) = serde_json::from_str::<ReviewProvenance>(&origin) else { return Ok(None) };
+    let text = read_text(files, folder, STUDY_FILE)?;
+    if !sums::check_sums(files, folder, &[(STUDY_FILE, &text), (ORIGIN_FILE, &origin)])? {
         return Err(FolderError::Unsealed(folder.to_owned()));
     }
-    let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
+    let unfit = |why: String| FolderError::Unfit(folder.join(ORIGIN_FILE), why);
     made.check_review(&text).map_err(unfit)?;
-    let review = Review::parse(STUDY, &text).map_err(|faults| unfit(Error::from(faults).to_string()))?;
-    // A name in the file alone could lead anywhere.
+    let review = Review::parse(STUDY_FILE, &text).map_err(|faults| unfit(Error::from(faults).to_string()))?;
+    // A part's name that the review does not have could lead anywhere.
     if !review.part.iter().map(ReviewPart::folder).eq(made.parts.iter().map(|part| part.folder.as_str())) {
-        return Err(unfit(format!("its parts are not those of {STUDY}")));
+        return Err(unfit(format!("its parts are not those of {STUDY_FILE}")));
     }
-    for (place, part) in review.part.iter().enumerate() {
-        made.check_part(place, &kept(files, &below(folder, part.folder())?)?.made).map_err(unfit)?;
+    for (index, part) in review.part.iter().enumerate() {
+        made.check_part(index, &read_study_manifest(files, &checked_subfolder(folder, part.folder())?)?.made)
+            .map_err(unfit)?;
     }
     Ok(Some(ReviewManifest { text, made }))
 }
 
-/// Whether a folder says that it holds the parts of a review.
-fn is_review(files: &Files, folder: &Path) -> bool {
-    read_text(files, folder, MADE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
+/// Whether the origin that a folder tells is that of a review.
+fn is_review_folder(files: &Files, folder: &Path) -> bool {
+    read_text(files, folder, ORIGIN_FILE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
 }
 
-/// Checks whether a review's results may go to `folder`: with `resume`, to go on from those of the same review; with
-/// `force`, to replace what it holds.
-pub(crate) fn admit_review(
+/// An error if a review's results must not go to `folder`: with `resume`, they may if it holds the same review; with
+/// `force`, in place of what it holds.
+pub(crate) fn check_review_destination(
     files: &Files,
     folder: &Path,
-    text: &str,
+    review_text: &str,
     resume: bool,
     force: bool,
 ) -> Result<(), FolderError> {
-    if !says(folder) || !is_review(files, folder) {
-        return admit(files, folder, text, force);
+    if !is_result_folder(folder) || !is_review_folder(files, folder) {
+        return check_study_destination(files, folder, review_text, force);
     }
     match (resume, force) {
         (_, true) => Ok(()),
-        (true, _) if read_text(files, folder, STUDY)? == text => Ok(()),
+        (true, _) if read_text(files, folder, STUDY_FILE)? == review_text => Ok(()),
         (true, _) => {
             let why = "cannot continue: it holds results of another study; use another --out".to_owned();
             Err(FolderError::Unfit(folder.to_owned(), why))
@@ -258,8 +262,9 @@ pub(crate) fn admit_review(
     }
 }
 
-/// Writes a review, and the origin of its parts, beside them. Files that are there and differ are replaced only with `force`.
-pub(crate) fn say_review(
+/// Writes a review's text and the origin of its parts into its folder. Other files of these names are replaced only
+/// with `force`.
+pub(crate) fn write_review_manifest(
     files: &Files,
     folder: &Path,
     text: &str,
@@ -268,29 +273,32 @@ pub(crate) fn say_review(
 ) -> Result<(), FolderError> {
     let made = made.to_text();
     if !force {
-        require_same(files, folder, &made)?;
+        require_same_origin(files, folder, &made)?;
     }
-    write_kept(files, folder, text, &made)
+    write_manifest(files, folder, text, &made)
 }
 
-/// An error if the folder tells another origin of its results than `made`.
-fn require_same(files: &Files, folder: &Path, made: &str) -> Result<(), FolderError> {
-    match says(folder) && read_text(files, folder, MADE)? != made {
-        true => Err(FolderError::Begun(folder.join(MADE))),
+/// An error if the folder tells another origin of its results than this.
+fn require_same_origin(files: &Files, folder: &Path, origin: &str) -> Result<(), FolderError> {
+    match is_result_folder(folder) && read_text(files, folder, ORIGIN_FILE)? != origin {
+        true => Err(FolderError::Begun(folder.join(ORIGIN_FILE))),
         false => Ok(()),
     }
 }
 
-/// Writes a study or review, the origin of its results, and then their sums; results are written after these. Files that are there as
-/// they are to be stay. Old sums are removed first: a program that is killed on the way leaves none that fit nothing.
-fn write_kept(files: &Files, folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
-    let texts = [(STUDY, study), (MADE, made)];
-    let is_kept = |(name, text): &(&str, &str)| foreign::text(files, &folder.join(name)).is_ok_and(|it| it == *text);
+/// Writes a study or review, the origin of its results, and then the sums of both; records are written after these.
+/// Files that are as they are to be stay. Old sums are removed first: a program that is killed on the way leaves none
+/// that fit nothing.
+fn write_manifest(files: &Files, folder: &Path, study: &str, origin: &str) -> Result<(), FolderError> {
+    let texts = [(STUDY_FILE, study), (ORIGIN_FILE, origin)];
+    let is_kept = |(name, text): &(&str, &str)| {
+        foreign::read_regular_text(files, &folder.join(name)).is_ok_and(|kept| kept == *text)
+    };
     if texts.iter().all(is_kept) && sums::check_sums(files, folder, &texts).unwrap_or(false) {
         return Ok(());
     }
     remove_if_there(&folder.join(SUMS))?;
-    // The study itself may lie there.
+    // The study's own file may lie in the folder already.
     for (name, text) in texts.iter().filter(|text| !is_kept(text)) {
         let path = folder.join(name);
         write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
@@ -307,8 +315,8 @@ fn remove_if_there(path: &Path) -> Result<(), FolderError> {
 }
 
 impl ResultFolder {
-    /// Makes `folder` a result folder of `study`, with `made` as the origin. Results that it holds already are replaced
-    /// only with `force`, and files that Seekwise did not write never.
+    /// Makes `folder` a result folder of the study with this text and this origin. Results that it holds already are
+    /// replaced only with `force`, and files that Seekwise did not write never.
     pub fn begin(
         files: &Files,
         folder: &Path,
@@ -316,14 +324,14 @@ impl ResultFolder {
         made: &StudyProvenance,
         force: bool,
     ) -> Result<ResultFolder, FolderError> {
-        admit(files, folder, study, force)?;
-        let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
-        create_folder(folder).map_err(unmade)?;
+        check_study_destination(files, folder, study, force)?;
+        let creation_error = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
+        create_folder(folder).map_err(creation_error)?;
         let lock = WriteLock::of_folder(folder).map_err(io_error(folder))?;
         ResultFolder::begin_locked(files, lock, folder, study, made, force)
     }
 
-    /// Begins results in a folder that is there and locked.
+    /// Begins results in a folder that exists and is locked.
     pub(crate) fn begin_locked(
         files: &Files,
         lock: WriteLock,
@@ -332,52 +340,53 @@ impl ResultFolder {
         made: &StudyProvenance,
         force: bool,
     ) -> Result<ResultFolder, FolderError> {
-        admit(files, folder, study, force)?;
-        let text = made.to_text();
+        check_study_destination(files, folder, study, force)?;
+        let origin = made.to_text();
         match force {
             true => clear_results(files, folder)?,
-            false => require_same(files, folder, &text)?,
+            false => require_same_origin(files, folder, &origin)?,
         }
-        write_kept(files, folder, study, &text)?;
-        ResultFolder::append_to(lock, folder)
+        write_manifest(files, folder, study, &origin)?;
+        ResultFolder::open_for_append(lock, folder)
     }
 
-    /// Goes on in a folder with this manifest; returns the runs that are there. A line that was being written when a run
-    /// was killed is cut off, to be made again.
-    pub fn go_on(
+    /// Goes on in a folder with this manifest; returns it, and the records that it holds. A line that was being written
+    /// when its writer was killed is cut off, and its run is to be made again.
+    pub fn resume(
         files: &Files,
         lock: WriteLock,
         folder: &Path,
         kept: &StudyManifest,
     ) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
-        if !holds(folder) {
+        if !holds_records(folder) {
             let begun = ResultFolder::begin_locked(files, lock, folder, &kept.study, &kept.made, false)?;
             return Ok((begun, Vec::new()));
         }
-        let path = folder.join(LINES);
-        let (done, whole) = parse_lines(files, &path, kept)?;
-        lock_unfinished().count_kept_records(done.len() as u64);
-        let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
-        open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
-        Ok((ResultFolder::append_to(lock, folder)?, done))
+        let records_path = folder.join(RECORDS_FILE);
+        let (records, whole_bytes) = read_whole_records(files, &records_path, kept)?;
+        lock_unfinished().count_kept_records(records.len() as u64);
+        let cut_torn_line =
+            |file: File| if file.metadata()?.len() > whole_bytes { file.set_len(whole_bytes) } else { Ok(()) };
+        open_update(&records_path).and_then(cut_torn_line).map_err(io_error(&records_path))?;
+        Ok((ResultFolder::open_for_append(lock, folder)?, records))
     }
 
     /// The path of the folder.
     pub fn folder(&self) -> &Path {
-        self.path.parent().expect("results are in a folder")
+        self.records_path.parent().expect("results are in a folder")
     }
 
-    fn append_to(lock: WriteLock, folder: &Path) -> Result<ResultFolder, FolderError> {
-        let path = folder.join(LINES);
-        let lines = open_append(&path).map_err(io_error(&path))?;
-        Ok(ResultFolder { path, lines, _lock: lock })
+    fn open_for_append(lock: WriteLock, folder: &Path) -> Result<ResultFolder, FolderError> {
+        let records_path = folder.join(RECORDS_FILE);
+        let records_file = open_append(&records_path).map_err(io_error(&records_path))?;
+        Ok(ResultFolder { records_path, records_file, _lock: lock })
     }
 
-    /// Appends a run, which is on its way to the disk when this returns.
+    /// Appends the record of a run; it is with the operating system when this returns.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
-        let line = line_of(record);
+        let line = record_line(record);
         let mut unfinished = lock_unfinished();
-        self.lines.write_all(line.as_bytes()).map_err(io_error(&self.path))?;
+        self.records_file.write_all(line.as_bytes()).map_err(io_error(&self.records_path))?;
         unfinished.count_kept_records(1);
         Ok(())
     }
@@ -389,47 +398,50 @@ impl Store for ResultFolder {
     }
 }
 
-/// Checks whether results of `study` may go to `folder`; changes nothing. No plan is needed, so this is checked before one is made.
-pub fn admit(files: &Files, folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
+/// An error if results of the study with this text must not go to `folder`; changes nothing. No plan is needed, so that
+/// this is checked before one is made.
+pub fn check_study_destination(files: &Files, folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     check_output_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
-    let same = || read_text(files, folder, STUDY).is_ok_and(|there| there == study);
-    if !says(folder) {
+    let has_same_study = || read_text(files, folder, STUDY_FILE).is_ok_and(|kept| kept == study);
+    if !is_result_folder(folder) {
         // The study itself may lie there.
-        let names = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same()));
-        let there = names.map(|name| folder.join(name)).find(|path| is_there(path));
-        return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
+        let names = [STUDY_FILE, RECORDS_FILE, SUMS, PAGE].into_iter().skip(usize::from(has_same_study()));
+        let foreign_file = names.map(|name| folder.join(name)).find(|path| entry_exists(path));
+        return foreign_file.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
     match force {
         true => Ok(()),
-        false if holds(folder) || is_review(files, folder) => Err(FolderError::Holds(folder.to_owned())),
-        false if is_there(&folder.join(STUDY)) && !same() => Err(FolderError::Begun(folder.join(STUDY))),
+        false if holds_records(folder) || is_review_folder(files, folder) => Err(FolderError::Holds(folder.to_owned())),
+        false if entry_exists(&folder.join(STUDY_FILE)) && !has_same_study() => {
+            Err(FolderError::Begun(folder.join(STUDY_FILE)))
+        }
         false => Ok(()),
     }
 }
 
-/// Removes the results in `folder`.
+/// Removes the records, the sums and the page in `folder`.
 fn clear_results(files: &Files, folder: &Path) -> Result<(), FolderError> {
-    let lines = folder.join(LINES);
-    if holds(folder) || is_review(files, folder) {
+    let records_path = folder.join(RECORDS_FILE);
+    if holds_records(folder) || is_review_folder(files, folder) {
         // A file that is none of ours has no runs.
-        let runs = whole_lines(files, &lines).unwrap_or(0);
+        let runs = count_whole_lines(files, &records_path).unwrap_or(0);
         let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         log::info!("overwriting the results in {} ({runs})", folder.display());
     }
     let _unfinished = lock_unfinished();
-    [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove_if_there(&folder.join(name)))
+    [RECORDS_FILE, SUMS, PAGE].into_iter().try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
 /// The line of a record, with its sum.
-pub(crate) fn line_of(record: &RunRecord) -> String {
+pub(crate) fn record_line(record: &RunRecord) -> String {
     seal_line("", &serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// Counts the lines of a file that have their end.
-fn whole_lines(files: &Files, path: &Path) -> io::Result<usize> {
-    let (mut lines, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
+fn count_whole_lines(files: &Files, path: &Path) -> io::Result<usize> {
+    let (mut reader, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
     loop {
-        files.read_line(&mut lines, &mut line)?;
+        files.read_line(&mut reader, &mut line)?;
         match line.ends_with(b"\n") {
             true => count += 1,
             false => return Ok(count),
@@ -437,22 +449,29 @@ fn whole_lines(files: &Files, path: &Path) -> io::Result<usize> {
     }
 }
 
-/// Reads the records of whole lines, of which the first is number `first` of the plan `order` of `made`; checks each
-/// against the plan, its sum and its own figures. An error names the line.
+/// Reads the records of whole lines, the first of which has the number `first` in the plan's order; checks each against
+/// the plan, its sum and its own figures.
 #[cfg(feature = "parquet")]
-pub(crate) fn read_lines(
+pub(crate) fn parse_record_lines(
     made: &StudyProvenance,
     order: &[(usize, usize)],
     first: usize,
-    whole: &[u8],
-) -> Result<Vec<RunRecord>, (usize, String)> {
-    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    let record = |(index, line)| record_of(made, order, first + index, line).map_err(|why| (index + 1, why));
-    lines.map(record).collect()
+    lines: &[u8],
+) -> Result<Vec<RunRecord>, LineFault> {
+    let numbered = lines.split_inclusive(|&byte| byte == b'\n').enumerate();
+    let parse = |(index, line)| {
+        parse_record_line(made, order, first + index, line).map_err(|why| LineFault { line: index + 1, why })
+    };
+    numbered.map(parse).collect()
 }
 
-/// The record of a line, which is number `index` of the plan.
-fn record_of(made: &StudyProvenance, order: &[(usize, usize)], index: usize, line: &[u8]) -> Result<RunRecord, String> {
+/// Parses the line with this number in the plan's order, counted from 0, and checks its record.
+fn parse_record_line(
+    made: &StudyProvenance,
+    order: &[(usize, usize)],
+    index: usize,
+    line: &[u8],
+) -> Result<RunRecord, String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
     made.check_record(order, index, &record)?;
@@ -460,41 +479,41 @@ fn record_of(made: &StudyProvenance, order: &[(usize, usize)], index: usize, lin
     check_line("", text).map(|()| record)
 }
 
-/// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures; a
+/// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures. A
 /// last line without its end is left out.
-pub fn records(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    parse_lines(files, &folder.join(LINES), kept).map(|(records, _)| records)
+pub fn read_records(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
+    read_whole_records(files, &folder.join(RECORDS_FILE), kept).map(|(records, _)| records)
 }
 
-/// Returns (the records of lines that have their end, the bytes of these lines). The file is read line by line: that of a
-/// review's part has tens of megabytes.
-fn parse_lines(files: &Files, path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
-    let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
-    let (mut records, mut whole) = (Vec::new(), 0);
+/// Returns (the records of all lines that have their end, the bytes of these lines). The file is read line by line: a
+/// part of a review may have tens of megabytes.
+fn read_whole_records(files: &Files, path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
+    let mut reader = BufReader::new(open_read(path).map_err(io_error(path))?);
+    let (mut records, mut whole_bytes) = (Vec::new(), 0);
     let (mut order, mut line) = (Vec::new(), Vec::new());
     loop {
-        files.read_line(&mut lines, &mut line).map_err(io_error(path))?;
+        files.read_line(&mut reader, &mut line).map_err(io_error(path))?;
         if !line.ends_with(b"\n") {
-            return Ok((records, whole));
+            return Ok((records, whole_bytes));
         }
         let index = records.len();
-        // A line beyond the end of the order is a fault, which its check reports.
+        // A line beyond the end of the order is a fault, which the check of its record reports.
         if index >= order.len() {
-            order = self::plan_order(path, kept, &records)?;
+            order = plan_order(path, kept, &records)?;
             records.reserve_exact(order.len().saturating_sub(index));
         }
-        let read = record_of(&kept.made, &order, index, &line);
-        records.push(read.map_err(|why| FolderError::Line(path.to_owned(), index + 1, why))?);
-        whole += line.len() as u64;
+        let parsed = parse_record_line(&kept.made, &order, index, &line);
+        records.push(parsed.map_err(|why| FolderError::Line(path.to_owned(), index + 1, why))?);
+        whole_bytes += line.len() as u64;
     }
 }
 
-/// The plan's order, as far as its first records decide it.
+/// The plan's order of runs (cell, run), as far as its first records decide it.
 fn plan_order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
     if kept.made.sampling.is_none() {
         return Ok(kept.made.fixed_order());
     }
-    let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
-    let study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
+    let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY_FILE), Error::from(faults).to_string());
+    let study = seekwise_formats::study::parse(STUDY_FILE, &kept.study).map_err(unfit)?;
     Ok(seekwise_lab::rounds::sample_order(&study, &kept.made, records))
 }

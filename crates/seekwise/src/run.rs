@@ -1,4 +1,5 @@
-//! A single run of a job on a target: its record, logs, and result folder.
+//! A single run of a job on a target, as `seekwise run` makes it: its record, the logs that are asked for, and its
+//! result folder.
 
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
@@ -18,9 +19,9 @@ use seekwise_run::work::Work;
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
-use crate::logging::RequestLog;
+use crate::logging::{LogHeader, RequestLog};
 use crate::observer::Observer;
-use crate::reading::spoken;
+use crate::reading::display_name;
 use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
@@ -103,7 +104,8 @@ pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
 /// A prepared run, which can be inspected first.
 pub struct PreparedRun<'a> {
     setup: &'a Setup,
-    asked: Cell,
+    /// The job, the target and the settings, as they are asked for.
+    cell: Cell,
     inputs: Inputs<'static>,
     prepared: PreparedCell,
 }
@@ -111,74 +113,80 @@ pub struct PreparedRun<'a> {
 impl<'a> PreparedRun<'a> {
     /// Reads and builds all that the run is made of.
     pub fn new(setup: &'a Setup) -> Result<PreparedRun<'a>, Error> {
-        let (asked, inputs) = (setup.cell()?, setup.files.inputs().with_written_logs());
-        let prepared = prepare(&asked, &inputs)?;
-        Ok(PreparedRun { setup, asked, inputs, prepared })
+        let (cell, inputs) = (setup.cell()?, setup.files.inputs().with_written_logs());
+        let prepared = prepare(&cell, &inputs)?;
+        Ok(PreparedRun { setup, cell, inputs, prepared })
     }
 
     /// The cell that will run.
-    pub fn cell(&self) -> &PreparedCell {
+    pub fn prepared_cell(&self) -> &PreparedCell {
         &self.prepared
     }
 
-    /// Runs it; `watch` sees each counted request.
+    /// Runs the job; `on_request` is called with each counted request.
     pub fn run(
         self,
         options: &RunOptions<'_>,
         observer: &dyn Observer,
-        watch: &mut dyn FnMut(&Record),
+        on_request: &mut dyn FnMut(&Record),
     ) -> Result<RunResult, Error> {
-        let PreparedRun { setup, asked, inputs, prepared } = self;
+        let PreparedRun { setup, cell, inputs, prepared } = self;
         let (seed, cells) = (setup.seed, from_ref(&prepared));
-        let plan = RunPlan { cells, runs: 1, cuts: 0, times: 1, threads: 1, seed, until_decided: false };
-        options.bounds.admit(&plan)?;
-        iolog::admit_all(&prepared.logs, options.force)?;
-        let mut log = RequestLog::create(
-            (&setup.job, &setup.target),
+        let plan = RunPlan {
+            cells,
+            runs_per_cell: 1,
+            cuts_per_run: 0,
+            passes_per_run: 1,
+            threads: 1,
             seed,
-            options.log,
-            options.force,
-            prepared.target.is_measured(),
-        )?;
+            until_decided: false,
+        };
+        options.bounds.choose_cores(&plan)?;
+        iolog::check_logs_writable(&prepared.logs, options.force)?;
+        let (job_name, target_name) = (display_name(&setup.job), display_name(&setup.target));
+        let measured = prepared.target.is_measured();
+        let header = LogHeader { job: job_name, target: target_name, seed, measured };
+        let mut log = RequestLog::create(options.log, options.force, &header)?;
         // A folder keeps the run as a study of one cell and one run.
-        let begin = |out| -> Result<(Study, StudyProvenance, ResultFolder), Error> {
-            let study = setup.study(asked.clone(), format!("How fast is {}?", setup.title()), 1)?;
+        let begin_folder = |out| -> Result<(Study, StudyProvenance, ResultFolder), Error> {
+            let study = setup.study(cell.clone(), format!("How fast is {}?", setup.title()), 1)?;
             let text = study.to_text();
             // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
             let sample = RunSample { seeds: vec![seed], sampling: None };
-            let made = StudyProvenance::new(sha256(text.as_bytes()), &[asked], cells, inputs.texts_read(), sample);
+            let made = StudyProvenance::new(sha256(text.as_bytes()), &[cell], cells, inputs.texts_read(), sample);
             let folder = ResultFolder::begin(&setup.files, out, &text, &made, options.force)?;
             Ok((study, made, folder))
         };
-        let kept = options.out.map(begin).transpose()?;
+        let kept = options.out.map(begin_folder).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
-        let tell = iologs.request_listener();
+        let listener = iologs.request_listener();
         let mut progress = RunProgress::begin_reports(&prepared, observer);
-        let cancelled = || observer.is_cancelled();
-        let cutoff = RunCutoff::when_cancelled(&cancelled);
-        let measured = measure_run_until(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
-            progress.count_request(record);
-            watch(record);
-            log.take(record);
-        })?;
-        drop(tell);
-        log.check()?;
+        let is_cancelled = || observer.is_cancelled();
+        let cutoff = RunCutoff::when_cancelled(&is_cancelled);
+        let measured_run =
+            measure_run_until(cutoff, &prepared.target, &prepared.job, seed, listener.as_ref(), |record| {
+                progress.count_request(record);
+                on_request(record);
+                log.log_request(record);
+            })?;
+        drop(listener);
+        log.check_written()?;
         // A run without a result does not replace a log that is there.
-        require_figures(&measured, &prepared.job)?;
+        require_figures(&measured_run, &prepared.job)?;
         log.finish()?;
         iologs.finish()?;
-        let mut record = cell_record(&prepared, &measured, seed);
+        let mut record = cell_record(&prepared, &measured_run, seed);
         let page = kept.map(|(study, made, mut folder)| {
             folder.append(&record)?;
             write_report(&study, &made, from_ref(&record), folder.folder())
         });
         let page = page.transpose()?;
-        (record.target, record.job) = (spoken(&setup.target).to_owned(), spoken(&setup.job).to_owned());
-        Ok(RunResult { record, prepared, measured, page })
+        (record.target, record.job) = (target_name.to_owned(), job_name.to_owned());
+        Ok(RunResult { record, prepared, measured: measured_run, page })
     }
 }
 
-/// An error where a run has no figures.
+/// An error if a run has no figures: no read or write was counted, and no operation of a scene.
 fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
     let RunFigures { issued, failures, troubles, .. } = &measured.figures;
     if measured.run.reads_and_writes().tally.ios() > 0
@@ -202,9 +210,9 @@ fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
 }
 
 /// Requests between two reports of progress.
-const STEP: u64 = 1 << 14;
+const REQUESTS_PER_REPORT: u64 = 1 << 14;
 
-/// The progress of a run: by its place's time if the end is known, else by requests.
+/// Reports the progress of a run: in seconds of its place's time if the end is known, else in requests.
 struct RunProgress<'a> {
     observer: &'a dyn Observer,
     by_time: bool,
@@ -216,17 +224,17 @@ impl<'a> RunProgress<'a> {
         let JobExtent { seconds, requests } = job_extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         match seconds {
-            Some(seconds) => observer.begin(Some(seconds.ceil() as u64), 0, unit),
-            None => observer.begin(requests, 0, "requests"),
+            Some(seconds) => observer.begin_work(Some(seconds.ceil() as u64), 0, unit),
+            None => observer.begin_work(requests, 0, "requests"),
         }
         RunProgress { observer, by_time: seconds.is_some(), count: 0 }
     }
 
     fn count_request(&mut self, record: &Record) {
         self.count += 1;
-        if self.count.is_multiple_of(STEP) {
+        if self.count.is_multiple_of(REQUESTS_PER_REPORT) {
             let seconds = record.completion.finished.nanos() / 1_000_000_000;
-            self.observer.at(if self.by_time { seconds } else { self.count });
+            self.observer.report_done(if self.by_time { seconds } else { self.count });
         }
     }
 }
@@ -246,10 +254,10 @@ mod tests {
     }
 
     impl Observer for ProgressReports {
-        fn begin(&self, total: Option<u64>, _: u64, unit: &'static str) {
+        fn begin_work(&self, total: Option<u64>, _: u64, unit: &'static str) {
             self.begun.lock().unwrap().push((total, unit));
         }
-        fn at(&self, done: u64) {
+        fn report_done(&self, done: u64) {
             self.at.lock().unwrap().push(done);
         }
     }
@@ -267,9 +275,12 @@ mod tests {
             (begun.into_inner().unwrap(), at.into_inner().unwrap(), result.record.all.ios)
         };
         let by_requests = reported("number_ios=40000");
-        assert_eq!(by_requests, (vec![(Some(40_000), "requests")], vec![STEP, 2 * STEP], 40_000));
+        assert_eq!(
+            by_requests,
+            (vec![(Some(40_000), "requests")], vec![REQUESTS_PER_REPORT, 2 * REQUESTS_PER_REPORT], 40_000)
+        );
         let (begun, at, ios) = reported("time_based\nruntime=20");
-        assert_eq!((begun, at.len() as u64), (vec![(Some(20), "virtual seconds")], ios / STEP));
+        assert_eq!((begun, at.len() as u64), (vec![(Some(20), "virtual seconds")], ios / REQUESTS_PER_REPORT));
         assert!(at.len() > 1 && at.is_sorted() && at.iter().all(|second| *second <= 20), "{at:?}");
     }
 }

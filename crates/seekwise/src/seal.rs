@@ -1,6 +1,6 @@
-//! Lines that end in their own sum: each is a JSON object whose last field is `sum`, the first 16 digits of the SHA-256 of the object
-//! without it. A line that was changed after it was written is found. A sum is no signature: whoever changes a line can write its
-//! sum anew.
+//! Sealed lines, of results and journals: each is a JSON object whose last field is `sum`, the first 16 digits of the
+//! SHA-256 of the object without it. A line that was changed after it was written is found so. A sum is no signature:
+//! whoever changes a line can write its sum anew.
 
 use seekwise_lab::digest::sha256;
 
@@ -13,14 +13,23 @@ const END: &str = "\"}";
 /// Digits of a sum.
 const DIGITS: usize = 16;
 
-/// The sum of a text.
-pub(crate) fn text_sum(text: &str) -> String {
-    let mut all = sha256(text.as_bytes());
-    all.truncate(DIGITS);
-    all
+/// A line of a file that is not as it should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LineFault {
+    /// Counted from 1.
+    pub line: usize,
+    pub why: String,
 }
 
-/// An object as a sealed line. Lines of different files do not stand for one another if `salt` is another.
+/// The first digits of a text's SHA-256.
+pub(crate) fn text_sum(text: &str) -> String {
+    let mut sum = sha256(text.as_bytes());
+    sum.truncate(DIGITS);
+    sum
+}
+
+/// A JSON object as a sealed line. `salt` goes into the sum: lines of files with different salts do not pass for one
+/// another.
 pub(crate) fn seal_line(salt: &str, object: &str) -> String {
     match object.strip_suffix('}') {
         Some(open) => format!("{open}{FIELD}{}{END}\n", text_sum(&format!("{salt}{object}"))),
@@ -28,16 +37,18 @@ pub(crate) fn seal_line(salt: &str, object: &str) -> String {
     }
 }
 
-/// Checks a line against its sum.
+/// Checks a sealed line against its sum; an error says what differs.
 pub(crate) fn check_line(salt: &str, line: &str) -> Result<(), String> {
     let parts = line.trim_end_matches('\n').strip_suffix(END).and_then(|rest| rest.rsplit_once(FIELD));
-    let Some((open, kept)) = parts else {
+    let Some((open, kept_sum)) = parts else {
         return Err("it does not end in its `sum`: this line was changed after it was written".to_owned());
     };
-    let made = text_sum(&format!("{salt}{open}}}"));
-    match made == kept {
+    let actual_sum = text_sum(&format!("{salt}{open}}}"));
+    match actual_sum == kept_sum {
         true => Ok(()),
-        false => Err(format!("`sum`: this line was changed after it was written: its sum is {made}; expected {kept}")),
+        false => Err(format!(
+            "`sum`: this line was changed after it was written: its sum is {actual_sum}; expected {kept_sum}"
+        )),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Modelled disks in real time: a disk with its contents, served to clients over a network block device or as a file in a folder;
-//! orders to it, recordings of its requests, and how well the machine kept up.
+//! Modelled disks in real time, as `seekwise serve` runs them: a disk with its contents, served to clients over a
+//! network block device (NBD) or as a file in a folder; orders to it, recordings of its requests, and how well the
+//! machine kept up.
 
 use std::io::{self, BufWriter, Write};
 
@@ -34,16 +35,19 @@ pub use seekwise_run::receipt::attendance::CLIENTS;
 pub use seekwise_run::receipt::pace::PaceVerdict;
 pub use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls, TransportCost};
 
-/// Begins a recording in a new file: the recorder writes the requests and orders that pass a disk made on `made_on`.
+/// Begins a recording in a new file: the recorder writes the requests and orders that reach a disk, whose description
+/// is `made_on`.
 pub fn begin_recording(file: OutputFile, made_on: &str) -> io::Result<DiskRecorder> {
-    let mut out = BufWriter::new(file);
-    out.write_all(recording::head_lines(&made_on.replace('\n', " ")).as_bytes())?;
-    let mut out = Some(out);
-    Ok(Box::new(move |passed| match (passed, &mut out) {
-        (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::request_line(entry).as_bytes()),
-        (RecorderEvent::Order(at, words), Some(out)) => out.write_all(recording::order_line(at, words).as_bytes()),
-        (RecorderEvent::End, _) => match out.take() {
-            Some(out) => out.into_inner()?.finish(),
+    let mut writer = BufWriter::new(file);
+    writer.write_all(recording::head_lines(&made_on.replace('\n', " ")).as_bytes())?;
+    let mut writer = Some(writer);
+    Ok(Box::new(move |event| match (event, &mut writer) {
+        (RecorderEvent::Request(entry), Some(writer)) => writer.write_all(recording::request_line(entry).as_bytes()),
+        (RecorderEvent::Order(at, words), Some(writer)) => {
+            writer.write_all(recording::order_line(at, words).as_bytes())
+        }
+        (RecorderEvent::End, _) => match writer.take() {
+            Some(writer) => writer.into_inner()?.finish(),
             None => Ok(()),
         },
         (_, None) => Ok(()),

@@ -1,4 +1,5 @@
-//! A job, a target, and settings on top, as users name them; as a cell of a plan, and as the study that results are kept of.
+//! A job, a target, and settings on top, as users name them; the cell of a plan that they stand for; and the study that
+//! their results are kept as.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,7 +13,7 @@ use seekwise_run::place::{self, PlaceSource};
 
 use crate::error::Error;
 use crate::reading::{self, FileKind, Files};
-use crate::shell::quoted;
+use crate::shell::quote_for_shell;
 use crate::system::places::PLACES;
 
 /// A cell as it is asked for, and prepared: its settings, its work, and where that runs.
@@ -22,9 +23,9 @@ pub use seekwise_lab::plan::{Cell, PreparedCell};
 pub use seekwise_run::place::Target;
 pub use seekwise_run::work::Work;
 
+/// A modelled stack, its changes in words, and the seed of its random numbers.
 pub use seekwise_disk::rng::Seed;
 pub use seekwise_disk::stack::Stack;
-/// A modelled stack, its changes in words, and the seed of its random numbers.
 pub use seekwise_drives::change::WrittenChange;
 
 /// Formats of traces.
@@ -47,7 +48,7 @@ pub struct Setup {
     pub target: String,
     /// Dotted keys of the stack or the job, and values.
     pub set: Vec<(String, String)>,
-    /// The seed of all chance.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// How long each worker runs (`60 s`), whatever the job says.
     pub runtime: Option<String>,
@@ -100,7 +101,7 @@ impl Setup {
 
     /// Returns the setup as a cell of a study.
     pub fn cell(&self) -> Result<Cell, Error> {
-        reading::one_standard_input(&[&self.job, &self.target])?;
+        reading::reject_second_standard_input(&[&self.job, &self.target])?;
         require_job(&self.files, &self.job)?;
         if let Some(fault) = target_fault(&self.files, &self.target) {
             return Err(fault);
@@ -113,7 +114,7 @@ impl Setup {
         if let Some(runtime) = &self.runtime {
             settings.push((job::RUNTIME.to_owned(), runtime.clone()));
         }
-        settings.extend(self.destroy_key()?);
+        settings.extend(self.destroy_setting()?);
         if let Some(format) = &self.trace_format {
             settings.push((trace::FORMAT.to_owned(), format.clone()));
         }
@@ -121,13 +122,13 @@ impl Setup {
         Ok(Cell { levels: Vec::new(), settings })
     }
 
-    /// Builds the cell to run.
+    /// Reads and builds all that the cell runs.
     pub fn prepare(&self) -> Result<PreparedCell, Error> {
         prepare(&self.cell()?, &self.files.inputs())
     }
 
-    /// The key that `--destroy` stands for.
-    fn destroy_key(&self) -> Result<Option<(String, String)>, Error> {
+    /// The setting that `--destroy` stands for; an error if the target has nothing to destroy.
+    fn destroy_setting(&self) -> Result<Option<(String, String)>, Error> {
         let Some(name) = &self.destroy else { return Ok(None) };
         if self.set.iter().any(|(key, _)| key == real::DESTROY) {
             return Err(Error::new(format!(
@@ -149,30 +150,30 @@ impl Setup {
         }
     }
 
-    /// An error if `--set` says what another argument says.
+    /// An error if `--set` sets what another argument sets.
     fn check_conflicts(&self, target: &[(String, String)]) -> Result<(), Error> {
-        let drive = target.iter().any(|(key, _)| key == "drive");
+        let target_is_drive = target.iter().any(|(key, _)| key == "drive");
         for (key, value) in &self.set {
-            let said = match key.as_str() {
+            let other_argument = match key.as_str() {
                 "job" => "the argument before --on names the job",
                 "stack" => "--on names the stack",
                 key_names::stack::PLACE => "--on names the place",
-                "drive" if drive => "--on names the drive",
+                "drive" if target_is_drive => "--on names the drive",
                 job::RUNTIME if self.runtime.is_some() => "--runtime sets the run time",
                 trace::FORMAT if self.trace_format.is_some() => "--trace-format names the format",
                 _ => continue,
             };
-            return Err(Error::new(format!("--set {key}={value}: {said}; expected one of the two")));
+            return Err(Error::new(format!("--set {key}={value}: {other_argument}; expected one of the two")));
         }
         Ok(())
     }
 
     /// The title of a run.
     pub fn title(&self) -> String {
-        format!("{} on {}", reading::spoken(&self.job), reading::spoken(&self.target))
+        format!("{} on {}", reading::display_name(&self.job), reading::display_name(&self.target))
     }
 
-    /// `JOB --on TARGET --set …`, as a shell takes it.
+    /// The arguments of `seekwise run` for this setup, as a shell takes them: `JOB --on TARGET --set …`.
     pub fn words(&self) -> String {
         let mut words = vec![self.job.clone(), "--on".to_owned(), self.target.clone()];
         for (key, value) in &self.set {
@@ -187,10 +188,10 @@ impl Setup {
         if let Some(format) = &self.trace_format {
             words.extend(["--trace-format".to_owned(), format.clone()]);
         }
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        words.iter().map(|word| quote_for_shell(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The study of this setup alone: its cell, this many runs.
+    /// The study that has this setup as its one cell, and so many runs of it.
     pub fn study(&self, cell: Cell, question: impl Into<String>, runs: u32) -> Result<Study, Error> {
         let mut study = Study::new(self.title(), question);
         (study.seed, study.runs) = (self.seed, runs);
@@ -210,20 +211,21 @@ pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> 
     Ok(plan::prepare_cell("command line", cell, inputs)?)
 }
 
-/// The modelled stack that a target names, without a job, its changes in words, and the warnings of its reader.
-pub fn stack(
+/// Builds the modelled stack that a target names, without a job. Returns the stack, its changes in words, and the
+/// warnings of its reader.
+pub fn build_stack(
     files: &Files,
     name: &str,
     set: &[(String, String)],
 ) -> Result<(Stack, Vec<WrittenChange>, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
-    let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
+    let unmodelled_error = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
     if target_fault(files, name).is_some() {
-        return Err(unmodelled());
+        return Err(unmodelled_error());
     }
     let mut settings = target_settings(files, name)?;
     if settings.iter().any(|(key, _)| key == key_names::stack::PLACE) {
-        return Err(unmodelled());
+        return Err(unmodelled_error());
     }
     if let Some((key, _)) = set.iter().find(|(key, _)| is_job_key(key)) {
         return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
@@ -234,12 +236,12 @@ pub fn stack(
     let prepared = prepare(&Cell { levels: Vec::new(), settings }, &files.inputs())?;
     match prepared.target {
         Target::Sim(stack, changes) => Ok((*stack, changes, prepared.warnings)),
-        Target::Measured(_) => Err(unmodelled()),
+        Target::Measured(_) => Err(unmodelled_error()),
     }
 }
 
-/// An error if a key is set although there is no stack.
-pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
+/// An error if a key is set, for targets that have no modelled stack.
+pub fn reject_settings_without_stack(set: &[(String, String)]) -> Result<(), Error> {
     match set.first() {
         None => Ok(()),
         Some((key, _)) => {
@@ -248,45 +250,45 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
     }
 }
 
-/// An error if a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
-/// are on.
+/// The error about a target that is a job, or the path of a device, a folder or a file of data, which `--on` does not
+/// take as it is; `None` for any other name.
 fn target_fault(files: &Files, name: &str) -> Option<Error> {
     let path = Path::new(name);
     if place::parse_place(PLACES, name).is_some() || catalogue::find_text(name).is_some() {
         return None;
     }
-    let is_data = || files.text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
-    let (what, expected) = match () {
+    let is_binary = || files.text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
+    let (fault, expected) = match () {
         () if is_built_in(name) => ("is a job", format!("a drive: `seekwise run {name} --on DRIVE` runs it")),
         () if path.starts_with("/dev") => ("is a device", format!("--on device:{name} to measure it")),
         () if is_device(name) => ("is a device", format!("--on device:/dev/{name} to measure it")),
-        () if reading::holds_results(path) => {
-            ("is a result folder", format!("a drive; `seekwise report {}` shows the results", quoted(name)))
+        () if reading::is_result_folder(path) => {
+            ("is a result folder", format!("a drive; `seekwise report {}` shows the results", quote_for_shell(name)))
         }
         () if path.is_dir() => ("is a folder", format!("--on file:{name} to measure a file in it")),
-        () if path.is_file() && is_data() => ("is a file of data", format!("--on file:{name} to measure it")),
+        () if path.is_file() && is_binary() => ("is a file of data", format!("--on file:{name} to measure it")),
         () if path.is_absolute() && !path.exists() && !name.ends_with(".toml") => {
-            let made = format!("--on file:{name} --set real.layout=1g to make a file there and measure it");
-            ("is no drive and no file", made)
+            let expected = format!("--on file:{name} --set real.layout=1g to make a file there and measure it");
+            ("is no drive and no file", expected)
         }
         () => return None,
     };
-    Some(Diagnostic::at(name, 0, what).with_expected(expected).into())
+    Some(Diagnostic::at(name, 0, fault).with_expected(expected).into())
 }
 
-/// Whether a bare word names a block device as Linux does: `sda`, `vdb1`, `nvme0n1`.
+/// Whether a bare word names a block device as Linux does: `sda`, `vdb1`, `nvme0n1`. A file of that name is no device.
 fn is_device(name: &str) -> bool {
-    let rest = ["xvd", "sd", "vd"].iter().find_map(|kind| name.strip_prefix(kind));
-    let is_disk = |rest: &str| {
+    let after_lettered = ["xvd", "sd", "vd"].iter().find_map(|kind| name.strip_prefix(kind));
+    let is_lettered = |rest: &str| {
         let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
         (1..=2).contains(&letters.len()) && letters.chars().all(|c| c.is_ascii_lowercase())
     };
-    let numbered = ["nvme", "mmcblk"].iter().find_map(|kind| name.strip_prefix(kind));
-    let is_numbered = numbered.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    !Path::new(name).exists() && (is_numbered || rest.is_some_and(is_disk))
+    let after_numbered = ["nvme", "mmcblk"].iter().find_map(|kind| name.strip_prefix(kind));
+    let is_numbered = after_numbered.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    !Path::new(name).exists() && (is_numbered || after_lettered.is_some_and(is_lettered))
 }
 
-/// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
+/// The settings that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target_settings(files: &Files, name: &str) -> Result<Vec<(String, String)>, Error> {
     if let Some((kind, rest)) = place::parse_place(PLACES, name) {
         return match (&kind.of, rest) {
@@ -315,9 +317,9 @@ fn target_settings(files: &Files, name: &str) -> Result<Vec<(String, String)>, E
         true => Some(files.read(name)?),
         false => files.find(name)?,
     };
-    // A name that is no file counts as an unknown drive, which is reported later.
+    // A name that is no file is taken for an unknown drive, which is reported later.
     let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
-    reading::expect(name, &text, &[FileKind::Stack, FileKind::Profile])?;
+    reading::expect_kind(name, &text, &[FileKind::Stack, FileKind::Profile])?;
     // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
     let key = if FileKind::of(&text) == Some(FileKind::Profile) { "drive" } else { "stack" };
     Ok(vec![(key.to_owned(), name.to_owned())])
@@ -328,7 +330,7 @@ fn is_built_in(name: &str) -> bool {
     built_in::find_text(name).is_some() || jobs::built_in_patterns().iter().any(|pattern| pattern.name == name)
 }
 
-/// An error if a job's name is that of a file of another kind.
+/// An error if a job's name is that of a drive, a result folder or a file of another kind.
 pub(crate) fn require_job(files: &Files, name: &str) -> Result<(), Error> {
     if is_built_in(name) || files.is_trace(name) {
         return Ok(());
@@ -337,23 +339,25 @@ pub(crate) fn require_job(files: &Files, name: &str) -> Result<(), Error> {
         let fault = Diagnostic::at(name, 0, "is a drive");
         return Err(fault.with_expected(format!("a job: `--on {name}` runs a job on it")).into());
     }
-    if reading::holds_results(Path::new(name)) {
-        let (folder, again) = (quoted(name), quoted(&format!("{}-again", name.trim_end_matches('/'))));
+    if reading::is_result_folder(Path::new(name)) {
+        let (folder, new_folder) =
+            (quote_for_shell(name), quote_for_shell(&format!("{}-again", name.trim_end_matches('/'))));
         let expected = format!(
-            "a job; `seekwise report {folder}` shows the results, `seekwise study {folder} --out {again}` makes them again"
+            "a job; `seekwise report {folder}` shows the results, `seekwise study {folder} --out {new_folder}` makes them again"
         );
         return Err(Diagnostic::at(name, 0, "is a result folder").with_expected(expected).into());
     }
     match files.text(name) {
-        Ok(text) => reading::expect(name, &text, &[FileKind::Job]),
+        Ok(text) => reading::expect_kind(name, &text, &[FileKind::Job]),
         _ => Ok(()),
     }
 }
 
-/// An error if a key is set twice: one of the two would count for nothing.
+/// An error if a key is set twice: one of the two values would count for nothing.
 pub fn reject_repeated_keys(set: &[(String, String)]) -> Result<(), Error> {
-    let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
-    match set.iter().enumerate().find(twice) {
+    let is_repeated =
+        |(index, (key, _)): &(usize, &(String, String))| set[..*index].iter().any(|(other, _)| other == key);
+    match set.iter().enumerate().find(is_repeated) {
         Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice"))),
         None => Ok(()),
     }

@@ -1,13 +1,14 @@
-//! Where records go: memory, or a result folder ([`results`](crate::results)). Nothing here knows which runs there are.
+//! Where the records of runs go: memory, or a result folder ([`results`](crate::results)). Nothing here knows which
+//! runs there are.
 
 use crate::error::Error;
 
 /// The record of a run.
 pub use seekwise_lab::run::RunRecord;
 
-/// Where records go as their runs end, in the plan's order.
+/// Takes records as their runs end, in the plan's order.
 pub trait Store: Send {
-    /// Keeps a record; what is kept outlives a program that is killed next.
+    /// Keeps a record so that it outlives a program that is killed next.
     fn keep(&mut self, record: &RunRecord) -> Result<(), Error>;
 }
 

@@ -1,4 +1,5 @@
-//! Studies: a plan's runs kept as they end, and the page made of them. A review has several studies ([`review`]).
+//! Studies, as `seekwise study` runs them: the runs of a plan are kept as they end, and a page is made of them. A
+//! review has several studies ([`review`]).
 
 pub mod review;
 
@@ -14,6 +15,7 @@ use seekwise_lab::provenance::CellProvenance;
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::rounds;
 use seekwise_lab::run::{GroupRecord, RunRecord, merge_groups};
+use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::json;
 
 use crate::bounds::Bounds;
@@ -22,11 +24,13 @@ use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::results::{self, PAGE, StudyManifest};
-use crate::shell::quoted;
+use crate::shell::quote_for_shell;
 use crate::store::{InMemory, Store};
-pub use crate::study_plan::StudyOptions;
 use crate::study_plan::{self, PlannedStudy, StudySession};
 use crate::system::outputs::OutputFile;
+
+/// Where the results of a study go, and the bounds on making them.
+pub use crate::study_plan::StudyOptions;
 
 /// Studies and reviews as their files say them, and those that are built in.
 pub use seekwise_drives::dotted::flatten;
@@ -43,7 +47,7 @@ pub use seekwise_lab::rounds::SamplingAccount;
 /// The command by which the reader of a page makes its results again, in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
 
-/// A study that was run.
+/// The results of a study.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StudyResult {
@@ -62,26 +66,26 @@ impl StudyResult {
         Evidence::new(&self.study, &self.made, &self.records)
     }
 
-    /// An error if no run of any cell has a counted request; a warning for each cell that has none.
+    /// Passes on results with counted requests, and warns of each cell that has none. An error if no cell has any.
     pub(crate) fn require_requests(self) -> Result<StudyResult, Error> {
         let evidence = self.evidence();
-        let empty = |cell: &usize| {
+        let counted_nothing = |cell: &usize| {
             let runs = evidence.cell_runs(*cell);
             !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
         };
-        let ran = (0..self.made.cells.len()).filter(|cell| !evidence.cell_runs(*cell).is_empty()).count();
-        let empty: Vec<usize> = (0..self.made.cells.len()).filter(empty).collect();
-        if ran > 0 && empty.len() == ran {
+        let run_cells = (0..self.made.cells.len()).filter(|cell| !evidence.cell_runs(*cell).is_empty()).count();
+        let empty_cells: Vec<usize> = (0..self.made.cells.len()).filter(counted_nothing).collect();
+        if run_cells > 0 && empty_cells.len() == run_cells {
             return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
         }
-        for cell in empty {
+        for cell in empty_cells {
             log::warn!("no requests were counted at {}", self.made.cells[cell].cell.levels.join(", "));
         }
         drop(evidence);
         Ok(self)
     }
 
-    /// The answers as one value; for an interrupted study also how many runs are missing.
+    /// The answers as JSON; for an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
         let mut summary = summary_json(&self.evidence(), self.page.as_deref());
         if let missing @ 1.. = self.missing_runs() {
@@ -95,12 +99,13 @@ impl StudyResult {
         rounds::sample_order(&self.study, &self.made, &self.records).len().saturating_sub(self.records.len())
     }
 
-    /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
+    /// Whether a headline comparison was refused, because its sides differ in more than the study says. That is a
+    /// failure of the study, whereas a claim that does not come out is an answer.
     pub fn is_refused(&self) -> bool {
         is_headline_refused(&self.evidence())
     }
 
-    /// The page, made of these results.
+    /// The HTML of the page, made of these results.
     pub fn page_text(&self) -> String {
         let StudyResult { study, made, records, .. } = self;
         report::render_html(&compose::build_report(&ReportMaterial { study, made, records, command: COMMAND }))
@@ -129,24 +134,24 @@ pub fn study(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) ->
 /// Whether this is a review, of several studies: a file, a built-in one by its name, or what a result folder keeps.
 pub fn is_review(files: &Files, name: &str) -> Result<bool, Error> {
     let folder = Path::new(name);
-    match results::says(folder) {
-        true => Ok(results::kept_review(files, folder)?.is_some()),
-        false => Ok(Review::looks_like(&find_study(files, name)?.1)),
+    match results::is_result_folder(folder) {
+        true => Ok(results::read_review_manifest(files, folder)?.is_some()),
+        false => Ok(Review::looks_like(&find_study_text(files, name)?.1)),
     }
 }
 
 /// Plans a study or a review and opens its results.
 pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<PendingStudy, Error> {
     let (folder, files) = (Path::new(name), &options.files);
-    if results::says(folder) {
-        return match results::kept_review(files, folder)? {
+    if results::is_result_folder(folder) {
+        return match results::read_review_manifest(files, folder)? {
             Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options, observer)
                 .map(Box::new)
                 .map(PendingStudy::Review),
-            None => Ok(PendingStudy::Study(Box::new(options.of_folder(folder, observer)?))),
+            None => Ok(PendingStudy::Study(Box::new(options.open_from_folder(folder, observer)?))),
         };
     }
-    let (name, text) = find_study(files, name)?;
+    let (name, text) = find_study_text(files, name)?;
     if Review::looks_like(&text) {
         return review::PendingReview::open(&text, &name, None, options, observer)
             .map(Box::new)
@@ -160,17 +165,17 @@ impl PendingStudy {
     /// Makes the missing runs, and the page.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
         match self {
-            PendingStudy::Study(opened) => {
-                finished(*opened, options.folder, observer).map(|studied| StudyOutcome::Study(Box::new(studied)))
+            PendingStudy::Study(session) => {
+                finish_session(*session, options.folder, observer).map(|studied| StudyOutcome::Study(Box::new(studied)))
             }
-            PendingStudy::Review(begun) => begun.finish(options, observer).map(StudyOutcome::Review),
+            PendingStudy::Review(review) => review.finish(options, observer).map(StudyOutcome::Review),
         }
     }
 }
 
 /// Makes the missing runs of an opened study, without a page.
-pub(crate) fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<StudyResult, Error> {
-    let StudySession { planned, mut results, done, threads } = opened;
+pub(crate) fn run_session(session: StudySession, observer: &dyn Observer) -> Result<StudyResult, Error> {
+    let StudySession { planned, mut results, done, threads } = session;
     run_missing(planned, &mut results, done, threads, observer)?.require_requests()
 }
 
@@ -181,8 +186,8 @@ pub fn run_in_memory(
     bounds: &Bounds,
     observer: &dyn Observer,
 ) -> Result<StudyResult, Error> {
-    let wanted = planned.study.sampling;
-    let (planned, threads) = study_plan::admit_plan(files, planned, wanted, bounds, 0, observer)?;
+    let sampling = planned.study.sampling;
+    let (planned, threads) = study_plan::plan_within_bounds(files, planned, sampling, bounds, 0, observer)?;
     run_missing(planned, &mut InMemory, Vec::new(), threads, observer)?.require_requests()
 }
 
@@ -195,91 +200,91 @@ fn run_missing(
     observer: &dyn Observer,
 ) -> Result<StudyResult, Error> {
     warn_once(&planned.made.warnings);
-    let progress = Progress::begin(observer, planned.runs(), done.len() as u64);
+    let progress = Progress::begin(observer, planned.run_count(), done.len() as u64);
     let records = make_runs(&planned, None, threads, &progress, done, store)?;
-    let (study, made) = planned.ran();
+    let (study, made) = planned.into_study_and_origin();
     Ok(StudyResult { study, made, records, page: None })
 }
 
 /// Makes the missing runs of an opened study, and its page.
-pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
-    let StudySession { planned, mut results, done, threads } = opened;
+pub fn finish_session(session: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
+    let StudySession { planned, mut results, done, threads } = session;
     let studied = run_missing(planned, &mut results, done, threads, observer)?;
     let page = Some(write_report(&studied.study, &studied.made, &studied.records, folder)?);
     StudyResult { page, ..studied }.require_requests()
 }
 
-/// Reads the results that a folder of a study keeps, and makes its page again from them.
-pub fn again_from(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+/// Reads the results that the folder of a study keeps, and makes its page again from them.
+pub fn remake_study_page(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
     recompose_page(files, folder).map(|(studied, _)| studied)
 }
 
-/// Makes the page of a folder of a study again; returns its results and its report.
+/// Makes the page of a study's folder again; returns its results, and the report that the page shows.
 fn recompose_page(files: &Files, folder: &Path) -> Result<(StudyResult, Report), Error> {
-    let studied = kept_in(files, folder)?;
+    let studied = read_study_folder(files, folder)?;
     let (_, report) = compose_page(&studied.study, &studied.made, &studied.records, folder)?;
     Ok((studied, report))
 }
 
-/// Reads the results that a folder of a study keeps, and logs their warnings. Nothing is written; the page is where it was or would
-/// be made.
-pub fn kept_in(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
-    let studied = read_results(files, folder)?;
+/// Reads the results that the folder of a study keeps, and logs their warnings. Nothing is written; `page` is where the
+/// page lies or would lie.
+pub fn read_study_folder(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+    let studied = read_results_quietly(files, folder)?;
     warn_once(&studied.made.warnings);
     studied.require_requests()
 }
 
-/// Reads the results that a folder of a study keeps, without the warnings, which were logged before.
-fn read_results(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
-    let kept = results::kept(files, folder)?;
-    let study = kept_study(folder, &kept)?;
-    let records = results::records(files, folder, &kept)?;
-    Ok(StudyResult { study, made: kept.made, records, page: Some(folder.join(PAGE)) })
+/// Reads the results that the folder of a study keeps, without the warnings, which were logged before.
+fn read_results_quietly(files: &Files, folder: &Path) -> Result<StudyResult, Error> {
+    let manifest = results::read_study_manifest(files, folder)?;
+    let study = parse_kept_study(folder, &manifest)?;
+    let records = results::read_records(files, folder, &manifest)?;
+    Ok(StudyResult { study, made: manifest.made, records, page: Some(folder.join(PAGE)) })
 }
 
-/// The study that `folder` keeps.
-fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
-    Ok(parse(&folder.join("study.toml").display().to_string(), &kept.study)?)
+/// Parses the study that `folder` keeps.
+fn parse_kept_study(folder: &Path, manifest: &StudyManifest) -> Result<Study, Error> {
+    Ok(parse(&folder.join("study.toml").display().to_string(), &manifest.study)?)
 }
 
 /// Logs warnings, each once.
 pub fn warn_once<W: ToString>(warnings: impl IntoIterator<Item = W>) {
-    let mut said = std::collections::BTreeSet::new();
+    let mut logged = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();
-        if said.insert(text.clone()) {
+        if logged.insert(text.clone()) {
             log::warn!("{text}");
         }
     }
 }
 
-/// The command that runs again what is kept in `folder`.
-pub fn again(folder: &Path) -> String {
-    let folder = folder.display().to_string();
-    let folder = folder.trim_end_matches('/');
-    format!("seekwise study {} --out {}", quoted(folder), quoted(&format!("{folder}-again")))
+/// The command that runs again what the result folder `folder` keeps.
+pub fn rerun_command(folder: &Path) -> String {
+    let path = folder.display().to_string();
+    let folder = path.trim_end_matches('/');
+    format!("seekwise study {} --out {}", quote_for_shell(folder), quote_for_shell(&format!("{folder}-again")))
 }
 
-/// A study or a review by the name of a built-in one, or of a file: its name and its text.
-pub(crate) fn find_study(files: &Files, name: &str) -> Result<(String, String), Error> {
-    let known = || REVIEWS.iter().chain(BUILT_IN);
-    if let Some((name, text)) = known().find(|(known, _)| *known == name) {
+/// Finds a study or a review: a built-in one by its name, or a file. Returns its name and its text.
+pub(crate) fn find_study_text(files: &Files, name: &str) -> Result<(String, String), Error> {
+    let built_in = || REVIEWS.iter().chain(BUILT_IN);
+    if let Some((name, text)) = built_in().find(|(known, _)| *known == name) {
         return Ok(((*name).to_owned(), (*text).to_owned()));
     }
     match files.find(name)? {
         Some(text) => {
-            reading::expect(name, &text, &[FileKind::Study])?;
+            reading::expect_kind(name, &text, &[FileKind::Study])?;
             Ok((name.to_owned(), text))
         }
         None => {
             let fault = Diagnostic::at(name, 0, "no study file, and no built-in study with that name");
             let fault = fault.with_expected("one that `seekwise studies` lists");
-            Err(fault.suggest_nearest(name, known().map(|(name, _)| *name)).explain_limit(name).into())
+            Err(fault.suggest_nearest(name, built_in().map(|(name, _)| *name)).explain_limit(name).into())
         }
     }
 }
 
-/// Writes the report into `folder` and returns its path.
+/// Makes the page of these records, writes it into `folder`, and returns its path.
 pub fn write_report(
     study: &Study,
     made: &StudyProvenance,
@@ -289,7 +294,7 @@ pub fn write_report(
     compose_page(study, made, records, folder).map(|(page, _)| page)
 }
 
-/// Writes the report into `folder`; returns its path and the report.
+/// Makes the page of these records and writes it into `folder`; returns its path, and the report that it shows.
 fn compose_page(
     study: &Study,
     made: &StudyProvenance,
@@ -297,59 +302,40 @@ fn compose_page(
     folder: &Path,
 ) -> Result<(PathBuf, Report), Error> {
     let report = compose::build_report(&ReportMaterial { study, made, records, command: COMMAND });
-    Ok((write_page(folder, |to| report::write_html(&report, to))?, report))
+    Ok((write_page(folder, |out| report::write_html(&report, out))?, report))
 }
 
 /// Writes a page into `folder`, whole or not at all, and returns its path.
 fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PathBuf, Error> {
     let path = folder.join(PAGE);
     let written = OutputFile::create(&path, true).and_then(|file| {
-        let mut to = BufWriter::new(file);
-        write(&mut to)?;
-        to.into_inner()?.finish()
+        let mut writer = BufWriter::new(file);
+        write(&mut writer)?;
+        writer.into_inner()?.finish()
     });
     written.map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 
-/// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
+/// Whether a headline comparison was refused, because its sides differ in more than the study says.
 pub(crate) fn is_headline_refused(evidence: &Evidence<'_>) -> bool {
     let refused =
         |overall: &OverallComparison| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
     evidence.findings().1.iter().any(refused)
 }
 
+/// The answers that the evidence gives as JSON: comparisons, claims, the cost of sampling, and groups of workers by
+/// cell.
 pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serde_json::Value {
-    let (findings, overall) = evidence.findings();
-    let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
-        Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
-                          "verdict": j.verdict.to_string(), "said": DifferenceWords::for_metric(metric).verdict_and_ratio(j),
-                          "p_adjusted": j.p_holm}),
-        None => json!(null),
-    };
-    let comparisons: Vec<_> = overall
-        .iter()
-        .map(|o| {
-            let cells = findings.iter().filter(|f| f.compare == o.compare);
-            let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
-            let ComparisonSpec { name, factor, from, .. } = &evidence.study.compare[o.compare];
-            let metric = evidence.judged_metric(o.compare);
-            let one = |f: &Finding| {
-                json!({"cell": f.cell, "result": said(&f.judgement, metric), "cause": f.cause, "beside": beside(f)})
-            };
-            let cells: Vec<_> = cells.map(one).collect();
-            let price = o.price.as_ref().and_then(|price| price.text(factor, from));
-            json!({"name": name, "metric": metric.to_string(), "better": metric.better_direction(), "place": o.place,
-                   "outcome": o.outcome(findings), "price": price,
-                   "overall": said(&o.judgement, metric), "cells": cells, "refused": o.refused})
-        })
-        .collect();
+    let (_, overall) = evidence.findings();
+    let comparisons: Vec<_> = overall.iter().map(|overall| comparison_json(evidence, overall)).collect();
     let claims: Vec<_> = evidence
         .judge_claims()
         .iter()
-        .map(|c| {
-            json!({"id": c.claim.id, "class": c.claim.class.letter(), "condition": c.claim.condition,
-                   "figure": c.figure_line(), "reproduced": c.is_reproduced(), "answer": c.answer(), "mechanism": c.claim.mechanism})
+        .map(|judged| {
+            let Claim { id, class, condition, mechanism, .. } = judged.claim;
+            json!({"id": id, "class": class.letter(), "condition": condition, "figure": judged.figure_line(),
+                   "reproduced": judged.is_reproduced(), "answer": judged.answer(), "mechanism": mechanism})
         })
         .collect();
     let mut summary =
@@ -357,17 +343,41 @@ pub(crate) fn summary_json(evidence: &Evidence<'_>, page: Option<&Path>) -> serd
     if let Some(account) = SamplingAccount::from_evidence(evidence) {
         summary["sampling"] = json!(account);
     }
-    let groups = |(index, cell): (usize, &CellProvenance)| {
+    let cell_groups = |(index, cell): (usize, &CellProvenance)| {
         let groups = merge_groups(evidence.cell_runs(index));
-        let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
+        let group_json = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
         (!groups.is_empty())
-            .then(|| json!({"levels": cell.cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))
+            .then(|| json!({"levels": cell.cell.levels, "groups": groups.iter().map(group_json).collect::<Vec<_>>()}))
     };
-    let groups: Vec<_> = evidence.made.cells.iter().enumerate().filter_map(groups).collect();
+    let groups: Vec<_> = evidence.made.cells.iter().enumerate().filter_map(cell_groups).collect();
     if !groups.is_empty() {
         summary["groups"] = groups.into();
     }
     summary
+}
+
+/// A comparison over all cells, with its finding in each cell.
+fn comparison_json(evidence: &Evidence<'_>, overall: &OverallComparison) -> serde_json::Value {
+    let (findings, _) = evidence.findings();
+    let ComparisonSpec { name, factor, from, .. } = &evidence.study.compare[overall.compare];
+    let metric = evidence.judged_metric(overall.compare);
+    let cell_json = |finding: &Finding| {
+        let beside: Vec<_> = finding.beside.iter().map(SecondaryFigure::text).collect();
+        json!({"cell": finding.cell, "result": judgement_json(finding.judgement.as_ref(), metric),
+               "cause": finding.cause, "beside": beside})
+    };
+    let cells: Vec<_> = findings.iter().filter(|finding| finding.compare == overall.compare).map(cell_json).collect();
+    let price = overall.price.as_ref().and_then(|price| price.text(factor, from));
+    json!({"name": name, "metric": metric.to_string(), "better": metric.better_direction(), "place": overall.place,
+           "outcome": overall.outcome(findings), "price": price,
+           "overall": judgement_json(overall.judgement.as_ref(), metric), "cells": cells, "refused": overall.refused})
+}
+
+fn judgement_json(judgement: Option<&Judgement>, metric: &Metric) -> serde_json::Value {
+    let Some(judgement) = judgement else { return json!(null) };
+    let Interval { estimate, low, high } = judgement.ratio;
+    json!({"ratio": {"estimate": estimate, "low": low, "high": high}, "verdict": judgement.verdict.to_string(),
+           "said": DifferenceWords::for_metric(metric).verdict_and_ratio(judgement), "p_adjusted": judgement.p_holm})
 }
 
 #[cfg(test)]

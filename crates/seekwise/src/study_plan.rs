@@ -1,5 +1,5 @@
-//! A study with its plan, and results opened for it: planned from today's files, or from what a result folder keeps.
-//! No folder is touched for a plan that its bounds refuse.
+//! Plans a study and opens its results: from today's files, or from what a result folder keeps. No folder is touched
+//! for a plan that its bounds refuse.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,28 +22,29 @@ use crate::lock::WriteLock;
 use crate::observer::{Observer, PILOT_RUNS};
 use crate::reading::Files;
 use crate::results::{self, ResultFolder, StudyManifest};
-use crate::shell::quoted;
+use crate::shell::quote_for_shell;
 
 /// Cells of a study, and the drives and scenes that were read for them.
 pub use seekwise_lab::inputs::InputCache;
 pub use seekwise_lab::plan::{prepare_cell, study_cells};
 
-/// A study with its plan.
+/// A study and its cells, prepared to run.
 pub struct PlannedStudy {
     pub study: Study,
     /// The cells, prepared.
     pub prepared: Vec<PreparedCell>,
     /// The origin of its results.
     pub made: StudyProvenance,
-    /// The drives and scenes of its cells, which plans of other cells of the study share.
+    /// The drives and scenes that were read for its cells; plans of other cells of the study share them.
     pub cache: Arc<InputCache>,
 }
 
 impl PlannedStudy {
-    /// Prepares these cells of a study for a sample of runs; reports what cannot be run or judged.
+    /// Prepares these cells of a study for a sample of runs; an error if any cannot be run or judged.
     fn new(
         name: &str,
-        (study_sha256, study): (String, Study),
+        study: Study,
+        study_sha256: String,
         cells: &[Cell],
         inputs: &Inputs<'_>,
         sample: RunSample,
@@ -59,24 +60,25 @@ impl PlannedStudy {
         files.inputs().with_cache(Arc::clone(&self.cache))
     }
 
-    /// The number of runs; `None` if they end when it is decided.
-    pub fn runs(&self) -> Option<u64> {
+    /// The number of runs of all cells; `None` if the study is sampled until it is decided.
+    pub fn run_count(&self) -> Option<u64> {
         let PlannedStudy { study, made, .. } = self;
         made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
     }
 
-    /// The runs that it is about to make, on so many cores (0: all); `until_decided` if it is yet to be planned so.
-    pub fn run_plan(&self, threads: usize, until_decided: bool) -> RunPlan<'_> {
+    /// Describes the runs that the study is about to make, for [`Bounds`]: on so many cores (0: all). `until_decided`
+    /// says that it is about to be planned so.
+    pub fn to_run_plan(&self, threads: usize, until_decided: bool) -> RunPlan<'_> {
         let PlannedStudy { study, prepared: cells, made, .. } = self;
-        let (runs, cuts, seed) = (u64::from(study.runs), study.cuts.unwrap_or(0), study.seed);
-        // Cuts run a job twice more, each orderly power-off once.
-        let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+        let (runs_per_cell, cuts_per_run) = (u64::from(study.runs), study.cuts.unwrap_or(0));
+        // Judging cuts runs the job twice more, and each orderly power-off runs it once.
+        let passes_per_run = 1 + if cuts_per_run > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
         let until_decided = until_decided || made.sampling.is_some();
-        RunPlan { cells, runs, cuts, times, threads, seed, until_decided }
+        RunPlan { cells, runs_per_cell, cuts_per_run, passes_per_run, threads, seed: study.seed, until_decided }
     }
 
-    /// Drops the prepared cells; keeps what is told from its records.
-    pub fn ran(self) -> (Study, StudyProvenance) {
+    /// Drops the prepared cells; keeps what the answers are computed from.
+    pub fn into_study_and_origin(self) -> (Study, StudyProvenance) {
         (self.study, self.made)
     }
 }
@@ -95,8 +97,8 @@ pub struct StudyOptions<'a> {
     pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
-    /// How many runs, and how long ones; `None`: as the study or the folder says, and short ones until verdicts stand if
-    /// neither does and runs may be shorter.
+    /// How many runs are made, and how long ones. `None`: as the study or the folder says; if neither does, short ones
+    /// until verdicts stand, where runs may be shorter.
     pub sampling: Option<Sampling>,
     /// Where the study, and what it is made from, is read.
     pub files: Files,
@@ -110,55 +112,54 @@ impl<'a> StudyOptions<'a> {
     }
 }
 
-/// A plan with results opened for it.
+/// A plan and the result folder that is open for it.
 pub struct StudySession {
-    /// The plan.
     pub planned: PlannedStudy,
     pub results: ResultFolder,
-    /// The runs that the results hold already.
+    /// The records that the results hold already.
     pub done: Vec<RunRecord>,
-    /// Cores on which it keeps within its bounds; 0: all.
+    /// Cores on which the plan keeps within its bounds; 0: all.
     pub threads: usize,
 }
 
-/// A plan with results opened for it that waits for its turn: its folder is read and its cells are prepared again then. All parts
-/// of a review are opened before the first run, and all their cells together are more than a modest machine should hold.
+/// A session that waits for its turn: its folder is read and its cells are prepared again then. All parts of a review
+/// are opened before the first run, and all their cells together are more than a modest machine should hold.
 pub struct WaitingSession {
-    /// SHA-256 of the origin of its results.
+    /// SHA-256 of the origin of its results, by which a change meanwhile is noticed.
     pub made_sha256: String,
     /// The number of runs; `None` if they end when it is decided.
     pub runs: Option<u64>,
-    /// The plan, if runs are measured: prepared cells hold their targets open.
-    measured: Option<PlannedStudy>,
+    /// The plan, if runs are measured: their targets stay open.
+    measured_plan: Option<PlannedStudy>,
     results: ResultFolder,
-    /// How many runs its results hold already.
+    /// How many records its results hold already.
     pub done: usize,
     threads: usize,
 }
 
 impl StudySession {
     /// Drops what can be prepared again.
-    pub fn wait(self) -> WaitingSession {
+    pub fn into_waiting(self) -> WaitingSession {
         let StudySession { planned, results, done, threads } = self;
-        let (made_sha256, runs) = (planned.made.hash(), planned.runs());
-        let measured = Some(planned).filter(|planned| is_measured(&planned.prepared));
-        WaitingSession { made_sha256, runs, measured, results, done: done.len(), threads }
+        let (made_sha256, runs) = (planned.made.hash(), planned.run_count());
+        let measured_plan = Some(planned).filter(|planned| is_measured(&planned.prepared));
+        WaitingSession { made_sha256, runs, measured_plan, results, done: done.len(), threads }
     }
 }
 
 impl WaitingSession {
-    /// Prepares the plan again, as its turn has come.
-    pub(crate) fn take_turn(self, files: &Files) -> Result<StudySession, Error> {
-        let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
+    /// Prepares the plan again when its turn has come; an error if its folder was changed meanwhile.
+    pub(crate) fn prepare_again(self, files: &Files) -> Result<StudySession, Error> {
+        let WaitingSession { made_sha256, measured_plan, results, done, threads, .. } = self;
         let folder = results.folder();
-        let kept = results::kept(files, folder)?;
-        if kept.made.hash() != made_sha256 {
+        let manifest = results::read_study_manifest(files, folder)?;
+        if manifest.made.hash() != made_sha256 {
             return Err(Error::new(format!("{}: what makes its results was changed meanwhile", folder.display())));
         }
-        let done = if done > 0 { results::records(files, folder, &kept)? } else { Vec::new() };
-        let planned = match measured {
+        let done = if done > 0 { results::read_records(files, folder, &manifest)? } else { Vec::new() };
+        let planned = match measured_plan {
             Some(planned) => planned,
-            None => plan_kept(files, folder, &kept)?,
+            None => plan_kept(files, folder, &manifest)?,
         };
         Ok(StudySession { planned, results, done, threads })
     }
@@ -166,13 +167,13 @@ impl WaitingSession {
     /// The number of cells that are prepared.
     #[cfg(test)]
     pub fn prepared(&self) -> usize {
-        self.measured.as_ref().map_or(0, |planned| planned.prepared.len())
+        self.measured_plan.as_ref().map_or(0, |planned| planned.prepared.len())
     }
 }
 
 impl StudyOptions<'_> {
-    /// Opens results for the study `text`: with `resume`, to go on from what the folder holds, which must be of equal
-    /// inputs; else for the plan that `plan` makes.
+    /// Opens results for the study with this text. With `resume`, to go on from what the folder holds, which must be
+    /// made of equal inputs; else for the plan that `plan` makes.
     pub fn open(
         &self,
         name: &str,
@@ -181,85 +182,91 @@ impl StudyOptions<'_> {
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
         let (folder, files) = (self.folder, &self.files);
-        let lock = results::lock(folder)?;
-        if !(self.resume && results::holds(folder)) {
-            results::admit(files, folder, text, self.force)?;
+        let lock = results::lock_existing_folder(folder)?;
+        if !(self.resume && results::holds_records(folder)) {
+            results::check_study_destination(files, folder, text, self.force)?;
             let planned = plan()?;
-            let said = self.sampling.or(planned.study.sampling);
-            let wanted = said.unwrap_or_else(|| {
+            let given = self.sampling.or(planned.study.sampling);
+            let sampling = given.unwrap_or_else(|| {
                 match rounds::may_shorten_runs(&planned.study, &planned.made, &planned.prepared) {
                     true => Sampling::UntilDecided,
                     false => Sampling::Fixed,
                 }
             });
-            return self.begin_results(lock, text, planned, Some(wanted), observer);
+            return self.begin_results(lock, text, planned, Some(sampling), observer);
         }
-        let kept = results::kept(files, folder)?;
-        let changed = |what: &str, lines: &str| {
-            let head = format!("{}: cannot continue: {what}; use another --out", folder.display());
+        let manifest = results::read_study_manifest(files, folder)?;
+        let cannot_continue = |why: &str, lines: &str| {
+            let head = format!("{}: cannot continue: {why}; use another --out", folder.display());
             Err(Error::new(format!("{head}\n{lines}")))
         };
-        if kept.study != text {
-            return changed("it holds results of another study", &first_differences(name, &kept.study, text));
+        if manifest.study != text {
+            return cannot_continue(
+                "it holds results of another study",
+                &first_differences(name, &manifest.study, text),
+            );
         }
-        self.check_sampling(&kept)?;
-        let changes = kept.made.inputs.find_changes(&|path| files.text(path));
+        self.check_sampling(&manifest)?;
+        let changes = manifest.made.inputs.find_changes(&|path| files.text(path));
         if !changes.differ.is_empty() {
-            return changed("what made its results has changed since", &changes.differ.join("\n"));
+            return cannot_continue("what made its results has changed since", &changes.differ.join("\n"));
         }
         for gone in changes.gone {
             log::info!("{gone}; continuing with the text kept in {}", folder.display());
         }
-        self.go_on(lock, kept)
+        self.resume_study(lock, manifest)
     }
 
-    /// Opens results for the study that the folder `of` keeps: anew in another folder, or to go on in the folder itself.
-    pub(crate) fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
-        let lock = results::lock(self.folder)?;
-        let kept = results::kept(&self.files, of)?;
-        if self.resume && same_place(of, self.folder) {
-            self.check_sampling(&kept)?;
-            return self.go_on(lock, kept);
+    /// Opens results for the study that another result folder keeps; or, with `resume`, goes on in that folder, which
+    /// must be the one of these options.
+    pub(crate) fn open_from_folder(&self, source: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
+        let lock = results::lock_existing_folder(self.folder)?;
+        let manifest = results::read_study_manifest(&self.files, source)?;
+        if self.resume && is_same_folder(source, self.folder) {
+            self.check_sampling(&manifest)?;
+            return self.resume_study(lock, manifest);
         }
-        if self.resume && results::holds(self.folder) {
+        if self.resume && results::holds_records(self.folder) {
             return Err(Error::new("--resume with a result folder continues in that folder; --out must name it too"));
         }
-        if !self.force && results::holds(self.folder) && !same_place(of, self.folder) {
+        if !self.force && results::holds_records(self.folder) && !is_same_folder(source, self.folder) {
             return Err(Error::new(format!(
                 "{}: already holds results; --force overwrites them, another --out keeps them; `seekwise study {} --resume` \
                  continues {} instead",
                 self.folder.display(),
-                quoted(&of.to_string_lossy()),
-                of.display()
+                quote_for_shell(&source.to_string_lossy()),
+                source.display()
             )));
         }
-        results::admit(&self.files, self.folder, &kept.study, self.force)?;
-        let (before, planned) = (&kept.made, plan_kept(&self.files, of, &kept)?);
-        let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
+        results::check_study_destination(&self.files, self.folder, &manifest.study, self.force)?;
+        let (before, planned) = (&manifest.made, plan_kept(&self.files, source, &manifest)?);
+        let cell_hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
-            let than = if hashes(before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
-            log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
+            let difference =
+                if cell_hashes(before) == cell_hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
+            log::warn!("made by {}; this is {}{difference}", before.program, planned.made.program);
         }
         if self.sampling == Some(Sampling::Fixed) && planned.made.sampling.is_some() {
             return Err(Error::new(format!(
                 "--fixed: {} keeps the lengths of runs that were sampled until decided; expected the study file itself",
-                of.display()
+                source.display()
             )));
         }
-        self.begin_results(lock, &kept.study, planned, self.sampling, observer)
+        self.begin_results(lock, &manifest.study, planned, self.sampling, observer)
     }
 
-    /// Begins the results of a plan, whose study has this text, sampled as `wanted` or, without that, as planned.
+    /// Begins the results of a plan, whose study has this text. Its sampling is `sampling` or, if that is `None`, the
+    /// planned one.
     fn begin_results(
         &self,
         lock: Option<WriteLock>,
         text: &str,
         planned: PlannedStudy,
-        wanted: Option<Sampling>,
+        sampling: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
         let &StudyOptions { folder, force, ref files, .. } = self;
-        let (planned, threads) = admit_plan(files, planned, wanted, &self.bounds, self.threads, observer)?;
+        let (planned, threads) = plan_within_bounds(files, planned, sampling, &self.bounds, self.threads, observer)?;
         let made = &planned.made;
         let results = match lock {
             Some(lock) => ResultFolder::begin_locked(files, lock, folder, text, made, force)?,
@@ -269,51 +276,51 @@ impl StudyOptions<'_> {
     }
 
     /// An error if the command asks for another sampling than the folder keeps.
-    fn check_sampling(&self, kept: &StudyManifest) -> Result<(), Error> {
-        let (has, says) = match kept.made.sampling {
+    fn check_sampling(&self, manifest: &StudyManifest) -> Result<(), Error> {
+        let (kept_sampling, words) = match manifest.made.sampling {
             Some(_) => (Sampling::UntilDecided, "is sampled until decided"),
             None => (Sampling::Fixed, "is a fixed sample"),
         };
         match self.sampling {
-            Some(asked) if asked != has => {
-                Err(Error::new(format!("{}: cannot continue: it {says}; use another --out", self.folder.display())))
+            Some(asked) if asked != kept_sampling => {
+                Err(Error::new(format!("{}: cannot continue: it {words}; use another --out", self.folder.display())))
             }
             _ => Ok(()),
         }
     }
 
     /// Goes on with the results that the folder holds.
-    fn go_on(&self, lock: Option<WriteLock>, kept: StudyManifest) -> Result<StudySession, Error> {
+    fn resume_study(&self, lock: Option<WriteLock>, manifest: StudyManifest) -> Result<StudySession, Error> {
         let folder = self.folder;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", folder.display())))?;
-        let made = &kept.made;
+        let made = &manifest.made;
         if made.program != ProgramVersion::current() {
-            let (before, this) = (&made.program, ProgramVersion::current());
-            let why = format!("its results were made by {before}, and this is {this}");
+            let (before, current) = (&made.program, ProgramVersion::current());
+            let why = format!("its results were made by {before}, and this is {current}");
             return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
-        let planned = plan_kept(&self.files, folder, &kept)?;
+        let planned = plan_kept(&self.files, folder, &manifest)?;
         if planned.made != *made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = self.bounds.admit(&planned.run_plan(self.threads, false))?;
-        let (results, done) = ResultFolder::go_on(&self.files, lock, folder, &kept)?;
+        let threads = self.bounds.choose_cores(&planned.to_run_plan(self.threads, false))?;
+        let (results, done) = ResultFolder::resume(&self.files, lock, folder, &manifest)?;
         Ok(StudySession { planned, results, done, threads })
     }
 }
 
-/// Checks that a plan keeps within its bounds; then plans to sample it as `wanted` or, without that, as planned. Returns the plan and
-/// the number of cores on which it keeps within the bounds.
-pub(crate) fn admit_plan(
+/// Checks that a plan keeps within its bounds; then plans its sampling, which is `sampling` or, if that is `None`, the
+/// planned one. Returns the plan, and the number of cores on which it keeps within the bounds (0: all).
+pub(crate) fn plan_within_bounds(
     files: &Files,
     planned: PlannedStudy,
-    wanted: Option<Sampling>,
+    sampling: Option<Sampling>,
     bounds: &Bounds,
     threads: usize,
     observer: &dyn Observer,
 ) -> Result<(PlannedStudy, usize), Error> {
-    let until_decided = wanted == Some(Sampling::UntilDecided);
-    let threads = bounds.admit(&planned.run_plan(threads, until_decided))?;
+    let until_decided = sampling == Some(Sampling::UntilDecided);
+    let threads = bounds.choose_cores(&planned.to_run_plan(threads, until_decided))?;
     let planned = match until_decided && planned.made.sampling.is_none() {
         true => plan_sampled(files, planned, threads, observer)?,
         false => planned,
@@ -321,50 +328,53 @@ pub(crate) fn admit_plan(
     Ok((planned, threads))
 }
 
-fn same_place(a: &Path, b: &Path) -> bool {
-    a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+fn is_same_folder(first: &Path, second: &Path) -> bool {
+    first == second
+        || first.canonicalize().ok().zip(second.canonicalize().ok()).is_some_and(|(first, second)| first == second)
 }
 
 /// Prepares the study that `folder` keeps, from the texts that it keeps.
-fn plan_kept(files: &Files, folder: &Path, kept: &StudyManifest) -> Result<PlannedStudy, Error> {
+fn plan_kept(files: &Files, folder: &Path, manifest: &StudyManifest) -> Result<PlannedStudy, Error> {
     let name = folder.join("study.toml").display().to_string();
-    let study = parse(&name, &kept.study)?;
-    let StudyProvenance { study_sha256, seeds, sampling, inputs, cells, .. } = kept.made.clone();
+    let study = parse(&name, &manifest.study)?;
+    let StudyProvenance { study_sha256, seeds, sampling, inputs, cells, .. } = manifest.made.clone();
     let cells: Vec<Cell> = cells.into_iter().map(|made| made.cell).collect();
     let sample = RunSample { seeds, sampling };
-    Ok(PlannedStudy::new(&name, (study_sha256, study), &cells, &files.kept_inputs(inputs), sample)?)
+    Ok(PlannedStudy::new(&name, study, study_sha256, &cells, &files.kept_inputs(inputs), sample)?)
 }
 
-/// Reads and prepares a study's file as it is now; faults name its lines.
+/// Parses the text of a study's file and prepares its cells, from files as they are now. Faults name lines of the file.
 pub fn plan_file(files: &Files, name: &str, text: &str) -> Result<PlannedStudy, Error> {
-    let plan = |study: Study| {
+    let prepare = |study: Study| {
         let cells = study_cells(&study);
-        prepare(name, (text, study), &cells, &files.inputs())
+        prepare_study(name, text, study, &cells, &files.inputs())
     };
-    let placed = |fault| locate_fault(name, text, fault);
-    parse(name, text).and_then(plan).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
+    let with_line = |fault| locate_fault(name, text, fault);
+    parse(name, text).and_then(prepare).map_err(|faults| faults.into_iter().map(with_line).collect::<Vec<_>>().into())
 }
 
 /// Prepares a study that was built; `name` stands for its file in errors.
 pub fn plan_built(files: &Files, name: &str, study: Study) -> Result<PlannedStudy, Vec<Diagnostic>> {
     study.check(name)?;
     let (text, cells) = (study.to_text(), study_cells(&study));
-    prepare(name, (&text, study), &cells, &files.inputs())
+    prepare_study(name, &text, study, &cells, &files.inputs())
 }
 
-/// Prepares these cells of a study with this text for as many runs as it says; reports what cannot be run or judged.
-pub fn prepare(
+/// Prepares these cells of a study with this text, for as many runs as the study says; an error if any cannot be run or
+/// judged.
+pub fn prepare_study(
     name: &str,
-    (text, study): (&str, Study),
+    text: &str,
+    study: Study,
     cells: &[Cell],
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let sample = RunSample::new(&study, None);
-    PlannedStudy::new(name, (sha256(text.as_bytes()), study), cells, inputs, sample)
+    PlannedStudy::new(name, study, sha256(text.as_bytes()), cells, inputs, sample)
 }
 
-/// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
-/// cores (0: all). An error for runs in real time.
+/// Plans to sample a study until it is decided: runs get the lengths that pilot runs suggest. The pilots run now, on so
+/// many cores (0: all). An error for runs in real time.
 fn plan_sampled(
     files: &Files,
     planned: PlannedStudy,
@@ -378,15 +388,15 @@ fn plan_sampled(
              expected a modelled disk, or --fixed",
         ));
     }
-    let ended = AtomicU64::new(0);
+    let ended_pilots = AtomicU64::new(0);
     let watch = PilotWatch {
-        begun: &|total| observer.begin(Some(total), ended.load(Ordering::Relaxed), PILOT_RUNS),
-        ended: &|| observer.at(1 + ended.fetch_add(1, Ordering::Relaxed)),
+        begun: &|total| observer.begin_work(Some(total), ended_pilots.load(Ordering::Relaxed), PILOT_RUNS),
+        ended: &|| observer.report_done(1 + ended_pilots.fetch_add(1, Ordering::Relaxed)),
         cancelled: &|| observer.is_cancelled(),
     };
     let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
     let inputs = files.kept_inputs(made.inputs.clone()).with_cache(cache);
     let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let sample = RunSample::new(&study, Some(plan));
-    Ok(PlannedStudy::new("study.toml", (made.study_sha256, study), &cells, &inputs, sample)?)
+    Ok(PlannedStudy::new("study.toml", study, made.study_sha256, &cells, &inputs, sample)?)
 }

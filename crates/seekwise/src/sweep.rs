@@ -1,6 +1,7 @@
-//! A study in parts: whatever runs a part may be anywhere, takes texts, and returns a file's bytes. A part is a batch of
-//! cells, kept as Parquet (`part`). The bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the
-//! same part; a build other than the plan's refuses it. Nothing here knows machines, engines or where parts are kept.
+//! Sweeps: a study in parts, which run on any machines. Whatever runs a part takes texts and returns the bytes of a
+//! file. A part is a batch of cells, kept as Parquet (`part`). The bytes depend on the plan alone, so that a part which
+//! is run twice, late or elsewhere is the same part; a build other than the plan's refuses to run it. Nothing here
+//! knows machines, job engines or where parts are kept.
 
 mod part;
 
@@ -13,16 +14,17 @@ use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::RunRecord;
 use serde::{Deserialize, Serialize};
 
-use self::part::PartRuns;
+use self::part::{PartRun, PartRuns};
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::execute::{Progress, make_runs};
 use crate::observer::Observer;
 use crate::reading::Files;
-use crate::results::{ResultFolder, line_of, read_lines};
+use crate::results::{ResultFolder, parse_record_lines, record_line};
+use crate::seal::LineFault;
 use crate::setup::Setup;
 use crate::store::InMemory;
-use crate::study::{StudyResult, find_study, warn_once, write_report};
+use crate::study::{StudyResult, find_study_text, warn_once, write_report};
 use crate::study_plan::{self, PlannedStudy};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
@@ -44,18 +46,18 @@ use crate::study_plan::{self, PlannedStudy};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
-    /// Byte for byte, as it stands in the result folder.
+    /// The study's text, byte for byte as the result folder has it.
     study: String,
     /// The origin of its results: the program, the texts that were read, each cell's settings, the seeds.
     made: StudyProvenance,
-    /// SHA-256 of what made it, by which parts are named.
+    /// SHA-256 of the origin of the results, by which parts are named.
     hash: String,
-    /// Where traces are opened, on whatever machine the plan is.
+    /// Where traces are opened, on the machine that the plan is on.
     #[serde(skip)]
     files: Files,
 }
 
-/// A setting and its values, all of which are run.
+/// A setting, and the values with which the job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepFactor {
     /// The dotted key; `drive` for the drive.
@@ -63,19 +65,19 @@ pub struct SweepFactor {
     pub levels: Vec<String>,
 }
 
-/// Some cells of a plan, one after another.
+/// Successive cells of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepPart {
     /// The first cell.
     pub first: usize,
     /// The cell after the last.
     pub end: usize,
-    /// The name under which parts are kept: its place, and the hash of what it is made from.
+    /// The name of the part's file: its cells, and a hash of what they are made from.
     pub name: String,
 }
 
 impl SweepPlan {
-    /// A job on a target, with each combination of levels, so many runs each.
+    /// Plans a job on a target, with each combination of levels, and so many runs of each.
     pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
         let question = format!("How fast is {} in each of these?", setup.title());
         let mut study = setup.study(setup.cell()?, question, runs)?;
@@ -84,9 +86,9 @@ impl SweepPlan {
         SweepPlan::from_planned(&setup.files, text, study_plan::plan_built(&setup.files, "sweep", study)?)
     }
 
-    /// The study of a file, or a built-in one.
+    /// Plans the study of a file, or a built-in one.
     pub fn of_study(files: &Files, name: &str) -> Result<SweepPlan, Error> {
-        let (name, text) = find_study(files, name)?;
+        let (name, text) = find_study_text(files, name)?;
         let planned = study_plan::plan_file(files, &name, &text)?;
         SweepPlan::from_planned(files, text, planned)
     }
@@ -101,21 +103,23 @@ impl SweepPlan {
             let why = "a sweep makes all runs of its cells, wherever they run: `sampling = \"until-decided\"` is for `seekwise study`";
             return Err(Error::new(why));
         }
-        // The machines are not known here: every part must keep within the bounds of this one.
-        Bounds::new(None).admit(&planned.run_plan(1, false))?;
+        // The machines that will run the parts are not known here; every part must keep within the bounds of this one.
+        Bounds::new(None).choose_cores(&planned.to_run_plan(1, false))?;
         let made = planned.made;
         warn_once(&made.warnings);
         let hash = made.hash();
         Ok(SweepPlan { study, made, hash, files: files.clone() })
     }
 
-    /// A plan as another machine sent it. A plan of another build is refused: its figures might be others.
+    /// Reads a plan that another machine sent. A plan of another build is refused: its figures might differ.
     pub fn read(text: &str) -> Result<SweepPlan, Error> {
         let fault = |why: String| Error::new(format!("not a plan of a sweep: {why}"));
         let plan: SweepPlan = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-        let (its, this) = (&plan.made.program, ProgramVersion::current());
-        if *its != this {
-            return Err(Error::new(format!("the plan was made by {its}, and this is {this}; expected the same build")));
+        let (plan_program, program) = (&plan.made.program, ProgramVersion::current());
+        if *plan_program != program {
+            return Err(Error::new(format!(
+                "the plan was made by {plan_program}, and this is {program}; expected the same build"
+            )));
         }
         plan.made.check_study(&plan.study).map_err(fault)?;
         match plan.hash == plan.made.hash() {
@@ -124,12 +128,12 @@ impl SweepPlan {
         }
     }
 
-    /// The plan as a text, to be sent.
+    /// The plan as a text, to be sent to other machines.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("a plan has no keys but strings")
     }
 
-    /// The hash of what made it.
+    /// SHA-256 of the origin of its results.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -149,10 +153,10 @@ impl SweepPlan {
         self.made.seeds.len()
     }
 
-    /// The plan in parts of so many cells, in order.
-    pub fn parts(&self, cells: usize) -> Vec<SweepPart> {
-        let cells = cells.max(1);
-        (0..self.cells()).step_by(cells).map(|first| self.make_part(first, (first + cells).min(self.cells()))).collect()
+    /// The plan in parts of so many cells each, in order.
+    pub fn parts(&self, cells_per_part: usize) -> Vec<SweepPart> {
+        let step = cells_per_part.max(1);
+        (0..self.cells()).step_by(step).map(|first| self.make_part(first, (first + step).min(self.cells()))).collect()
     }
 
     fn make_part(&self, first: usize, end: usize) -> SweepPart {
@@ -171,13 +175,13 @@ impl SweepPlan {
         }
         let study = parse("study.toml", &self.study)?;
         let inputs = self.files.kept_inputs(self.made.inputs.clone());
-        let made = &self.made.cells[part.first..part.end];
-        let cells: Vec<Cell> = made.iter().map(|made| made.cell.clone()).collect();
-        let planned = study_plan::prepare("study.toml", (&self.study, study.clone()), &cells, &inputs)?;
-        for (place, (made, prepared)) in made.iter().zip(&planned.prepared).enumerate() {
-            if prepared.hash != made.hash {
-                let cell = part.first + place;
-                return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, made.hash)));
+        let part_cells = &self.made.cells[part.first..part.end];
+        let cells: Vec<Cell> = part_cells.iter().map(|cell| cell.cell.clone()).collect();
+        let planned = study_plan::prepare_study("study.toml", &self.study, study.clone(), &cells, &inputs)?;
+        for (index, (kept, prepared)) in part_cells.iter().zip(&planned.prepared).enumerate() {
+            if prepared.hash != kept.hash {
+                let cell = part.first + index;
+                return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, kept.hash)));
             }
         }
         let progress = Progress::begin(observer, Some(self.runs_in_part(part) as u64), 0);
@@ -192,27 +196,29 @@ impl SweepPlan {
         part.end.saturating_sub(part.first) * self.runs()
     }
 
-    /// The file of a part with these records; an error says that it would be too large.
+    /// The bytes of a part's file with these records; an error if the file would be too large.
     fn encode_part(&self, part: &SweepPart, study: &Study, records: &[RunRecord]) -> Result<Vec<u8>, String> {
         let factors: Vec<String> = study.factor.iter().map(|factor| factor.name.clone()).collect();
         let levels = |record: &RunRecord| &self.made.cells[record.cell].cell.levels[..];
-        let runs: Vec<_> = records.iter().map(|record| (levels(record), record, line_of(record))).collect();
+        let run = |record| PartRun { levels: levels(record), record, line: record_line(record) };
+        let runs: Vec<_> = records.iter().map(run).collect();
         PartRuns { name: &part.name, factors: &factors, runs: &runs }.encode_file()
     }
 
-    /// Bytes of a part's file at most.
-    pub fn most_bytes(&self, part: &SweepPart) -> usize {
+    /// The most bytes that a part's file may have.
+    pub fn max_part_bytes(&self, part: &SweepPart) -> usize {
         part::max_file_bytes(self.runs_in_part(part))
     }
 
-    /// Reads the records of a part, and checks each against the plan, its sum and its own figures. An error says what
-    /// is wrong with the file: it is torn, changed, or of something else, and has to be made again. The file may be
-    /// anybody's: it takes no more memory than a part may, whatever it says of itself.
+    /// Reads the records of a part's file, and checks each against the plan, its sum and its own figures. An error says
+    /// what is wrong with the file: it is torn, changed, or another file, and has to be made again. The file may be
+    /// anybody's: whatever it says of itself, it takes no more memory than a part may.
     pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
         let lines = part::unpack_lines(file, self.runs_in_part(part)).map_err(fault)?;
-        let records = read_lines(&self.made, &self.made.fixed_order(), part.first * self.runs(), lines.as_bytes());
-        let records = records.map_err(|(line, why)| fault(format!("run {line}: {why}")))?;
+        let records =
+            parse_record_lines(&self.made, &self.made.fixed_order(), part.first * self.runs(), lines.as_bytes());
+        let records = records.map_err(|LineFault { line, why }| fault(format!("run {line}: {why}")))?;
         let expected = self.runs_in_part(part);
         if records.len() != expected {
             return Err(fault(format!("it has {} runs; expected {expected}", records.len())));
@@ -223,7 +229,8 @@ impl SweepPlan {
         }
     }
 
-    /// Makes a result folder of the files of all parts, in order: its bytes are those of `seekwise study`.
+    /// Makes a result folder of the files of all parts, in order; the folder's bytes are those that `seekwise study`
+    /// writes.
     pub fn finish(
         &self,
         folder: &Path,
@@ -242,24 +249,29 @@ impl SweepPlan {
     }
 
     /// The results of the files of some parts, or of all, in the plan's order. Only the page is written to `folder`: a
-    /// result folder keeps a beginning of the plan, and parts end in any order.
-    pub fn so_far(&self, folder: &Path, parts: &[SweepPart], files: &[impl AsRef<[u8]>]) -> Result<StudyResult, Error> {
+    /// result folder keeps a beginning of the plan's runs, and parts end in any order.
+    pub fn write_page_so_far(
+        &self,
+        folder: &Path,
+        parts: &[SweepPart],
+        files: &[impl AsRef<[u8]>],
+    ) -> Result<StudyResult, Error> {
         self.read_parts(folder, parts, files, |_| Ok(()))
     }
 
-    /// Reads the records of these parts, calls `took` for each, and writes their page into `folder`.
+    /// Reads the records of these parts, calls `on_record` for each, and writes their page into `folder`.
     fn read_parts(
         &self,
         folder: &Path,
         parts: &[SweepPart],
         files: &[impl AsRef<[u8]>],
-        mut took: impl FnMut(&RunRecord) -> Result<(), Error>,
+        mut on_record: impl FnMut(&RunRecord) -> Result<(), Error>,
     ) -> Result<StudyResult, Error> {
         let study = parse("study.toml", &self.study)?;
         let mut records = Vec::with_capacity(self.cells() * self.runs());
         for (part, file) in parts.iter().zip(files) {
             for record in self.records(part, file.as_ref())? {
-                took(&record)?;
+                on_record(&record)?;
                 records.push(record);
             }
         }

@@ -1,9 +1,10 @@
-//! Stands for `seekwise_os` in WebAssembly, under the names that rooms use. Files, places in real time and clocks are absent: a call that
-//! needs one is an error that says so. Texts come from memory ([`Files::with_text`](crate::Files::with_text)), results stay there.
+//! Takes the place of `seekwise_os` in WebAssembly, under the names that the library uses of it. Files, places in real
+//! time and clocks are absent: a call that needs one is an error that says so. Texts come from memory
+//! ([`Files::with_text`](crate::Files::with_text)), and results stay there.
 
 /// Real time.
 pub mod clock {
-    /// A clock that stands: nothing takes time, so that nothing is forecast.
+    /// A clock that stands: nothing takes time, so that no work is forecast to take long.
     pub struct Clock;
 
     impl Clock {

@@ -1,4 +1,4 @@
-//! Points and lengths of time. Only times of a model and texts are here: no clock is read.
+//! Points and lengths of time, of models and in texts. No clock is read here.
 
 /// Instants of a disk's time, and spans between them, in nanoseconds.
 pub use seekwise_disk::time::{Instant, Span};

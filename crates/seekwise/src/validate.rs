@@ -1,4 +1,5 @@
-//! A measured trace against a modelled drive: means, demerit, distributions.
+//! Validations, as `seekwise validate` makes them: a measured trace is played on a modelled drive, and its response
+//! times are compared with the simulated ones: their means, demerit and distributions.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::logging::RequestLog;
+use crate::logging::{LogHeader, RequestLog};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind, Files};
 use crate::setup::reject_repeated_keys;
@@ -41,7 +42,7 @@ pub struct ValidationOptions<'a> {
     pub timing: Timing,
     /// The seed of the platters' phase.
     pub seed: u64,
-    /// Every request goes to this Parquet file; it needs the feature `parquet`.
+    /// Every request goes to this Parquet file; that needs the feature `parquet`.
     pub log: Option<&'a Path>,
     /// Replaces what is there.
     pub force: bool,
@@ -63,33 +64,33 @@ pub struct ValidationResult {
     pub samples: ResponseSamples,
     /// How far they are apart.
     pub errors: Validation,
-    /// Requests that are off together, those first that are off by most in sum.
+    /// Requests whose simulated times are off in the same way; those first that are off by most in sum.
     pub off: Vec<OffRequests>,
     /// Signs that no platter of the drive's speed was measured.
     pub doubts: Vec<String>,
 }
 
 impl ValidationResult {
-    /// How far measured and simulated times are apart, and what is off, in one value.
+    /// The result as JSON: how far measured and simulated times are apart, and which requests are off.
     pub fn json(&self) -> serde_json::Value {
-        let off = self.off.iter().map(|one| ShownOff::new(one, &self.drive.not_modelled)).collect();
-        serde_json::to_value(ShownValidation { errors: &self.errors, off, doubts: &self.doubts })
+        let off = self.off.iter().map(|off| OffRequestsJson::new(off, &self.drive.not_modelled)).collect();
+        serde_json::to_value(ValidationJson { errors: &self.errors, off, doubts: &self.doubts })
             .expect("it has no keys but strings")
     }
 }
 
-/// The errors as JSON.
+/// The result of a validation, as its JSON has it.
 #[derive(Serialize)]
-struct ShownValidation<'a> {
+struct ValidationJson<'a> {
     #[serde(flatten)]
     errors: &'a Validation,
-    off: Vec<ShownOff>,
+    off: Vec<OffRequestsJson>,
     doubts: &'a [String],
 }
 
-/// Requests that are off together, as JSON.
+/// Requests that are off together, as the JSON of a validation has them.
 #[derive(Serialize)]
-struct ShownOff {
+struct OffRequestsJson {
     requests: usize,
     what: String,
     mean_measured_ms: f64,
@@ -101,9 +102,9 @@ struct ShownOff {
     not_modelled: Vec<String>,
 }
 
-impl ShownOff {
-    fn new(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
-        ShownOff {
+impl OffRequestsJson {
+    fn new(off: &OffRequests, unmodelled: &[ForeignParameter]) -> OffRequestsJson {
+        OffRequestsJson {
             requests: off.rows.len(),
             what: off.circumstance.words(),
             mean_measured_ms: off.mean_measured_ms,
@@ -112,7 +113,11 @@ impl ShownOff {
             standard_error_ms: off.standard_error_ms,
             demerit_without_ms: off.demerit_without_ms,
             keys: off.circumstance.profile_keys(),
-            not_modelled: off.circumstance.parameters_of_concern(left).map(|one| one.key.clone()).collect(),
+            not_modelled: off
+                .circumstance
+                .parameters_of_concern(unmodelled)
+                .map(|parameter| parameter.key.clone())
+                .collect(),
         }
     }
 }
@@ -123,44 +128,46 @@ pub fn validate(
     options: &ValidationOptions<'_>,
     observer: &dyn Observer,
 ) -> Result<ValidationResult, Error> {
-    reading::one_standard_input(&[trace, options.drive])?;
+    reading::reject_second_standard_input(&[trace, options.drive])?;
     reject_repeated_keys(options.set)?;
     let text = options.files.read(trace)?;
-    reading::expect(trace, &text, &[FileKind::Trace])?;
+    reading::expect_kind(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;
     warn_once(&rows.warnings);
-    let described = drive(options.files, options.drive, options.set)?;
+    let described = load_drive_with_settings(options.files, options.drive, options.set)?;
     let profile = described.profile()?;
     // Reported before a log is begun.
     validate::check_fits_drive(trace, &rows, &profile)?;
-    let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
-    observer.begin(Some(rows.rows.len() as u64), 0, "requests");
-    let (mut count, cancelled) = (0, || observer.is_cancelled());
+    let (job, target) = (reading::display_name(trace), reading::display_name(options.drive));
+    let header = LogHeader { job, target, seed: options.seed, measured: false };
+    let mut log = RequestLog::create(options.log, options.force, &header)?;
+    observer.begin_work(Some(rows.rows.len() as u64), 0, "requests");
+    let (mut count, is_cancelled) = (0, || observer.is_cancelled());
     let samples = validate::play_trace(
         trace,
         &rows,
         &profile,
         options.timing,
-        RunCutoff::when_cancelled(&cancelled),
+        RunCutoff::when_cancelled(&is_cancelled),
         Seed(options.seed),
         &mut |record| {
             count += 1;
-            observer.at(count);
-            log.take(record);
+            observer.report_done(count);
+            log.log_request(record);
         },
     )?;
-    log.check()?;
+    log.check_written()?;
     log.finish()?;
     let (errors, off) = (samples.to_validation(), circumstances::find_off_requests(&rows.rows, &samples));
     let doubts = samples.platter_doubts(profile.mechanics.revolution());
     Ok(ValidationResult { drive: described, samples, errors, off, doubts })
 }
 
-/// A drive of the catalogue or of a profile file, with `--set` on top.
-pub fn drive(files: &Files, name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
+/// A drive of the catalogue or of a profile file, with settings on top.
+pub fn load_drive_with_settings(files: &Files, name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
     let mut drive = match (catalogue::find_text(name), files.find(name)?) {
         (None, Some(text)) => {
-            reading::expect(name, &text, &[FileKind::Profile])?;
+            reading::expect_kind(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?
         }
         _ => catalogue::load_drive(name)?,

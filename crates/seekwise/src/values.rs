@@ -1,4 +1,4 @@
-//! The values that `--vary` names: a list, and ranges of whole numbers in it.
+//! The values that `--vary` names: a list, which may have ranges of whole numbers.
 
 use seekwise_drives::figure::parse_switch;
 
@@ -8,25 +8,26 @@ use crate::error::Error;
 pub use seekwise_drives::dotted::parse_size;
 pub use seekwise_drives::figure::units::{convert_quantity as parse_amount, name as unit_name};
 
-/// The most values that a range may stand for: each is a cell with all its runs.
-const MOST: usize = 1000;
+/// The most values of a range: each is a cell with all its runs.
+const MAX_RANGE_VALUES: usize = 1000;
 
-/// The values in order: `A,B,C` as they stand; `1..32` doubled from the first as far as the last; `1..9:2` in steps of
-/// two. Ends that are no whole numbers make no range: they are a value as it stands, such as a path.
-pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
-    let fault = |why: String| Error::new(format!("--vary {key}={text}: {why}"));
+/// The values of a list, in order. `A,B,C` are taken as they stand; `1..32` is doubled from the first value to the
+/// last; `1..9:2` goes in steps of two. Ends that are no whole numbers make no range: they are a value as it stands,
+/// such as a path.
+pub fn parse_values(key: &str, list: &str) -> Result<Vec<String>, Error> {
+    let fault = |why: String| Error::new(format!("--vary {key}={list}: {why}"));
     let mut values: Vec<String> = Vec::new();
-    for word in text.split(',').map(str::trim) {
-        let more = match parse_range(word) {
-            Some((first, last, step)) => range_values(first, last, step).map_err(fault)?,
+    for word in list.split(',').map(str::trim) {
+        let new_values = match parse_range(word) {
+            Some(range) => list_range(&range).map_err(fault)?,
             None => vec![word.to_owned()],
         };
-        let twice = |value: &&String| values.iter().find(|known| is_same(known, value));
-        if let Some((value, known)) = more.iter().find_map(|value| Some((value, twice(&value)?))) {
-            let means = if value == known { String::new() } else { format!(", which means `{known}`") };
-            return Err(fault(format!("duplicate value `{value}`{means}; expected different values")));
+        let find_known = |value: &&String| values.iter().find(|known| is_same_value(known, value));
+        if let Some((value, known)) = new_values.iter().find_map(|value| Some((value, find_known(&value)?))) {
+            let same_as = if value == known { String::new() } else { format!(", which means `{known}`") };
+            return Err(fault(format!("duplicate value `{value}`{same_as}; expected different values")));
         }
-        values.extend(more);
+        values.extend(new_values);
     }
     match values.len() {
         0 | 1 => Err(fault(format!("expected at least two values, as in --vary {key}=A,B or {key}=1..32"))),
@@ -34,22 +35,32 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Whether two values are one: equal, or one position of a switch in two of its words, such as `on` and `true`.
-pub fn is_same(value: &str, other: &str) -> bool {
-    value == other || parse_switch(value).is_some_and(|one| parse_switch(other) == Some(one))
+/// Whether two values mean the same: they are equal, or one position of a switch in two of its words, such as `on` and
+/// `true`.
+pub fn is_same_value(value: &str, other: &str) -> bool {
+    value == other || parse_switch(value).is_some_and(|position| parse_switch(other) == Some(position))
 }
 
-/// `first..last` or `first..last:step`.
-fn parse_range(word: &str) -> Option<(u64, u64, Option<u64>)> {
+/// A range of whole numbers.
+struct ValueRange {
+    first: u64,
+    last: u64,
+    /// Without a step, values are doubled.
+    step: Option<u64>,
+}
+
+/// Parses `first..last` or `first..last:step`.
+fn parse_range(word: &str) -> Option<ValueRange> {
     let (first, rest) = word.split_once("..")?;
     let (last, step) = match rest.split_once(':') {
         Some((last, step)) => (last, Some(step.parse().ok()?)),
         None => (rest, None),
     };
-    Some((first.parse().ok()?, last.parse().ok()?, step))
+    Some(ValueRange { first: first.parse().ok()?, last: last.parse().ok()?, step })
 }
 
-fn range_values(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>, String> {
+/// The values of a range, as texts.
+fn list_range(&ValueRange { first, last, step }: &ValueRange) -> Result<Vec<String>, String> {
     if first >= last {
         return Err(format!("the range {first}..{last} does not rise"));
     }
@@ -63,9 +74,9 @@ fn range_values(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>,
         _ => {}
     }
     let all = std::iter::successors(Some(first), next).take_while(|value| *value <= last);
-    let values: Vec<String> = all.take(MOST + 1).map(|value| value.to_string()).collect();
-    match values.len() > MOST {
-        true => Err(format!("the range has more than {MOST} values")),
+    let values: Vec<String> = all.take(MAX_RANGE_VALUES + 1).map(|value| value.to_string()).collect();
+    match values.len() > MAX_RANGE_VALUES {
+        true => Err(format!("the range has more than {MAX_RANGE_VALUES} values")),
         false => Ok(values),
     }
 }
@@ -75,7 +86,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        of("k", text).map_err(|fault| fault.to_string())
+        parse_values("k", text).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -125,7 +136,7 @@ mod tests {
             ("on", "8", false),
             ("8", "08", false),
         ] {
-            assert_eq!((is_same(one, other), is_same(other, one)), (same, same), "{one} and {other}");
+            assert_eq!((is_same_value(one, other), is_same_value(other, one)), (same, same), "{one} and {other}");
         }
         assert!(read("on,true").unwrap_err().contains("duplicate value `true`, which means `on`"));
     }

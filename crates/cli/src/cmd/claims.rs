@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use seekwise::answer::ProgramVersion;
-use seekwise::shell::quoted;
+use seekwise::shell::quote_for_shell;
 use seekwise::{Bounds, Files};
 use seekwise_reproduce::claims::{ClaimAnswer, ClaimVerdict, Claims};
 
@@ -46,11 +46,11 @@ pub fn run_command(args: &args::ClaimsArgs, files: Files, bounds: &Bounds, json:
 /// The command that continues from the kept results.
 fn resume_command(args: &args::ClaimsArgs, out: &Path) -> String {
     let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
-    words.extend(args.ids.iter().map(|id| quoted(id)));
+    words.extend(args.ids.iter().map(|id| quote_for_shell(id)));
     words.extend(args.ablate.then(|| "--ablate".to_owned()));
     words.extend(args.runs.iter().map(|runs| format!("--runs {runs}")));
     words.extend(args.draw.iter().map(|draw| format!("--draw {draw}")));
-    words.push(format!("--out {} --resume", quoted(&out.display().to_string())));
+    words.push(format!("--out {} --resume", quote_for_shell(&out.display().to_string())));
     words.join(" ")
 }
 

@@ -11,7 +11,9 @@ mod picture;
 
 use std::ops::Deref;
 
-use seekwise::compare::{self, Comparison, DifferenceWords, Finding, Interval, Metric, Sampling, judged, ratio_text};
+use seekwise::compare::{
+    self, Comparison, DifferenceWords, Finding, Interval, Metric, Sampling, judgement_of, ratio_text,
+};
 use seekwise::pictures::draw_comparison;
 use seekwise::study::StudyOptions;
 use seekwise::{Bounds, Files, values};
@@ -89,7 +91,7 @@ impl VariedKey {
     fn from_args(args: &args::CompareArgs) -> Result<VariedKey, CommandError> {
         match (&args.vary, &args.jobs[..]) {
             (Some((key, list)), [_]) => {
-                Ok(VariedKey { key: key.clone(), values: values::of(key, list)?, list: list.clone() })
+                Ok(VariedKey { key: key.clone(), values: values::parse_values(key, list)?, list: list.clone() })
             }
             (Some((key, _)), jobs) => Err(CommandError::new(format!(
                 "--vary {key}: {} jobs vary already; expected one job, or a study of both: `seekwise init study -o my-study.toml`",
@@ -153,8 +155,8 @@ impl ComparisonText<'_> {
             text.push('\n');
         }
         self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
-        let (method, account) = self.method();
-        text.push_str(&format!("{method}; {}", self.interval()));
+        let (method, account) = self.method_sentences();
+        text.push_str(&format!("{method}; {}", self.interval_words()));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
         }
@@ -173,7 +175,7 @@ impl ComparisonText<'_> {
         /// More settings are given by name only, and so is a setting with a longer value.
         const MOST_WITH_VALUES: usize = 4;
         const MOST_VALUE_LETTERS: usize = 40;
-        let keys = self.differs(finding);
+        let keys = self.differing_settings(finding);
         if keys.len() > MOST_WITH_VALUES || self.values.len() > 2 {
             return keys;
         }
@@ -190,7 +192,7 @@ impl ComparisonText<'_> {
 
     /// A side's figure without its unit.
     fn side_amount(&self, metric: &Metric, cell: usize) -> String {
-        figure_with_interval(metric, self.mean_of(cell, metric), self.evidence.cell_runs(cell).len())
+        figure_with_interval(metric, self.metric_mean(cell, metric), self.evidence.cell_runs(cell).len())
     }
 
     /// A side's figure with its unit.
@@ -200,12 +202,12 @@ impl ComparisonText<'_> {
 
     /// A line for each side; with the default metric, also the mean response.
     fn side_lines(&self, metric: &Metric) -> Vec<String> {
-        let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
+        let width = (0..self.values.len()).map(|cell| self.side_name(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
             let mean_ms = self.evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate;
             let response =
                 if *metric == Metric::default() { format!("   mean {mean_ms:.3} ms") } else { String::new() };
-            format!("{:<width$}  {}{response}", self.side(cell), self.side_figure(metric, cell))
+            format!("{:<width$}  {}{response}", self.side_name(cell), self.side_figure(metric, cell))
         };
         (0..self.values.len()).map(line).collect()
     }
@@ -227,8 +229,8 @@ impl ComparisonText<'_> {
             None => ("the base".to_owned(), String::new()),
             Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
             Some(finding) => (
-                ratio_text(judged(finding)),
-                DifferenceWords::for_metric(metric).verdict_words(judged(finding).verdict),
+                ratio_text(judgement_of(finding)),
+                DifferenceWords::for_metric(metric).verdict_words(judgement_of(finding).verdict),
             ),
         }
     }
@@ -249,7 +251,7 @@ impl ComparisonText<'_> {
         if !finding.at_once.is_empty() {
             text.push_str(&format!("  Note: {}\n", joint_change_note(&finding.at_once)));
         }
-        if let Some(note) = self.both_degraded(finding) {
+        if let Some(note) = self.degraded_note(finding) {
             text.push_str(&format!("  Note: {note}\n"));
         }
         if finding.thin {

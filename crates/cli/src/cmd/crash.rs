@@ -87,7 +87,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
     let _scratch_and_note = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())], groups));
     let base = plan.make_base(folder, groups, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
-    print_to_stderr(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
+    print_to_stderr(format!("Running the workload on {}", seekwise::reading::display_name(&plan.target)));
     let session = ProgramSession {
         stack: &plan.stack,
         seed: Seed(args.seed),
@@ -111,7 +111,7 @@ fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
             // The purposes are left out if the medium cannot be read.
             let lost = &lost.left[..lost.left.len().min(MOST_NAMED)];
-            bench.write_purposes(tried.case.at, (system, folder, bounds), lost).unwrap_or_default()
+            bench.explain_lost_writes(tried.case.at, system, folder, bounds, lost).unwrap_or_default()
         }
         _ => Vec::new(),
     };

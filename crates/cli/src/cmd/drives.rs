@@ -75,7 +75,7 @@ fn is_path(name: &str) -> bool {
 fn load_drive(files: &Files, name: &str) -> Result<DriveFile, CommandError> {
     Ok(match (drives::find_text(name), files.find(name)?) {
         (None, Some(text)) => {
-            reading::expect(name, &text, &[FileKind::Profile])?;
+            reading::expect_kind(name, &text, &[FileKind::Profile])?;
             drives::parse(name, &text)?
         }
         (None, None) if is_path(name) => drives::parse(name, &files.read(name)?)?,

@@ -39,7 +39,8 @@ pub fn run_command(args: &args::FitArgs, files: Files, words: &[OsString], json:
 /// The command that continues the fit.
 fn resume_command(words: &[OsString]) -> String {
     let has_resume = words.iter().any(|word| word == "--resume");
-    let mut command: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();
+    let mut command: Vec<String> =
+        words.iter().map(|word| seekwise::shell::quote_for_shell(&word.to_string_lossy())).collect();
     if !has_resume {
         command.push("--resume".to_owned());
     }

@@ -82,7 +82,7 @@ fn open_target(args: &FlushAuditArgs, files: &Files) -> Result<OpenedSubject, Co
                 open_place(args, &RemotePlace::connect(address).map_err(CommandError::new)?, true)
             }
             (PlaceSource::Stack(_), Some(stack)) => {
-                open_place(args, &LivePlace::new(setup::stack(files, stack, &args.set)?.0), false)
+                open_place(args, &LivePlace::new(setup::build_stack(files, stack, &args.set)?.0), false)
             }
             _ => Err(CommandError::new(format!("{name}: no medium; expected a folder, a device or a drive"))),
         };
@@ -103,7 +103,7 @@ fn open_target(args: &FlushAuditArgs, files: &Files) -> Result<OpenedSubject, Co
 /// Opens a modelled drive or stack.
 fn open_modelled(args: &FlushAuditArgs, files: &Files) -> Result<OpenedSubject, CommandError> {
     refuse_disk_options(args, "a modelled disk")?;
-    let (stack, changes, warnings) = setup::stack(files, &args.target, &args.set)?;
+    let (stack, changes, warnings) = setup::build_stack(files, &args.target, &args.set)?;
     print_warnings(&warnings);
     if let Some(change) = changes.first() {
         return Err(CommandError::new(format!(
@@ -130,7 +130,7 @@ fn refuse_disk_options(args: &FlushAuditArgs, target: &str) -> Result<(), Comman
 #[cfg(unix)]
 fn open_place(args: &FlushAuditArgs, place: &dyn RealTime, is_remote: bool) -> Result<OpenedSubject, CommandError> {
     if is_remote {
-        setup::nothing_set(&args.set)?;
+        setup::reject_settings_without_stack(&args.set)?;
         place.may_write(args.destroy.as_deref()).map_err(CommandError::new)?;
         if args.size.is_some() {
             return Err(CommandError::new("--size: an export has a fixed size; only for folders"));

@@ -1,6 +1,6 @@
 //! `seekwise keys`: lists the keys of a layer, or those that match words; for one key, also its value in each drive or preset.
 
-use seekwise::keys::{Figure, KeySection, find_keys, is_same, named_figures, unknown_key};
+use seekwise::keys::{Figure, KeySection, figures_of_key, find_keys, is_same, unknown_key};
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
@@ -23,7 +23,7 @@ pub fn run_command(args: &args::KeysArgs, json: bool) -> CommandResult {
         [section] if section.keys.len() == 1 && is_same(&section.keys[0].key, &words) => Some(section.keys[0].clone()),
         _ => None,
     };
-    let values = single_key.map_or(Ok(Vec::new()), |entry| named_figures(&entry.key))?;
+    let values = single_key.map_or(Ok(Vec::new()), |entry| figures_of_key(&entry.key))?;
     if json {
         let mut sections_json = json!(found);
         if !values.is_empty() {

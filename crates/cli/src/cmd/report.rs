@@ -7,8 +7,8 @@ use seekwise::Files;
 use seekwise::outputs::create_scratch;
 use seekwise::pictures::{Forest, draw_forest};
 use seekwise::results::{self, ReviewManifest};
-use seekwise::study::again_from;
-use seekwise::study::review::again_from_review;
+use seekwise::study::remake_study_page;
+use seekwise::study::review::remake_review_pages;
 use serde_json::json;
 
 use super::python_module;
@@ -55,16 +55,16 @@ fn report_on_store(args: &args::ReportArgs, files: &Files, url: &str, json: bool
 fn report_on_folder(args: &args::ReportArgs, files: &Files, local: &Path, json: bool) -> CommandResult {
     let output = StudyOutput { json, strict: args.strict, columns: &args.columns.names, all: true };
     let folder = args.folder.display();
-    if results::says(local)
-        && let Some(ReviewManifest { text, made }) = results::kept_review(files, local)?
+    if results::is_result_folder(local)
+        && let Some(ReviewManifest { text, made }) = results::read_review_manifest(files, local)?
     {
         if args.pictures.are_requested() {
             let why = "a review has an answer a part; expected the folder of a part";
             return Err(CommandError::new(format!("{folder}: {why}")));
         }
-        return review::print_result(&again_from_review(files, local, &text, &made)?, output);
+        return review::print_result(&remake_review_pages(files, local, &text, &made)?, output);
     }
-    let mut studied = again_from(files, local)?;
+    let mut studied = remake_study_page(files, local)?;
     if args.pictures.are_requested() {
         let forest = Forest::from_evidence(&studied.evidence());
         let forest = forest

@@ -26,9 +26,9 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     check_arguments(args, format)?;
     let setup = args.on.job_setup(files, &args.job);
     let prepared_run = PreparedRun::new(&setup)?;
-    print_warnings(&prepared_run.cell().warnings);
-    check_format(format, prepared_run.cell())?;
-    check_force(args, prepared_run.cell())?;
+    print_warnings(&prepared_run.prepared_cell().warnings);
+    check_format(format, prepared_run.prepared_cell())?;
+    check_force(args, prepared_run.prepared_cell())?;
     let mut options = RunOptions::default();
     (options.log, options.out) = (args.log.as_deref(), args.out.as_deref());
     (options.force, options.bounds) = (args.force, *bounds);
@@ -48,7 +48,7 @@ pub fn run_command(args: &args::RunArgs, files: &Files, bounds: &Bounds, json: b
     match (&result.page, &args.out) {
         (Some(page), Some(out)) => {
             print_to_stderr(format!("Report: {}", page.display()));
-            print_to_stderr(format!("Again: {}", seekwise::study::again(out)));
+            print_to_stderr(format!("Again: {}", seekwise::study::rerun_command(out)));
         }
         _ => print_to_stderr(format!("Again: seekwise run {} --seed {}", setup.words(), setup.seed)),
     }
@@ -71,7 +71,7 @@ fn print_result(
             }
             print_json(&value)
         }
-        ResultFormat::FioJson => print_text(&answer::shown(&fio_output::write(prepared, measured))),
+        ResultFormat::FioJson => print_text(&answer::escape_json(&fio_output::write_fio_json(prepared, measured))),
         ResultFormat::Csv => print_text(&format_csv(record)),
         ResultFormat::Text => {
             let options = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::output_width() };

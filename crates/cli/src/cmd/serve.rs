@@ -11,7 +11,7 @@ use std::sync::MutexGuard;
 use seekwise::Bounds;
 use seekwise::outputs::{self, NewFile, OutputFile};
 use seekwise::places::NullPlace;
-use seekwise::reading::spoken;
+use seekwise::reading::display_name;
 #[cfg(target_os = "linux")]
 use seekwise::serve::FuseFolder;
 use seekwise::serve::{
@@ -33,17 +33,11 @@ use seekwise::Files;
 
 /// Runs the command.
 pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json: bool) -> CommandResult {
-    if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
-        return Err(CommandError::new(format!(
-            "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
-             socket, or --expose",
-            address.client_uri()
-        )));
-    }
+    check_exposure(args)?;
     let ServedTarget { device, stack, about } = ServedTarget::from_args(args, files)?;
     let limits = device.limits(0);
     let disk_bytes = limits.sectors * SECTOR;
-    let room = MemoryRoom::divide_limit(bounds.memory(), args.max_clients);
+    let room = MemoryRoom::divide_limit(bounds.memory_bytes(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let (content, image) = open_content(args, disk_bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
@@ -66,7 +60,11 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
         control: control.as_ref().map(|control| control.display().to_string()),
     };
     let served_at = addresses.uri.iter().chain(&addresses.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
-    print_to_stderr(format!("Serving {}, {:.1} GB, at {served_at}", spoken(&args.target), disk_bytes as f64 / 1e9));
+    print_to_stderr(format!(
+        "Serving {}, {:.1} GB, at {served_at}",
+        display_name(&args.target),
+        disk_bytes as f64 / 1e9
+    ));
     if let Some(control) = &addresses.control {
         print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
@@ -103,6 +101,18 @@ pub fn run_command(args: &args::ServeArgs, files: &Files, bounds: &Bounds, json:
     })
 }
 
+/// Checks that an address that other machines reach is served only with `--expose`.
+fn check_exposure(args: &args::ServeArgs) -> Result<(), CommandError> {
+    if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
+        return Err(CommandError::new(format!(
+            "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
+             socket, or --expose",
+            address.client_uri()
+        )));
+    }
+    Ok(())
+}
+
 /// Prints the receipt to standard output; with `--run`, whose command uses that, to standard error, unless it is JSON.
 fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
     match json {
@@ -134,11 +144,11 @@ struct ServedTarget {
 impl ServedTarget {
     fn from_args(args: &args::ServeArgs, files: &Files) -> Result<ServedTarget, CommandError> {
         if args.target == NullPlace::NAME {
-            setup::nothing_set(&args.set)?;
+            setup::reject_settings_without_stack(&args.set)?;
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
-        let (stack, changes, warnings) = setup::stack(files, &args.target, &args.set)?;
+        let (stack, changes, warnings) = setup::build_stack(files, &args.target, &args.set)?;
         print_warnings(&warnings);
         refuse_changes(&changes)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
@@ -290,7 +300,7 @@ fn open_recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, Co
     };
     let file = OutputFile::create(path, false).map_err(record_error)?;
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-    let recorded_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
+    let recorded_on = format!("{}{set}, seed {}", display_name(&args.target), args.seed);
     begin_recording(file, &recorded_on).map_err(record_error)
 }
 

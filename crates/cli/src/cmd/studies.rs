@@ -67,8 +67,8 @@ impl ListedStudy {
         let (probed_count, step) = (cells.len().min(PROBED_CELLS), cells.len() / PROBED_CELLS + 1);
         let probed: Vec<_> = (0..probed_count).map(|index| cells[index * step % cells.len()].clone()).collect();
         let share = probed.len() as f64 / cells.len() as f64;
-        let planned = study_plan::prepare(name, (text, study), &probed, inputs)?;
-        let takes_s = bounds::forecast(&planned.run_plan(1, false))? / share;
+        let planned = study_plan::prepare_study(name, text, study, &probed, inputs)?;
+        let takes_s = bounds::forecast_core_seconds(&planned.to_run_plan(1, false))? / share;
         let Study { title, question, runs, .. } = planned.study;
         let runs = cells.len() as u64 * u64::from(runs);
         Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes_s, parts: Vec::new() })

@@ -5,8 +5,8 @@ mod text;
 
 use std::path::Path;
 
-use seekwise::shell::quoted;
-use seekwise::study::{StudyOptions, StudyOutcome, StudyResult, again};
+use seekwise::shell::quote_for_shell;
+use seekwise::study::{StudyOptions, StudyOutcome, StudyResult, rerun_command};
 use seekwise::{Bounds, Files, results};
 
 use super::{print_json, print_text};
@@ -18,7 +18,7 @@ use crate::progress::ProgressObserver;
 /// Runs the command.
 pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
-    let resumes_folder = args.resume && results::says(folder);
+    let resumes_folder = args.resume && results::is_result_folder(folder);
     let out = args.out.as_deref().unwrap_or(if resumes_folder { folder } else { Path::new("out") });
     let mut options = StudyOptions::into(out);
     (options.resume, options.force, options.threads) = (args.resume, args.force, args.threads);
@@ -34,7 +34,7 @@ pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: 
     if let seekwise::study::PendingStudy::Study(session) = &pending {
         text::check_columns(&session.planned.study, columns)?;
     }
-    print_to_stderr(format!("Again: {}", again(out)));
+    print_to_stderr(format!("Again: {}", rerun_command(out)));
     let outcome = pending.finish(&options, &progress)?;
     drop(progress);
     match outcome {
@@ -45,7 +45,7 @@ pub fn run_command(args: &args::StudyArgs, files: Files, bounds: &Bounds, json: 
 
 /// The command that continues with the results in `folder`.
 pub fn resume_command(folder: &Path) -> String {
-    format!("seekwise study {} --resume", quoted(&folder.display().to_string()))
+    format!("seekwise study {} --resume", quote_for_shell(&folder.display().to_string()))
 }
 
 /// Options of the output.

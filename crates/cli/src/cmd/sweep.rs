@@ -14,6 +14,6 @@ pub fn run_command(args: &args::SweepArgs, json: bool) -> CommandResult {
     let arguments = json!({"study": study, "engine": engine, "out": out, "address": address, "batch": batch, "force": force,
                        "json": json});
     let alternative =
-        format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quoted(study));
+        format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quote_for_shell(study));
     python_module::run_module_command("sweep", arguments, &alternative)
 }

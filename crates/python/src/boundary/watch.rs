@@ -68,15 +68,15 @@ impl Watch<'_> {
 }
 
 impl Observer for Watch<'_> {
-    fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+    fn begin_work(&self, total: Option<u64>, done: u64, unit: &'static str) {
         self.with_progress(|now| (now.total, now.done, now.unit) = (total, done, unit));
     }
 
-    fn at(&self, done: u64) {
+    fn report_done(&self, done: u64) {
         self.with_progress(|now| now.done = done);
     }
 
-    fn doing(&self, what: &str) {
+    fn report_work(&self, what: &str) {
         self.with_progress(|now| what.clone_into(&mut now.doing));
     }
 

@@ -91,7 +91,7 @@ impl Plan {
 
     /// Bytes of the file of a part at most.
     fn most_bytes(&self, part: (usize, usize, String)) -> usize {
-        self.0.most_bytes(&sweep_part(part))
+        self.0.max_part_bytes(&sweep_part(part))
     }
 
     /// The fault of the file of a part; `None` if the file is whole.
@@ -125,7 +125,9 @@ impl Plan {
         files: Vec<PyBackedBytes>,
     ) -> PyResult<Studied> {
         let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
-        run_watched(py, None, None, |_| self.0.so_far(&folder, &parts, &files).map(|studied| study_parts(&studied)))
+        run_watched(py, None, None, |_| {
+            self.0.write_page_so_far(&folder, &parts, &files).map(|studied| study_parts(&studied))
+        })
     }
 }
 

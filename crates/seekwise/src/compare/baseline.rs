@@ -1,4 +1,5 @@
-//! Two result folders side by side: the cells that both have, run by run, as they were kept. Nothing is run.
+//! Compares the results of two folders, as `seekwise compare FOLDER FOLDER` does: the cells that both have, run by run,
+//! as they were kept. Nothing is run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::Path;
 use seekwise_drives::diagnostic::Diagnostic;
 use seekwise_drives::metric::{Metric, Statistic};
 use seekwise_formats::study::{Bundle, ComparisonSpec, Factor, Study};
-use seekwise_lab::finding::Evidence;
+use seekwise_lab::finding::{Evidence, Finding, OverallComparison};
 use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{StudyProvenance, differing_keys};
 use seekwise_lab::run::RunRecord;
@@ -17,14 +18,14 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::reading::{FileKind, Files};
 use crate::results;
-use crate::study::{StudyResult, kept_in};
-use crate::values::is_same;
+use crate::study::{StudyResult, read_study_folder};
+use crate::values::is_same_value;
 
-/// The factor whose levels are the two folders.
+/// The name of the factor whose levels are the two folders.
 const FACTOR: &str = "results";
 
-/// Runs of a cell below which there is no interval.
-const LEAST: usize = 2;
+/// So many runs of a cell at least give an interval.
+const MIN_RUNS_FOR_INTERVAL: usize = 2;
 
 /// Results of two folders, cell by cell.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub fn are_results(files: &Files, names: &[String]) -> bool {
         text.and_then(|text| FileKind::of(&text))
             .is_some_and(|kind| matches!(kind, FileKind::FioOutput | FileKind::Answer))
     };
-    !names.is_empty() && names.iter().all(|name| results::says(Path::new(name)) || is_printed(name))
+    !names.is_empty() && names.iter().all(|name| results::is_result_folder(Path::new(name)) || is_printed(name))
 }
 
 /// Compares the results of two folders by `metrics`, or by those that the first judges.
@@ -62,38 +63,38 @@ pub fn compare(files: &Files, names: &[String], metrics: &[Metric]) -> Result<Ba
         let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
         return Err(fault.with_expected("two result folders, the base first").into());
     };
-    let place = |name: &str| fs::canonicalize(name).ok();
-    if from == to || place(from).is_some_and(|first| place(to) == Some(first)) {
+    let canonical = |name: &str| fs::canonicalize(name).ok();
+    if from == to || canonical(from).is_some_and(|first_path| canonical(to) == Some(first_path)) {
         return Err(Diagnostic::at(from, 0, "is named twice")
             .with_expected("two result folders, the base first")
             .into());
     }
-    if let Some(printed) = names.iter().find(|name| !results::says(Path::new(name.as_str()))) {
+    if let Some(printed) = names.iter().find(|name| !results::is_result_folder(Path::new(name.as_str()))) {
         let fault = Diagnostic::at(printed, 0, "holds figures of one run, and one run has no interval");
         return Err(fault.with_expected(TWO_FOLDERS).into());
     }
     let sides = [read_results(files, from)?, read_results(files, to)?];
-    let pairs = matching_cells(&sides);
+    let pairs = pair_cells(&sides);
     if pairs.is_empty() {
         let fault = Diagnostic::at(to, 0, format!("has no cell of {from}: their factors or levels differ"));
         return Err(fault.with_expected("two results of the same study").into());
     }
-    let (records, runs, paired) = take_records(&sides, &pairs);
-    if runs < LEAST {
-        return Err(too_few(names, &sides).with_expected(TWO_FOLDERS).into());
+    let ComparedRecords { records, runs_per_cell: runs, paired } = take_records(&sides, &pairs);
+    if runs < MIN_RUNS_FOR_INTERVAL {
+        return Err(too_few_runs_error(names, &sides).with_expected(TWO_FOLDERS).into());
     }
     let folders = [from.clone(), to.clone()];
     let made = StudyProvenance::join_results([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
     let study = build_study(&folders, &sides[0].evidence(), &made, metrics, runs as u32);
     let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
-    let all = sides[0].made.cells.len() + sides[1].made.cells.len();
+    let cell_count = sides[0].made.cells.len() + sides[1].made.cells.len();
     let compared = BaselineComparison {
         folders,
         study,
         made,
         records,
         cells: pairs.len(),
-        unmatched: all - 2 * pairs.len(),
+        unmatched: cell_count - 2 * pairs.len(),
         paired,
         programs: (programs[0] != programs[1]).then_some(programs),
     };
@@ -106,14 +107,14 @@ const TWO_FOLDERS: &str = "two result folders of two runs or more, as `seekwise 
                            --out DIR` or `seekwise study FILE --out DIR` keeps them; without --out, `seekwise compare JOB --on \
                            TARGET --vary KEY=A,B` makes and compares both sides at once";
 
-/// Which of the folders hold too few runs of a cell for an interval.
-fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
-    let least = |side: &StudyResult| {
-        let of = |cell: usize| side.records.iter().filter(|record| record.cell == cell).count();
-        (0..side.made.cells.len()).map(of).min().unwrap_or(0)
+/// An error that names the folders with too few runs of a cell for an interval.
+fn too_few_runs_error(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
+    let fewest_runs = |side: &StudyResult| {
+        let run_count = |cell: usize| side.records.iter().filter(|record| record.cell == cell).count();
+        (0..side.made.cells.len()).map(run_count).min().unwrap_or(0)
     };
-    let few: Vec<(&str, usize)> =
-        names.iter().zip(sides).map(|(name, side)| (name.as_str(), least(side))).filter(|it| it.1 < LEAST).collect();
+    let runs_by_name = names.iter().zip(sides).map(|(name, side)| (name.as_str(), fewest_runs(side)));
+    let few: Vec<(&str, usize)> = runs_by_name.filter(|(_, runs)| *runs < MIN_RUNS_FOR_INTERVAL).collect();
     let needs = "an interval needs two or more";
     match few[..] {
         [(first, 1), (second, 1)] => {
@@ -121,7 +122,7 @@ fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
         }
         [(name, 1)] => Diagnostic::at(name, 0, format!("holds one run; {needs}")),
         _ => {
-            let names: Vec<&str> = few.iter().map(|it| it.0).collect();
+            let names: Vec<&str> = few.iter().map(|(name, _)| *name).collect();
             Diagnostic::at(&names.join(", "), 0, format!("runs of a cell are missing; {needs}"))
         }
     }
@@ -130,8 +131,8 @@ fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
 /// Reads the results that a folder keeps.
 fn read_results(files: &Files, name: &str) -> Result<StudyResult, Error> {
     let folder = Path::new(name);
-    match results::kept_review(files, folder)? {
-        None => kept_in(files, folder),
+    match results::read_review_manifest(files, folder)? {
+        None => read_study_folder(files, folder),
         Some(_) => {
             let fault = Diagnostic::at(name, 0, "holds a review");
             Err(fault.with_expected("a folder of one of its parts, which lie in it").into())
@@ -139,44 +140,54 @@ fn read_results(files: &Files, name: &str) -> Result<StudyResult, Error> {
     }
 }
 
-/// The cells of equal levels, in the first's order. Results of one cell each are a pair whatever their levels.
-fn matching_cells([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
+/// Pairs of cells (first side, second side) with equal levels, in the first's order. Results of one cell each are a
+/// pair whatever their levels.
+fn pair_cells([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
     let names = |side: &StudyResult| side.study.factor.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
     if names(from) != names(to) {
         return Vec::new();
     }
     let are_same = |levels: &[String], others: &[String]| {
-        levels.len() == others.len() && levels.iter().zip(others).all(|(level, other)| is_same(level, other))
+        levels.len() == others.len() && levels.iter().zip(others).all(|(level, other)| is_same_value(level, other))
     };
-    let other = |levels: &[String]| to.made.cells.iter().position(|cell| are_same(&cell.cell.levels, levels));
-    let each = from.made.cells.iter().enumerate();
-    each.filter_map(|(place, cell)| Some((place, other(&cell.cell.levels)?))).collect()
+    let find_partner = |levels: &[String]| to.made.cells.iter().position(|cell| are_same(&cell.cell.levels, levels));
+    let cells = from.made.cells.iter().enumerate();
+    cells.filter_map(|(index, cell)| Some((index, find_partner(&cell.cell.levels)?))).collect()
 }
 
-/// Returns (records of these cells, runs of each cell: as many as every cell has on both sides, whether runs of equal numbers
-/// have equal seeds in virtual time).
-fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>, usize, bool) {
-    let of = |side: usize, cell: usize| sides[side].records.iter().filter(move |record| record.cell == cell);
-    let count = |&(from, to): &(usize, usize)| of(0, from).count().min(of(1, to).count());
-    let runs = pairs.iter().map(count).min().unwrap_or(0);
+/// The records of cells that both sides have.
+struct ComparedRecords {
+    /// All of the first side, then all of the second; the cells are counted anew.
+    records: Vec<RunRecord>,
+    /// As many as every cell has on both sides.
+    runs_per_cell: usize,
+    /// Whether runs of equal numbers have equal seeds, in virtual time.
+    paired: bool,
+}
+
+/// Takes equally many records of each of these pairs of cells, whose first is a cell of the first side.
+fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> ComparedRecords {
+    let cell_records = |side: usize, cell: usize| sides[side].records.iter().filter(move |record| record.cell == cell);
+    let runs_of_both = |&(from, to): &(usize, usize)| cell_records(0, from).count().min(cell_records(1, to).count());
+    let runs_per_cell = pairs.iter().map(runs_of_both).min().unwrap_or(0);
     let mut records = Vec::new();
     for side in [0, 1] {
-        for (place, pair) in pairs.iter().enumerate() {
-            let cell = side * pairs.len() + place;
-            for mut record in of(side, [pair.0, pair.1][side]).take(runs).cloned() {
+        for (index, pair) in pairs.iter().enumerate() {
+            let cell = side * pairs.len() + index;
+            for mut record in cell_records(side, [pair.0, pair.1][side]).take(runs_per_cell).cloned() {
                 record.cell = cell;
                 records.push(record);
             }
         }
     }
     let (from, to) = records.split_at(records.len() / 2);
-    let alike =
+    let are_paired =
         |one: &RunRecord, other: &RunRecord| one.seed == other.seed && !one.is_measured() && !other.is_measured();
-    let paired = from.iter().zip(to).all(|(one, other)| alike(one, other));
-    (records, runs, paired)
+    let paired = from.iter().zip(to).all(|(one, other)| are_paired(one, other));
+    ComparedRecords { records, runs_per_cell, paired }
 }
 
-/// The study of both: the folder as its first factor, credited with all in which the cells differ.
+/// The study of both folders: the folder is its first factor, and may be credited with all in which the cells differ.
 fn build_study(
     [from, to]: &[String; 2],
     base: &Evidence<'_>,
@@ -184,12 +195,12 @@ fn build_study(
     metrics: &[Metric],
     runs: u32,
 ) -> Study {
-    let cells = made.cells.len() / 2;
-    let differ: BTreeSet<String> = (0..cells)
-        .flat_map(|cell| differing_keys(made.cell_settings(cell), made.cell_settings(cells + cell)))
+    let cells_per_folder = made.cells.len() / 2;
+    let differ: BTreeSet<String> = (0..cells_per_folder)
+        .flat_map(|cell| differing_keys(made.cell_settings(cell), made.cell_settings(cells_per_folder + cell)))
         .collect();
-    let set: toml::Table = differ.into_iter().map(|key| (key, "as kept".into())).collect();
-    let bundle = |name: &String| Bundle { name: name.clone(), set: set.clone() };
+    let kept_settings: toml::Table = differ.into_iter().map(|key| (key, "as kept".into())).collect();
+    let bundle = |name: &String| Bundle { name: name.clone(), set: kept_settings.clone() };
     let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
     if judged.is_empty() {
         for compare in 0..base.study.compare.len() {
@@ -203,16 +214,16 @@ fn build_study(
         judged.push(None);
     }
     let title = format!("{to} against {from}");
-    let compare = |metric: Option<Metric>| {
-        let mut compare = ComparisonSpec::new(FACTOR, from, to);
-        (compare.name, compare.headline, compare.metric) = (title.clone(), true, metric);
-        compare
+    let build_spec = |metric: Option<Metric>| {
+        let mut spec = ComparisonSpec::new(FACTOR, from, to);
+        (spec.name, spec.headline, spec.metric) = (title.clone(), true, metric);
+        spec
     };
     let mut study = Study::new(&title, format!("Is {to} better than {from}?"));
     (study.runs, study.margin_percent) = (runs, base.study.margin_percent);
     study.factor = vec![Factor::of_bundles(FACTOR, vec![bundle(from), bundle(to)])];
     study.factor.extend(base.study.factor.iter().cloned());
-    study.compare = judged.into_iter().map(compare).collect();
+    study.compare = judged.into_iter().map(build_spec).collect();
     study
 }
 
@@ -233,11 +244,11 @@ impl BaselineComparison {
     }
 
     /// The settings in which the sides of a cell differ.
-    pub fn differs(&self, cell: usize) -> Vec<String> {
+    pub fn differing_settings(&self, cell: usize) -> Vec<String> {
         differing_keys(self.made.cell_settings(cell), self.made.cell_settings(self.cells + cell))
     }
 
-    /// Whether every metric has a value on every side.
+    /// An error if a metric has no value on a side, or a finding no ratio.
     fn check_values(&self) -> Result<(), Error> {
         let evidence = self.evidence();
         for compare in 0..self.study.compare.len() {
@@ -258,32 +269,35 @@ impl BaselineComparison {
         }
     }
 
-    /// The whole comparison in one value.
+    /// The whole comparison as JSON.
     pub fn json(&self) -> Value {
         let evidence = self.evidence();
         let (findings, overall) = evidence.findings();
-        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
-        let judged = |metric: &Metric, judgement: Option<&Judgement>| {
-            judgement.map(|it| {
-                json!({"ratio": interval(it.ratio), "verdict": it.verdict.to_string(), "p_adjusted": it.p_holm,
-                       "said": DifferenceWords::for_metric(metric).verdict_and_ratio(it)})
+        let interval_json =
+            |figure: Interval| json!({"estimate": figure.estimate, "low": figure.low, "high": figure.high});
+        let judgement_json = |metric: &Metric, judgement: Option<&Judgement>| {
+            judgement.map(|judgement| {
+                json!({"ratio": interval_json(judgement.ratio), "verdict": judgement.verdict.to_string(),
+                       "p_adjusted": judgement.p_holm,
+                       "said": DifferenceWords::for_metric(metric).verdict_and_ratio(judgement)})
             })
         };
-        let comparison = |(place, all): (usize, &seekwise_lab::finding::OverallComparison)| {
-            let metric = evidence.judged_metric(place);
-            let of = findings.iter().filter(|finding| finding.compare == place);
-            let cell = |finding: &seekwise_lab::finding::Finding| {
-                let mean = |cell: usize| evidence.metric_mean(cell, metric).map(interval);
+        let comparison_json = |(compare, all_cells): (usize, &OverallComparison)| {
+            let metric = evidence.judged_metric(compare);
+            let cell_findings = findings.iter().filter(|finding| finding.compare == compare);
+            let cell_json = |finding: &Finding| {
+                let mean = |cell: usize| evidence.metric_mean(cell, metric).map(interval_json);
                 json!({"cell": finding.cell, "from": mean(finding.from), "to": mean(finding.to),
-                       "result": judged(metric, finding.judgement.as_ref()), "refused": finding.refused,
-                       "differs": self.differs(finding.from), "cause": finding.cause})
+                       "result": judgement_json(metric, finding.judgement.as_ref()), "refused": finding.refused,
+                       "differs": self.differing_settings(finding.from), "cause": finding.cause})
             };
             json!({"metric": metric.to_string(), "unit": metric.unit(), "better": metric.better_direction(),
-                   "overall": judged(metric, all.judgement.as_ref()), "cells": of.map(cell).collect::<Vec<_>>()})
+                   "overall": judgement_json(metric, all_cells.judgement.as_ref()),
+                   "cells": cell_findings.map(cell_json).collect::<Vec<_>>()})
         };
         json!({"from": self.folders[0], "to": self.folders[1], "runs": self.runs(), "paired": self.paired,
                "unmatched_cells": self.unmatched,
-               "comparisons": overall.iter().enumerate().map(comparison).collect::<Vec<_>>()})
+               "comparisons": overall.iter().enumerate().map(comparison_json).collect::<Vec<_>>()})
     }
 }
 
@@ -315,11 +329,14 @@ mod tests {
             records.iter().filter(|record| record.cell == cell).map(|record| record.all.iops).collect()
         };
         for (side, name) in names.iter().enumerate() {
-            let kept = kept_in(&Files::default(), Path::new(name)).unwrap().records;
+            let kept = read_study_folder(&Files::default(), Path::new(name)).unwrap().records;
             for cell in [0, 1] {
                 assert_eq!(rates(&compared.records, 2 * side + cell), rates(&kept, cell)[..2], "{name}, cell {cell}");
             }
         }
-        assert_eq!((compared.records.len(), compared.differs(0)), (8, vec!["drive.firmware.depth".to_owned()]));
+        assert_eq!(
+            (compared.records.len(), compared.differing_settings(0)),
+            (8, vec!["drive.firmware.depth".to_owned()])
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Runs the user's check on media of one session, and finds the data that files lack on them. Which cuts are tried is not decided
-//! here.
+//! Runs the user's check on media that power cuts of one session leave, finds the data that files lack on them, and
+//! tries the check itself. Which cuts are tried is decided by the laboratory (`seekwise_lab::crash`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ use seekwise_os::session::SessionRecord;
 
 use crate::error::Error;
 
-/// Alterations that are tried until a check notices one.
-const ALTERATIONS: usize = 32;
+/// At most so many alterations of a good medium are tried until a check notices one.
+const MAX_ALTERATIONS: usize = 32;
 
 /// A check and the recorded session that it checks.
 pub struct CheckBench<'a> {
     checker: &'a ImageChecker<'a>,
     recorded: &'a SessionRecord,
-    /// Writes, with the promises that the trials assume.
+    /// The session's writes, and which of them the disk may lose.
     writes: SessionWrites,
     stop: &'a AtomicBool,
 }
@@ -72,28 +72,29 @@ impl<'a> CheckBench<'a> {
     pub fn shrink_losses(
         &self,
         outcome: &CrashResults,
-        trial: (&CrashTrial, &MediumImage),
+        (trial, image): (&CrashTrial, &MediumImage),
     ) -> Result<ShrinkResult, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
-        shrink_losses(&outcome.writes, self.history(), trial.0, trial.1, &check).map_err(Error::new)
+        shrink_losses(&outcome.writes, self.history(), trial, image, &check).map_err(Error::new)
     }
 
-    /// Finds the first flush after a bad trial with which the check would have passed; returns its end, and the data that the disk
-    /// received between the two.
+    /// Finds the first flush after a bad trial with whose data the check would have passed. Returns the end of that
+    /// flush, and the data that the disk received between the cut and then; `None` if no flush makes the check pass.
     pub fn find_late_data(
         &self,
         outcome: &CrashResults,
-        tried: &CrashTrial,
+        bad_trial: &CrashTrial,
     ) -> Result<Option<(Instant, UnflushedState)>, Error> {
         let check = |worker: usize, image: &MediumImage, promises: &[&str]| self.check_medium(worker, image, promises);
-        let enough_at = first_passing_flush(&outcome.writes, self.history(), tried, &check).map_err(Error::new)?;
-        let Some(enough_at) = enough_at else { return Ok(None) };
-        let Some(mut received) = self.received_between(tried.case.at, enough_at)? else { return Ok(None) };
+        let passing_flush_end =
+            first_passing_flush(&outcome.writes, self.history(), bad_trial, &check).map_err(Error::new)?;
+        let Some(passing_flush_end) = passing_flush_end else { return Ok(None) };
+        let Some(mut late_data) = self.received_between(bad_trial.case.at, passing_flush_end)? else { return Ok(None) };
         // If the check passes with the names alone, it did not miss the data of the files.
-        if self.passes_with_names(&tried.case, &received.names)? {
-            received.files.clear();
+        if self.passes_with_names(&bad_trial.case, &late_data.names)? {
+            late_data.files.clear();
         }
-        Ok(Some((enough_at, received)))
+        Ok(Some((passing_flush_end, late_data)))
     }
 
     /// Runs the check on a medium.
@@ -109,11 +110,11 @@ impl<'a> CheckBench<'a> {
         promises: &[&str],
         change: Option<&MediumChange>,
     ) -> io::Result<Option<CheckOutput>> {
-        let looked = self.checker.run_check(worker, &self.image_content(image), promises, change)?;
+        let check_result = self.checker.run_check(worker, &self.image_content(image), promises, change)?;
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("stopped"));
         }
-        Ok(looked.map(to_check_output))
+        Ok(check_result.map(to_check_output))
     }
 
     /// The content of a medium.
@@ -126,17 +127,18 @@ impl<'a> CheckBench<'a> {
         self.checker.write_image(path, &self.image_content(image))
     }
 
-    /// Tries the check on media whose answer is known.
+    /// Tries the check on media whose answer is known: a good one, and ones from which data was removed or in which it
+    /// was altered.
     pub fn prove_check(&self, seed: Seed) -> Result<CheckProof, Error> {
-        let changed = self.changed_bytes().map_err(Error::new)?;
+        let workload_bytes = self.changed_bytes().map_err(Error::new)?;
         let promises = self.history().promises_until(Instant::FAR).count() as u64;
-        let whole = self.image_content(&received_medium(&self.writes, Instant::FAR));
-        let held = self.checker.find_records(&whole, &changed).map_err(Error::new)?;
-        let altered = draw_alterations(&held, ALTERATIONS, &mut seed.stream("proof"));
+        let final_content = self.image_content(&received_medium(&self.writes, Instant::FAR));
+        let records = self.checker.find_records(&final_content, &workload_bytes).map_err(Error::new)?;
+        let alterations = draw_alterations(&records, MAX_ALTERATIONS, &mut seed.stream("proof"));
         let changes = MediumChanges {
-            removals: list_removals(&changed, promises),
-            alterations: altered.into_iter().map(|change| (change.describe_place(), change)).collect(),
-            early: self.early_changes(&changed)?,
+            removals: list_removals(&workload_bytes, promises),
+            alterations: alterations.into_iter().map(|change| (change.describe_place(), change)).collect(),
+            early: self.early_changes(&workload_bytes)?,
         };
         let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
             self.check_changed(0, image, promises, change)
@@ -145,100 +147,113 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Changes to files that appeared with an early promise and then stayed the same until the end.
-    fn early_changes(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, Error> {
-        /// Promises that are examined, and files of each.
-        const PROMISES: usize = 3;
-        const FILES: usize = 3;
-        let is_said = |(_, mark): &&(Instant, HistoryMark)| matches!(mark, HistoryMark::Said(_));
-        let said: Vec<Instant> = self.history().marks.iter().filter(is_said).map(|it| it.0).collect();
+    fn early_changes(&self, workload_bytes: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, Error> {
+        /// So many promises are examined, and of each the changes to so many files.
+        const MAX_PROMISES: usize = 3;
+        const MAX_FILES_PER_PROMISE: usize = 3;
+        let is_promise = |(_, mark): &&(Instant, HistoryMark)| matches!(mark, HistoryMark::Said(_));
+        let promised_at: Vec<Instant> = self.history().marks.iter().filter(is_promise).map(|(at, _)| *at).collect();
         // A single file holds the records of all promises, so it goes on changing.
-        if said.len() < 2 || changed.iter().filter(|it| it.file.is_some()).count() < 2 {
+        if promised_at.len() < 2 || workload_bytes.iter().filter(|changed| changed.file.is_some()).count() < 2 {
             return Ok(Vec::new());
         }
-        let begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
-        let mut early = Vec::new();
-        let mut places: Vec<usize> = (0..PROMISES).map(|it| it * said.len() / PROMISES).collect();
-        places.dedup();
-        for place in places.into_iter().filter(|place| place + 1 < said.len()) {
-            let from = if place == 0 { Instant::from_nanos(begin.nanos().saturating_sub(1)) } else { said[place - 1] };
-            for (file, length) in self.unchanged_files(from, said[place])?.into_iter().take(FILES) {
+        let workload_begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
+        let mut early_changes = Vec::new();
+        let mut examined: Vec<usize> =
+            (0..MAX_PROMISES).map(|number| number * promised_at.len() / MAX_PROMISES).collect();
+        examined.dedup();
+        for index in examined.into_iter().filter(|index| index + 1 < promised_at.len()) {
+            let from = match index {
+                0 => Instant::from_nanos(workload_begin.nanos().saturating_sub(1)),
+                _ => promised_at[index - 1],
+            };
+            let files = self.unchanged_files(from, promised_at[index])?;
+            for (file, length) in files.into_iter().take(MAX_FILES_PER_PROMISE) {
                 let altered = MediumChange::Altered { file: Some(file.clone()), from: 0, to: length };
                 for change in [MediumChange::Removed { file }, altered] {
-                    early.push(EarlyChange { at: said[place], promises: place + 1, change });
+                    early_changes.push(EarlyChange { at: promised_at[index], promises: index + 1, change });
                 }
             }
         }
-        Ok(early)
+        Ok(early_changes)
     }
 
-    /// Files that the disk received between two instants and that did not change afterwards; with their lengths.
+    /// Files that the disk received between two instants and that did not change afterwards, each with its length in
+    /// bytes.
     fn unchanged_files(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, Error> {
-        let Some(new) = self.received_between(from, to)? else { return Ok(Vec::new()) };
-        let new: Vec<_> = new.files.into_iter().filter(|it| !it.named && !it.ranges.is_empty()).collect();
-        if new.is_empty() {
+        let Some(received) = self.received_between(from, to)? else { return Ok(Vec::new()) };
+        let is_new = |pages: &UnflushedPages| !pages.named && !pages.ranges.is_empty();
+        let new_files: Vec<UnflushedPages> = received.files.into_iter().filter(is_new).collect();
+        if new_files.is_empty() {
             return Ok(Vec::new());
         }
-        // Compared both ways, because a file that grew lacks nothing, and a deleted one is not there to lack anything.
-        let (later, gone) = (self.received_between(to, Instant::FAR)?, self.received_between(Instant::FAR, to)?);
-        let other = |name: &Path, state: &UnflushedState| {
-            state.files.iter().any(|it| it.file == name) || state.names.iter().any(|it| it.name == name)
+        // Compared both ways: a file that grew shows in what was gained alone, a deleted one in what was lost alone.
+        let (gained, lost) = (self.received_between(to, Instant::FAR)?, self.received_between(Instant::FAR, to)?);
+        let has_name = |state: &UnflushedState, name: &Path| {
+            state.files.iter().any(|pages| pages.file == name) || state.names.iter().any(|change| change.name == name)
         };
-        let same = |name: &Path| !later.iter().chain(&gone).any(|state| other(name, state));
-        Ok(new.into_iter().filter(|it| same(&it.file)).map(|it| (it.file, it.length)).collect())
+        let is_unchanged = |name: &Path| !gained.iter().chain(&lost).any(|state| has_name(state, name));
+        let unchanged = new_files.into_iter().filter(|pages| is_unchanged(&pages.file));
+        Ok(unchanged.map(|pages| (pages.file, pages.length)).collect())
     }
 
-    /// The bytes that the workload changed: of its files, or of the bare disk.
+    /// The bytes that the workload changed: of its files, or of the bare disk if it has no file system.
     fn changed_bytes(&self) -> io::Result<Vec<ChangedBytes>> {
         let begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
         let before = received_medium(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
         let Some(missing) = self.checker.find_missing(&self.image_content(&before), &self.recorded.pages)? else {
             let pieces = received_medium(&self.writes, Instant::FAR).written_pieces(self.history(), &self.writes);
-            let run = |(lba, part): &(u64, DataPart<'_>)| (lba * SECTOR, lba * SECTOR + part.bytes());
-            let ranges: Vec<(u64, u64)> = pieces.iter().map(run).collect();
+            let byte_range = |(lba, part): &(u64, DataPart<'_>)| (lba * SECTOR, lba * SECTOR + part.bytes());
+            let ranges: Vec<(u64, u64)> = pieces.iter().map(byte_range).collect();
             return Ok(vec![ChangedBytes { file: None, ranges }]);
         };
-        let of = |it: UnflushedPages| ChangedBytes { file: Some(it.file), ranges: it.ranges };
-        Ok(missing.files.into_iter().map(of).collect())
+        let to_changed_bytes = |pages: UnflushedPages| ChangedBytes { file: Some(pages.file), ranges: pages.ranges };
+        Ok(missing.files.into_iter().map(to_changed_bytes).collect())
     }
 
-    /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
+    /// Data of files that the disk had not received when the workload ended; `None` if unknown.
     pub fn unflushed_state(&self) -> Result<Option<UnflushedState>, Error> {
         let end = self.history().marked_span().map_or(Instant::ZERO, |span| span.1);
         let content = self.image_content(&received_medium(&self.writes, end));
         self.checker.find_missing(&content, &self.recorded.pages).map_err(Error::new)
     }
 
-    /// Contents of files and folders that are on the disk with everything received by `to`, but not with everything received by `from`.
+    /// Contents of files and folders that a disk with all data received by `to` has, and one with the data received by
+    /// `from` alone lacks. `None` if unknown.
     fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, Error> {
-        let at = |at: Instant| self.image_content(&received_medium(&self.writes, at));
-        let pages = self.checker.read_pages(&at(to)).map_err(Error::new)?;
+        let content_at = |instant: Instant| self.image_content(&received_medium(&self.writes, instant));
+        let pages = self.checker.read_pages(&content_at(to)).map_err(Error::new)?;
         let Some(pages) = pages else { return Ok(None) };
-        self.checker.find_missing(&at(from), &pages).map_err(Error::new)
+        self.checker.find_missing(&content_at(from), &pages).map_err(Error::new)
     }
 
-    /// True if the check passes on a case's medium with everything received by then and these names put right: all
-    /// bytes are there.
+    /// Whether the check passes on a medium with everything that the disk received until the cut, after these names are
+    /// put right. If so, no data was missing but names alone.
     fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, Error> {
         let due: Vec<&str> = self.history().promises_until(case.at).take(case.due).collect();
         let named = MediumChange::Named(names.to_vec());
-        let looked = self.check_changed(0, &received_medium(&self.writes, case.at), &due, Some(&named));
-        let found = looked.and_then(|output| output.map(|it| it.to_finding()).transpose()).map_err(Error::new)?;
-        Ok(found.is_some_and(|finding| !finding.verdict.is_bad()))
+        let check_result = self.check_changed(0, &received_medium(&self.writes, case.at), &due, Some(&named));
+        let finding = check_result.and_then(|output| output.map(|output| output.to_finding()).transpose());
+        let finding = finding.map_err(Error::new)?;
+        Ok(finding.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
-    /// Finds the purposes of lost writes in a file system that has them all, mounted once to replay its journal.
-    pub fn write_purposes(
+    /// Says what each lost write was for (a file's data, an inode, the journal), by its stamp. A medium without the
+    /// losses is mounted once, so that its file system replays its journal, and its block map is read.
+    pub fn explain_lost_writes(
         &self,
         at: Instant,
-        (system, folder, bounds): (&FileSystemKind, &Path, ProgramBounds<'_>),
+        system: &FileSystemKind,
+        folder: &Path,
+        bounds: ProgramBounds<'_>,
         lost: &[LostWrite],
     ) -> io::Result<Vec<(u64, String)>> {
         use std::os::unix::fs::FileExt;
-        let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
-        self.write_image(&path, &received_medium(&self.writes, at))?;
-        create_like_parent(&mount)?;
-        system.mount(&path, &mount, bounds)?.unmount()?;
-        let file = std::fs::File::open(&path)?;
+        let (image_path, mount_point) = (folder.join("whole"), folder.join("whole-mount"));
+        self.write_image(&image_path, &received_medium(&self.writes, at))?;
+        create_like_parent(&mount_point)?;
+        system.mount(&image_path, &mount_point, bounds)?.unmount()?;
+        let file = std::fs::File::open(&image_path)?;
         let read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];
             file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
@@ -249,13 +264,13 @@ impl<'a> CheckBench<'a> {
     }
 }
 
-/// A check's result in the laboratory's form.
-fn to_check_output(looked: CheckResult) -> CheckOutput {
-    let CheckResult { ended, unmountable, fault } = looked;
-    let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
-    let (code, died) = match how {
+/// The result of a check in the form that the laboratory judges.
+fn to_check_output(check_result: CheckResult) -> CheckOutput {
+    let CheckResult { ended, unmountable, fault } = check_result;
+    let (exit_cause, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
+    let (code, died) = match exit_cause {
         Some(ExitCause::Exited(code)) => (Some(code), None),
-        Some(how) => (None, Some(how.to_string())),
+        Some(cause) => (None, Some(cause.to_string())),
         None => (None, None),
     };
     CheckOutput { code, died, printed: printed.unwrap_or_default(), unmountable, fault }

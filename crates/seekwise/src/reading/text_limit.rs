@@ -1,37 +1,38 @@
-//! Limits on the length of a text. A text is held in memory whole, so it may take a quarter of the memory of a command, and no
-//! more than any job, profile or table needs. Traces are read piece by piece and have no such limit.
+//! Limits on the length of a text. Texts are held in memory whole: one may take a quarter of the memory of a command,
+//! and no more than any job, profile or table needs. Traces are read piece by piece and have no such limit.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// Bytes of a text, however much memory there is.
-pub const MOST: u64 = 256 << 20;
+/// The limit of a text, however much memory there is.
+pub const MAX_TEXT_BYTES: u64 = 256 << 20;
 
-/// Bytes of a text, however little memory there is.
-const LEAST: u64 = 1 << 20;
+/// The limit of a text, however little memory there is.
+const MIN_LIMIT_BYTES: u64 = 1 << 20;
 
-/// Bytes of a text in a command that has so many bytes of memory.
-pub fn text_limit(memory: u64) -> u64 {
-    (memory / 4).clamp(LEAST, MOST)
+/// The limit of a text, in bytes, in a command that may take so much memory.
+pub fn text_limit_bytes(memory_bytes: u64) -> u64 {
+    (memory_bytes / 4).clamp(MIN_LIMIT_BYTES, MAX_TEXT_BYTES)
 }
 
-/// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
-pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, limit: u64) -> io::Result<()> {
+/// Reads a line with its end into `line`, replacing its contents; the last line may have no end. An error if the line
+/// is longer than the limit.
+pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, limit_bytes: u64) -> io::Result<()> {
     line.clear();
-    input.take(limit + 1).read_until(b'\n', line)?;
-    if line.len() as u64 > limit { Err(too_long(limit)) } else { Ok(()) }
+    input.take(limit_bytes + 1).read_until(b'\n', line)?;
+    if line.len() as u64 > limit_bytes { Err(too_long_error(limit_bytes)) } else { Ok(()) }
 }
 
-/// Reads all of an input; an error if it is longer than `limit`.
-pub(crate) fn read_whole(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+/// Reads all of an input; an error if it is longer than the limit.
+pub(crate) fn read_whole(input: impl Read, limit_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    input.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(too_long(limit)) } else { Ok(bytes) }
+    input.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit_bytes { Err(too_long_error(limit_bytes)) } else { Ok(bytes) }
 }
 
-fn too_long(limit: u64) -> io::Error {
-    let [limit, least, most] = [limit, LEAST, MOST].map(|bytes| bytes as f64 / 1e6);
+fn too_long_error(limit_bytes: u64) -> io::Error {
+    let [limit_mb, least_mb, most_mb] = [limit_bytes, MIN_LIMIT_BYTES, MAX_TEXT_BYTES].map(|bytes| bytes as f64 / 1e6);
     let why = format!(
-        "it has more than {limit:.1} MB, the limit of a text: a quarter of --max-memory, from {least:.1} to {most:.1} MB"
+        "it has more than {limit_mb:.1} MB, the limit of a text: a quarter of --max-memory, from {least_mb:.1} to {most_mb:.1} MB"
     );
     io::Error::new(ErrorKind::FileTooLarge, why)
 }
@@ -56,6 +57,6 @@ mod tests {
 
     #[test]
     fn a_text_may_have_a_quarter_of_the_memory() {
-        assert_eq!([0, 8 << 20, u64::MAX].map(text_limit), [LEAST, 2 << 20, MOST]);
+        assert_eq!([0, 8 << 20, u64::MAX].map(text_limit_bytes), [MIN_LIMIT_BYTES, 2 << 20, MAX_TEXT_BYTES]);
     }
 }

@@ -1,8 +1,9 @@
-//! Sums of what a result folder keeps, line by line: a line that was changed after it was written is found and named.
+//! Sums of a result folder's texts, line by line, in its file `sums.txt`: a line that was changed after it was written
+//! is found and named.
 //!
-//! `sums.txt` has a line for each line of the texts beside it: `FILE:LINE SUM`. A record carries its own
-//! ([`seal`](crate::seal)), for it is written when its run is over. Sums find accidents and edits by hand, but they are no
-//! signature: whoever changes a line can write its sum anew.
+//! The file has a line for each line of the texts beside it: `FILE:LINE SUM`. Records carry their own sums
+//! ([`seal`](crate::seal)), for each is written when its run is over. Sums find accidents and edits by hand. They are
+//! no signature: whoever changes a line can write its sum anew.
 
 use std::io;
 use std::path::Path;
@@ -13,67 +14,74 @@ use crate::reading::Files;
 use crate::seal::text_sum;
 use crate::system::outputs::write_whole;
 
-/// The file of sums.
+/// The file's name.
 pub(crate) const SUMS: &str = "sums.txt";
 
-/// The lines of `sums.txt` for a text.
+/// The lines of `sums.txt` for a text of this name.
 fn text_sums<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
-    let line = move |(index, line): (usize, &str)| format!("{name}:{} {}\n", index + 1, text_sum(line));
-    text.split_inclusive('\n').enumerate().map(line)
+    let sum_line = move |(index, line): (usize, &str)| format!("{name}:{} {}\n", index + 1, text_sum(line));
+    text.split_inclusive('\n').enumerate().map(sum_line)
 }
 
-/// Writes the sums of these texts, which lie in `folder` under these names.
+/// Writes the sums of these texts (name, text), which lie in `folder`.
 pub(crate) fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
     let sums: String = texts.iter().flat_map(|(name, text)| text_sums(name, text)).collect();
     let path = folder.join(SUMS);
     write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))
 }
 
-/// Checks these texts, which lie in `folder` under these names, against their sums. Returns whether there are any: a process that
-/// is killed while it begins leaves none.
+/// Checks these texts (name, text), which lie in `folder`, against their sums. Returns false if there are no sums: a
+/// process that is killed while it begins leaves none.
 pub fn check_sums(files: &Files, folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
     let path = folder.join(SUMS);
-    let kept = match foreign::text(files, &path) {
-        Ok(kept) => kept,
+    let kept_sums = match foreign::read_regular_text(files, &path) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(FolderError::Io(path, error)),
     };
-    let mut sums = kept.split_inclusive('\n').enumerate();
-    let changed = |name: &str, line: usize, why: String| Err(FolderError::Changed(folder.join(name), line, why));
+    let mut sums = kept_sums.split_inclusive('\n').enumerate();
+    let changed_error = |name: &str, line: usize, why: String| Err(FolderError::Changed(folder.join(name), line, why));
     for (name, text) in texts {
-        let mut last = 0;
+        let mut last_line = 0;
         for (index, expected) in text_sums(name, text).enumerate() {
-            last = index + 1;
-            let Some((at, found)) = sums.next() else {
-                return changed(name, last, format!("{SUMS} ends before this line's sum"));
+            last_line = index + 1;
+            let Some((sum_index, found)) = sums.next() else {
+                return changed_error(name, last_line, format!("{SUMS} ends before this line's sum"));
             };
             if found == expected {
                 continue;
             }
-            let place = format!("{name}:{last} ");
+            let line_name = format!("{name}:{last_line} ");
             let (found, expected) = (found.trim_end(), expected.trim_end());
-            let Some(kept) = found.strip_prefix(&place) else {
-                let why =
-                    format!("`{found}`; expected the sum of {name}:{last}: a line was added or removed there or here");
-                return changed(SUMS, at + 1, why);
+            let Some(kept_sum) = found.strip_prefix(&line_name) else {
+                let why = format!(
+                    "`{found}`; expected the sum of {name}:{last_line}: a line was added or removed there or here"
+                );
+                return changed_error(SUMS, sum_index + 1, why);
             };
-            let made = expected.strip_prefix(&place).unwrap_or(expected);
+            let actual_sum = expected.strip_prefix(&line_name).unwrap_or(expected);
             let why = format!(
-                "this line was changed after it was written: its sum is {made}, but {SUMS}:{} has {kept}",
-                at + 1
+                "this line was changed after it was written: its sum is {actual_sum}, but {SUMS}:{} has {kept_sum}",
+                sum_index + 1
             );
-            return changed(name, last, why);
+            return changed_error(name, last_line, why);
         }
         // No line of the text may be missing at its end.
-        let mut rest = sums.clone();
-        if let Some((at, next)) = rest.next()
+        let mut later_sums = sums.clone();
+        if let Some((sum_index, next)) = later_sums.next()
             && next.starts_with(&format!("{name}:"))
         {
-            return changed(name, last + 1, format!("a line is missing whose sum is {SUMS}:{}", at + 1));
+            return changed_error(
+                name,
+                last_line + 1,
+                format!("a line is missing whose sum is {SUMS}:{}", sum_index + 1),
+            );
         }
     }
     match sums.next() {
-        Some((at, more)) => changed(SUMS, at + 1, format!("`{}` is the sum of no line", more.trim_end())),
+        Some((sum_index, more)) => {
+            changed_error(SUMS, sum_index + 1, format!("`{}` is the sum of no line", more.trim_end()))
+        }
         None => Ok(true),
     }
 }

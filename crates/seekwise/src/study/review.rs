@@ -1,5 +1,5 @@
-//! A review: its studies one after another, each in a folder of its own below the review's, as a study makes it, and one page
-//! with a chapter for each.
+//! Reviews: several studies, which run one after another, each in a folder of its own below the review's, with the
+//! files and the page of a study. The review has one page more, with a chapter for each.
 //!
 //! ```text
 //! out/study.toml      the review, byte for byte
@@ -19,7 +19,8 @@ use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, warn_once, write_page,
+    COMMAND, StudyOptions, StudyResult, compose_page, find_study_text, parse_kept_study, recompose_page, warn_once,
+    write_page,
 };
 use crate::error::Error;
 use crate::execute::{Progress, make_runs};
@@ -29,7 +30,7 @@ use crate::reading::Files;
 use crate::results;
 use crate::study_plan::{self, StudySession, WaitingSession};
 
-/// A review that was run. The results of its parts are in their folders: all together they are more than a modest machine
+/// The results of a review. Those of its parts stay in their folders: together they are more than a modest machine
 /// should hold.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -37,28 +38,28 @@ pub struct ReviewResult {
     pub review: Review,
     folder: PathBuf,
     pub page: PathBuf,
-    /// The warnings of its parts were logged when they ran.
-    warned: bool,
+    /// Whether the warnings of its parts were logged already, when they ran.
+    warnings_logged: bool,
     files: Files,
 }
 
 impl ReviewResult {
-    /// The results of each part, in order, read from its folder when its turn comes.
+    /// The results of each part, in order; each is read from its folder when its turn comes.
     pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
-        let read = if self.warned { super::read_results } else { super::kept_in };
+        let read = if self.warnings_logged { super::read_results_quietly } else { super::read_study_folder };
         self.review.part.iter().map(move |part| {
-            let folder = results::below(&self.folder, part.folder())?;
+            let folder = results::checked_subfolder(&self.folder, part.folder())?;
             Ok((part, read(&self.files, &folder)?))
         })
     }
 
-    /// The summaries of its parts, in order, as one value.
+    /// The summary of the review as JSON, with the summaries of its parts, in order.
     pub fn summary(&self, parts: Vec<serde_json::Value>) -> serde_json::Value {
         serde_json::json!({"title": self.review.title, "question": self.review.question, "parts": parts, "report": self.page})
     }
 }
 
-/// The summary of a part, as one value.
+/// The summary of a part as JSON.
 pub fn part_summary(part: &ReviewPart, studied: &StudyResult) -> serde_json::Value {
     let mut summary = studied.summary();
     summary["part"] = part.folder().into();
@@ -69,50 +70,53 @@ pub fn part_summary(part: &ReviewPart, studied: &StudyResult) -> serde_json::Val
 pub struct PendingReview {
     review: Review,
     made: ReviewProvenance,
-    opened: Vec<WaitingSession>,
+    /// The sessions of its parts, in order.
+    sessions: Vec<WaitingSession>,
     _lock: WriteLock,
 }
 
 impl PendingReview {
-    /// Plans the parts of the review `text`; with `from`, from what that folder keeps of them.
+    /// Plans the parts of the review with this text, and opens their folders. With `kept_in`, the parts are planned
+    /// from what that folder keeps of them.
     pub fn open(
         text: &str,
         name: &str,
-        from: Option<&Path>,
+        kept_in: Option<&Path>,
         options: &StudyOptions<'_>,
         observer: &dyn Observer,
     ) -> Result<PendingReview, Error> {
         let review = Review::parse(name, text)?;
         let out = options.folder;
-        let lock = results::lock(out)?;
-        results::admit_review(&options.files, out, text, options.resume, options.force)?;
-        let open = |part: &ReviewPart| open_part(part, from, options, observer).map(StudySession::wait);
-        let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let made =
-            review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| opened.made_sha256.clone()));
-        let made = ReviewProvenance::new(text, made);
-        // There is a folder now, that of its parts.
-        let lock = lock.map_or_else(|| results::lock(out), |lock| Ok(Some(lock)))?;
+        let lock = results::lock_existing_folder(out)?;
+        results::check_review_destination(&options.files, out, text, options.resume, options.force)?;
+        let open_waiting =
+            |part: &ReviewPart| open_part(part, kept_in, options, observer).map(StudySession::into_waiting);
+        let sessions = review.part.iter().map(open_waiting).collect::<Result<Vec<_>, _>>()?;
+        let part_hashes =
+            review.part.iter().map(ReviewPart::folder).zip(sessions.iter().map(|session| session.made_sha256.clone()));
+        let made = ReviewProvenance::new(text, part_hashes);
+        // The folder exists by now: the parts were opened below it.
+        let lock = lock.map_or_else(|| results::lock_existing_folder(out), |lock| Ok(Some(lock)))?;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", out.display())))?;
-        results::say_review(&options.files, out, text, &made, options.force)?;
-        Ok(PendingReview { review, made, opened, _lock: lock })
+        results::write_review_manifest(&options.files, out, text, &made, options.force)?;
+        Ok(PendingReview { review, made, sessions, _lock: lock })
     }
 
     /// Makes the missing runs, part by part, and the pages.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
-        let PendingReview { review, made, opened, _lock } = self;
-        let done = opened.iter().map(|opened| opened.done as u64).sum();
-        let progress = Progress::begin(observer, opened.iter().map(|opened| opened.runs).sum(), done);
+        let PendingReview { review, made, sessions, _lock } = self;
+        let done = sessions.iter().map(|session| session.done as u64).sum();
+        let progress = Progress::begin(observer, sessions.iter().map(|session| session.runs).sum(), done);
         let mut chapters = Vec::new();
-        for (part, waiting) in review.part.iter().zip(opened) {
-            progress.doing(part.folder());
-            let StudySession { planned, mut results, done, threads } = waiting.take_turn(&options.files)?;
+        for (part, waiting) in review.part.iter().zip(sessions) {
+            progress.report_work(part.folder());
+            let StudySession { planned, mut results, done, threads } = waiting.prepare_again(&options.files)?;
             warn_once(&planned.made.warnings);
             let records = make_runs(&planned, None, threads, &progress, done, &mut results)?;
-            // Drops the prepared cells, which are held no longer than they run.
-            let (study, made) = planned.ran();
+            // The prepared cells are dropped as soon as they have run.
+            let (study, made) = planned.into_study_and_origin();
             let (page, report) =
-                compose_page(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
+                compose_page(&study, &made, &records, &results::checked_subfolder(options.folder, part.folder())?)?;
             let studied = StudyResult { study, made, records, page: Some(page) }.require_requests()?;
             let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
@@ -123,49 +127,49 @@ impl PendingReview {
     }
 }
 
-/// Makes the pages of a review's folder again from what it keeps.
-pub fn again_from_review(
+/// Makes the pages of a review's folder again, from what the folder keeps.
+pub fn remake_review_pages(
     files: &Files,
     folder: &Path,
     text: &str,
     made: &ReviewProvenance,
 ) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
-    let again = |part: &ReviewPart| {
-        let (studied, report) = recompose_page(files, &results::below(folder, part.folder())?)?;
+    let remake_chapter = |part: &ReviewPart| {
+        let (studied, report) = recompose_page(files, &results::checked_subfolder(folder, part.folder())?)?;
         Ok(part_chapter(part, &studied.study, report))
     };
-    let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
+    let chapters = review.part.iter().map(remake_chapter).collect::<Result<_, Error>>()?;
     write_review_page(files, review, made, chapters, folder)
 }
 
-/// Reads the review that a folder keeps, without its pages. Nothing is written.
-pub fn kept_in(files: &Files, folder: &Path, text: &str) -> Result<ReviewResult, Error> {
+/// Reads the review that a folder keeps; its parts are read when they are asked for. Nothing is written.
+pub fn read_review_folder(files: &Files, folder: &Path, text: &str) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let (page, files) = (folder.join(results::PAGE), files.clone());
-    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: false, files })
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, warnings_logged: false, files })
 }
 
 /// Plans a part, and opens its folder.
 fn open_part(
     part: &ReviewPart,
-    from: Option<&Path>,
+    kept_in: Option<&Path>,
     options: &StudyOptions<'_>,
     observer: &dyn Observer,
 ) -> Result<StudySession, Error> {
-    let folder = results::below(options.folder, part.folder())?;
+    let folder = results::checked_subfolder(options.folder, part.folder())?;
     let options = StudyOptions { folder: &folder, ..options.clone() };
-    if let Some(from) = from {
-        return options.of_folder(&results::below(from, part.folder())?, observer);
+    if let Some(review_folder) = kept_in {
+        return options.open_from_folder(&results::checked_subfolder(review_folder, part.folder())?, observer);
     }
-    let (name, text) = find_study(&options.files, &part.study)?;
+    let (name, text) = find_study_text(&options.files, &part.study)?;
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
     options.open(&name, &text, || study_plan::plan_file(&options.files, &name, &text), observer)
 }
 
-/// The chapter of a part; the moving pictures of its report go with its own page alone.
+/// The chapter of a part on the review's page; moving pictures are on the part's own page alone.
 fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     let heading = part.title.clone().unwrap_or_else(|| study.title.clone());
     Chapter {
@@ -179,7 +183,7 @@ fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     }
 }
 
-/// Writes the page of all parts. How the parts relate to one another is read from their folders when all have run.
+/// Writes the review's page. How the parts relate to one another is read from their folders, when all have run.
 fn write_review_page(
     files: &Files,
     review: Review,
@@ -187,14 +191,14 @@ fn write_review_page(
     mut chapters: Vec<Chapter>,
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
-    let part = |part: &ReviewPart| {
-        let folder = results::below(folder, part.folder())?;
-        let kept = results::kept(files, &folder)?;
-        Ok((kept_study(&folder, &kept)?, kept.made))
+    let read_part = |part: &ReviewPart| {
+        let folder = results::checked_subfolder(folder, part.folder())?;
+        let manifest = results::read_study_manifest(files, &folder)?;
+        Ok((parse_kept_study(&folder, &manifest)?, manifest.made))
     };
-    let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
-    let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
-    compose::parts::add_held_levels_and_prices(&related, &mut chapters);
+    let parts = review.part.iter().map(read_part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
+    let part_refs: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
+    compose::parts::add_held_levels_and_prices(&part_refs, &mut chapters);
     drop(parts);
     let content = page::ReviewReport {
         title: review.title.clone(),
@@ -205,8 +209,8 @@ fn write_review_page(
         hash: made.hash(),
         chapters,
     };
-    let page = write_page(folder, |to| page::write_html(&content, to))?;
-    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: true, files: files.clone() })
+    let page = write_page(folder, |out| page::write_html(&content, out))?;
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, warnings_logged: true, files: files.clone() })
 }
 
 #[cfg(test)]
@@ -233,20 +237,20 @@ mod tests {
     }
 
     fn prepared(pending: &PendingReview) -> Vec<usize> {
-        pending.opened.iter().map(WaitingSession::prepared).collect()
+        pending.sessions.iter().map(WaitingSession::prepared).collect()
     }
 
     /// Hears of the parts and runs, in their order, and cancels after so many runs.
     struct Heard(Mutex<Vec<String>>, u64);
 
     impl Observer for Heard {
-        fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+        fn begin_work(&self, total: Option<u64>, done: u64, unit: &'static str) {
             self.0.lock().unwrap().push(format!("{done} of {total:?} {unit}"));
         }
-        fn at(&self, done: u64) {
+        fn report_done(&self, done: u64) {
             self.0.lock().unwrap().push(done.to_string());
         }
-        fn doing(&self, what: &str) {
+        fn report_work(&self, what: &str) {
             self.0.lock().unwrap().push(what.to_owned());
         }
         fn is_cancelled(&self) -> bool {

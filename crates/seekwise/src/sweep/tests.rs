@@ -58,11 +58,11 @@ fn parts_in_any_order_make_the_bytes_of_a_study() {
     let error = here.finish(&folder.path().join("x"), &parts[1..], &files[1..], false).unwrap_err();
     assert!(error.to_string().contains("not those of the whole plan"), "{error}");
     let place = tempfile::tempdir().unwrap();
-    let last = here.so_far(place.path(), &parts[1..], &files[1..]).unwrap();
+    let last = here.write_page_so_far(place.path(), &parts[1..], &files[1..]).unwrap();
     assert_eq!((last.records.len(), last.missing_runs()), (4, 8));
     assert_eq!(last.summary()["missing_runs"], 8);
     assert!(place.path().join("report.html").exists() && !place.path().join("results.jsonl").exists());
-    let all = here.so_far(place.path(), &parts, &files).unwrap();
+    let all = here.write_page_so_far(place.path(), &parts, &files).unwrap();
     assert_eq!((all.missing_runs(), all.summary().get("missing_runs")), (0, None));
 }
 
@@ -102,7 +102,8 @@ fn a_part_that_is_torn_or_changed_or_anothers_is_none() {
     assert!(said(&parts[0], &file[..file.len() / 2]).contains("torn"));
     assert!(said(&parts[0], b"").contains("torn"));
     assert!(said(&parts[1], &file).contains("holds run 0 of cell 0, where the plan has run 0 of cell 3"));
-    // Whichever byte is another, nothing of it is taken. One of a few says it of all: whole parts are equal to the byte.
+    // Whichever byte is another, nothing of it is taken. One of a few says it of all: whole parts are equal to the
+    // byte.
     let small = &plan.parts(1)[0];
     let file = plan.run(small, &()).unwrap();
     for at in (0..file.len()).step_by(29) {
@@ -127,7 +128,7 @@ fn a_part_takes_no_more_memory_than_it_may() {
     let plan = plan();
     let part = &plan.parts(1)[0];
     let said = |file: &[u8]| plan.records(part, file).map(drop).unwrap_err().to_string();
-    let most = part::max_line_bytes(2);
+    let most = part::max_lines_bytes(2);
     let zeros = packed(&vec![0; most + 4]);
     assert!(zeros.len() < most / 10 && said(&of_lines(&zeros)).contains("expected at most"));
     // It says that it has 4 GiB.
@@ -135,7 +136,7 @@ fn a_part_takes_no_more_memory_than_it_may() {
     assert!(said(&vec![0; part::max_file_bytes(2) + 1]).contains("expected at most"));
     assert!(said(&of_lines(&packed(&u32::MAX.to_le_bytes()))).contains("torn"));
     assert!(said(format!("lines at 4+{}", usize::MAX).as_bytes()).contains("torn"));
-    assert_eq!(plan.most_bytes(part), part::max_file_bytes(2));
+    assert_eq!(plan.max_part_bytes(part), part::max_file_bytes(2));
 }
 
 fn packed(plain: &[u8]) -> Vec<u8> {
@@ -241,7 +242,8 @@ fn no_part_that_somebody_changed_is_taken_or_ends_the_call() {
         if file != whole && plan.records(part, &file).is_ok() {
             forged += 1;
             if forged % 50 == 1 {
-                plan.so_far(tempfile::tempdir().unwrap().path(), std::slice::from_ref(part), &[file]).unwrap();
+                plan.write_page_so_far(tempfile::tempdir().unwrap().path(), std::slice::from_ref(part), &[file])
+                    .unwrap();
             }
         }
     }

@@ -1,9 +1,9 @@
 //! `seekwise compare JOB --on file:… --against DRIVE`: measures a job on a real file or device, simulates it on a modelled drive, and
 //! prints both side by side.
 
-use seekwise::prediction::{FIGURES, Histogram, Prediction, over, predict_and_measure};
-use seekwise::reading::spoken;
-use seekwise::shell::quoted;
+use seekwise::prediction::{FIGURES, Histogram, Prediction, mean_over_runs, predict_and_measure};
+use seekwise::reading::display_name;
+use seekwise::shell::quote_for_shell;
 use seekwise::{Bounds, Setup};
 
 use super::super::{print_json, print_text};
@@ -43,7 +43,10 @@ pub fn compare_with_prediction(
     }
     print_text(&screen::wrap_text(&PredictionText(&prediction).format_prediction(args), screen::output_width()))?;
     let (words, runs, seed) = (setup.words(), args.runs, setup.seed);
-    print_to_stderr(format!("Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}", quoted(drive)));
+    print_to_stderr(format!(
+        "Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}",
+        quote_for_shell(drive)
+    ));
     Ok(CommandAnswer::Done)
 }
 
@@ -54,17 +57,17 @@ impl PredictionText<'_> {
     fn format_prediction(&self, args: &args::CompareArgs) -> String {
         let mut text = format!(
             "{}: measured on {}, predicted on {}\n\n",
-            spoken(&args.jobs[0]),
-            spoken(args.on.target_name()),
-            spoken(&self.0.drive)
+            display_name(&args.jobs[0]),
+            display_name(args.on.target_name()),
+            display_name(&self.0.drive)
         );
         text.push_str(&format!("{}\n\n{}\n\n", self.figures_table(), self.shares_table()));
-        let (ms, percent) = self.0.demerit();
+        let (ms, percent) = self.0.demerit_ms_and_percent();
         text.push_str(&format!(
             "Demerit: {ms:.3} ms, {percent:.1} % of the measured mean (how far the two distributions are apart).\n"
         ));
         text.push_str(&format!("Where the predicted time goes: {}.\n", self.anatomy_line()));
-        text.push_str(match self.0.same_requests() {
+        text.push_str(match self.0.has_same_requests() {
             true => "Both sides drew the same requests.\n",
             false => "Note: the two sides did not draw the same requests.\n",
         });
@@ -81,7 +84,8 @@ impl PredictionText<'_> {
         let mut rows = new_table(["", "predicted", "measured", "±", "off %"]);
         mark_figures_from(&mut rows, 1);
         for (name, figure) in FIGURES {
-            let (predicted, measured) = (over(&self.0.predictions, figure), over(&self.0.measurements, figure));
+            let (predicted, measured) =
+                (mean_over_runs(&self.0.predictions, figure), mean_over_runs(&self.0.measurements, figure));
             rows.add_row([
                 name.to_owned(),
                 format!("{:.3}", predicted.estimate),

@@ -126,7 +126,8 @@ fn method_and_settings(comparison: &BaselineComparison) -> String {
     if let Some([from, to]) = &comparison.programs {
         text += &format!("\nNote: they were made by different programs: {from}; {to}.");
     }
-    let mut differing: Vec<String> = (0..comparison.cells).flat_map(|cell| comparison.differs(cell)).collect();
+    let mut differing: Vec<String> =
+        (0..comparison.cells).flat_map(|cell| comparison.differing_settings(cell)).collect();
     differing.sort_unstable();
     differing.dedup();
     let more = differing.len().saturating_sub(MOST_NAMED);

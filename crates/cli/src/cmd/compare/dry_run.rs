@@ -2,7 +2,7 @@
 
 use seekwise::compare::Comparison;
 use seekwise::dry_run::{self, DryRun};
-use seekwise::reading::spoken;
+use seekwise::reading::display_name;
 use serde_json::json;
 
 use super::super::{print_json, print_text};
@@ -10,7 +10,7 @@ use crate::exit::{CommandAnswer, CommandResult};
 
 /// Prints the estimate.
 pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
-    let DryRun { seconds, space, .. } = dry_run::dry_run(comparison, drive)?;
+    let DryRun { seconds, space_bytes, .. } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
     let total_s = seconds.iter().sum::<f64>() * f64::from(*runs);
     if json {
@@ -24,8 +24,10 @@ pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> Comma
     for (value, run_s) in values.iter().zip(&seconds) {
         text.push_str(&format!("{key}={value}: {run_s:.1} s a run\n"));
     }
-    let assumption = match space {
-        Some(_) => format!(" on a drive such as {}; nothing was run on {}", spoken(drive), spoken(&setup.target)),
+    let assumption = match space_bytes {
+        Some(_) => {
+            format!(" on a drive such as {}; nothing was run on {}", display_name(drive), display_name(&setup.target))
+        }
         None => " of virtual time; the simulation itself is much faster".to_owned(),
     };
     print_text(&format!(

@@ -2,7 +2,7 @@
 //! each difference, and the command that reproduces them.
 
 use seekwise::answer::ProgramVersion;
-use seekwise::compare::{Cause, DifferenceWords, Finding, Metric, PartChange, SecondaryFigure, judged};
+use seekwise::compare::{Cause, DifferenceWords, Finding, Metric, PartChange, SecondaryFigure, judgement_of};
 
 use super::{ComparisonText, printed_unit};
 
@@ -24,12 +24,12 @@ impl ComparisonText<'_> {
         for doubt in self.doubts() {
             text += &format!("{}\n\n", escape_markdown(&doubt));
         }
-        let (method, account) = self.method();
+        let (method, account) = self.method_sentences();
         let correction = match self.findings.len() {
             1 => String::new(),
             count => format!(" Verdicts are corrected for {count} comparisons (Holm)."),
         };
-        text += &format!("{method}; {}.{correction} {}.\n\n", self.interval(), ProgramVersion::current());
+        text += &format!("{method}; {}.{correction} {}.\n\n", self.interval_words(), ProgramVersion::current());
         account.iter().for_each(|account| text += &format!("{}\n\n", escape_markdown(account)));
         // A command has no line breaks, so it cannot close a fence of three backticks.
         text + &format!("```sh\n{command}\n```")
@@ -40,11 +40,11 @@ impl ComparisonText<'_> {
         let verdict = match &finding.refused {
             Some(why) => format!("refused: {why}"),
             None => {
-                let (words, judgement) = (DifferenceWords::for_metric(self.metric(finding)), judged(finding));
+                let (words, judgement) = (DifferenceWords::for_metric(self.metric(finding)), judgement_of(finding));
                 format!("{} — {}", words.verdict_words(judgement.verdict), words.ratio_words(judgement))
             }
         };
-        format!("{} against {}: {verdict}", self.side(finding.to), self.side(finding.from))
+        format!("{} against {}: {verdict}", self.side_name(finding.to), self.side_name(finding.from))
     }
 
     /// A row for each side.
@@ -61,7 +61,7 @@ impl ComparisonText<'_> {
 
     /// The cause of a difference, secondary figures that got worse, and notes.
     fn cause_and_notes(&self, finding: &Finding) -> String {
-        let sides = [finding.from, finding.to].map(|cell| escape_markdown(&self.side(cell)));
+        let sides = [finding.from, finding.to].map(|cell| escape_markdown(&self.side_name(cell)));
         let mut text = finding.cause.as_ref().map_or(String::new(), |cause| cause_table(cause, &sides));
         if let Some(unasked) = &finding.unasked {
             text += &format!("Nothing changed: {}.\n\n", escape_markdown(unasked));
@@ -69,7 +69,7 @@ impl ComparisonText<'_> {
         for beside in &finding.beside {
             text += &format!("But: {}\n\n", escape_markdown(&SecondaryFigure::text(beside)));
         }
-        if let Some(note) = self.both_degraded(finding) {
+        if let Some(note) = self.degraded_note(finding) {
             text += &format!("Note: {}.\n\n", escape_markdown(&note));
         }
         if finding.thin {

@@ -9,11 +9,11 @@ impl ComparisonText<'_> {
     pub(super) fn to_plot(&self) -> ComparisonPlot {
         let panel = |metric| {
             let side = |cell: usize| {
-                let figure = self.mean_of(cell, metric);
+                let figure = self.metric_mean(cell, metric);
                 let (ratio, verdict) = self.ratio_and_verdict(cell, metric);
                 let verdict = if verdict.is_empty() { ratio } else { format!("{ratio}, {verdict}") };
                 let amount = self.side_figure(metric, cell);
-                PlotSide { name: self.side(cell), figure: to_printed_unit(metric, figure), amount, verdict }
+                PlotSide { name: self.side_name(cell), figure: to_printed_unit(metric, figure), amount, verdict }
             };
             Panel {
                 axis: format!("{} ({}); {} is better", metric.title(), printed_unit(metric), metric.better_direction()),
@@ -23,7 +23,7 @@ impl ComparisonText<'_> {
         ComparisonPlot {
             title: self.evidence.study.question.clone(),
             panels: self.metrics().into_iter().map(panel).collect(),
-            method: format!("{}; {}. Seekwise.", self.method().0, self.interval()),
+            method: format!("{}; {}. Seekwise.", self.method_sentences().0, self.interval_words()),
         }
     }
 }

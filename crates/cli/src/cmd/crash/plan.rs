@@ -45,7 +45,7 @@ impl CrashPlan {
         recipe.user = args.user.clone().or(recipe.user);
         recipe.may_lose = args.may_lose.unwrap_or(recipe.may_lose);
         let target = args.target.clone().unwrap_or_default();
-        let (stack, changes, warnings) = setup::stack(files, &target, &args.set)?;
+        let (stack, changes, warnings) = setup::build_stack(files, &target, &args.set)?;
         if let Some(change) = changes.first() {
             let key = &change.key;
             return Err(CommandError::new(format!(

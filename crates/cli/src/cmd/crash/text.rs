@@ -18,7 +18,7 @@ use super::unflushed;
 use crate::args;
 use crate::screen::wrap_text;
 use crate::tables;
-use seekwise::reading::spoken;
+use seekwise::reading::display_name;
 
 /// The most entries of a list of lost writes, files or names.
 pub const MOST_NAMED: usize = 12;
@@ -68,7 +68,7 @@ fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let name = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
-    format!("{} on {}{set}", spoken(name), spoken(&plan.target))
+    format!("{} on {}{set}", display_name(name), display_name(&plan.target))
 }
 
 /// The report as text, wrapped to `width`.

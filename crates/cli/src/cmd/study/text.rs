@@ -4,7 +4,7 @@ use std::path::Path;
 
 use seekwise::compare::{DifferenceWords, Finding, Outcome, SecondaryFigure, ratio_text};
 use seekwise::run::{CpuRecord, Response, merge_groups, pool_responses};
-use seekwise::shell::quoted;
+use seekwise::shell::quote_for_shell;
 use seekwise::study::{
     ClaimJudgement, Evidence, OverallComparison, SamplingAccount, Study, comparison_headline, extreme_cells_sentence,
 };
@@ -102,7 +102,8 @@ pub fn format_result(evidence: &Evidence<'_>, listing: &ListingOptions<'_>) -> R
     }
     if !left_out.is_empty() {
         let folder = listing.folder.display().to_string();
-        let line = format!("All {}: on the page, and by seekwise report {}", left_out.join(", "), quoted(&folder));
+        let line =
+            format!("All {}: on the page, and by seekwise report {}", left_out.join(", "), quote_for_shell(&folder));
         add(&wrap_text(&line, width));
     }
     Ok(text)
