@@ -47,7 +47,6 @@ const ZERO_RANGE: i32 = 1 | 16;
 pub(crate) struct SlotMemory {
     start: NonNull<u8>,
     layout: Layout,
-    /// Bytes of a slot.
     slot_bytes: usize,
 }
 
